@@ -141,7 +141,7 @@ export const documentRequests = (
 
 /**
  * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a
- * credential are stored for each credential or, where it cannot be told from others, not at all, and the document says which operations write although they are a GET, or only read although they are a POST.
+ * credential are stored for each credential or, where the document does not describe it, not at all, and the document says which operations write although they are a GET, or only read although they are a POST.
  */
 export const operationPolicies = (
   { cache: { rules } }: Pick<ServiceConfig, 'cache'>,

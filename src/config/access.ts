@@ -118,7 +118,7 @@ const name = (meaning: string) =>
 
 const required = () =>
   oneOf(['all', 'writes', 'never']).describe(
-    'Requests that need it; `writes` = every method except GET, HEAD and OPTIONS, and GETs with `x-trellis-writes`',
+    'Requests that need it; `writes` = `x-trellis-writes`, and all methods but GET, HEAD and OPTIONS',
   )
 
 const jwt = z

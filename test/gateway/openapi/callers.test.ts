@@ -112,12 +112,23 @@ describe('a GET that the document says writes', () => {
     expect((await send('/guarded/reset', { 'X-API-Key': 'secret' })).status).toBe(200)
   })
 
-  test.each([200, 302, 500])('drops what another service of the same upstream has stored: %s', async (status) => {
-    await send('/guarded/public?shared')
-    expect((await send('/guarded/public?shared')).cache).toContain('hit')
-    origin.script = ({ target }, wire) => wire.respond(target === '/reset' ? { status } : {})
-    await fetch(`${gateway.publicAddress}/reset`, { redirect: 'manual' })
-    expect((await send('/guarded/public?shared')).cache).toContain('fwd=uri-miss')
+  test.each([200, 302, 500])(
+    'drops what another service of the same upstream has stored: %s',
+    async (status) => {
+      await send('/guarded/public?shared')
+      expect((await send('/guarded/public?shared')).cache).toContain('hit')
+      origin.script = ({ target }, wire) => wire.respond(target === '/reset' ? { status } : {})
+      await fetch(`${gateway.publicAddress}/reset`, { redirect: 'manual' })
+      expect((await send('/guarded/public?shared')).cache).toContain('fwd=uri-miss')
+    },
+  )
+
+  test('is not sent to warm the cache', async () => {
+    const body = JSON.stringify({ urls: ['/reset', '/acts', '/public?warm'] })
+    const headers = { 'Content-Type': 'application/json' }
+    await fetch(`${gateway.adminAddress}/cache/warm`, { method: 'POST', headers, body })
+    await origin.until(() => origin.received.length > 0)
+    expect(origin.received.map(({ target }) => target)).toEqual(['/public?warm'])
   })
 
   test('is not sent again when its response is lost', async () => {

@@ -85,13 +85,17 @@ export const documentResources = (service: ServiceConfig): Resources | undefined
     : undefined
 
 /** What a path is and why, and what else its writes change; undefined where that does not matter. */
-export const resourceText = (resources: Resources | undefined, { operation }: Endpoint): string | undefined => {
+export const resourceText = (
+  resources: Resources | undefined,
+  { operation }: Endpoint,
+): string | undefined => {
   const resource = operation === undefined ? undefined : resources?.of(operation)
   if (operation === undefined || resource === undefined) return undefined
   const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(operation.method)
   const isWrite = operation.effect === 'writes' || (!isRead && operation.effect !== 'safe')
   const { kind, reason, target, invalidates } = resource
-  const text = kind === 'unknown' ? `unknown: ${reason}` : isWrite && kind === 'part' ? `action on ${target}` : reason
+  const text =
+    kind === 'unknown' ? `unknown: ${reason}` : isWrite && kind === 'part' ? `action on ${target}` : reason
   return isWrite && invalidates !== undefined
     ? `${text}; invalidates ${invalidates.length === 0 ? 'nothing else' : invalidates.join(', ')}`
     : text

@@ -21,6 +21,7 @@ import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
+import { batchSettingsOf } from './batch-route.ts'
 import { type BuiltService, type FormAt, serverOf, type UpstreamWay } from './built-service.ts'
 import { heardLifetimeMs } from './changes-settings.ts'
 import {
@@ -61,7 +62,7 @@ const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse):
   return fallback()
 }
 
-type SiteAnswersOptions = BatchAnswersOptions & {
+type SiteAnswersOptions = {
   readonly discovery: Discovery
   /** The root that the documents of `discovery` are made for. */
   readonly publicRoot: string
@@ -105,7 +106,6 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
         ? asResponse(answer, service)
         : askedOptions(ask, () => asResponse(answer.fallback, service))
     },
-    batch: batchAnswers(options),
   }
 }
 
@@ -192,7 +192,7 @@ type SiteRooms = {
 const siteRooms = (
   config: SiteConfig,
   contract: ServiceContract,
-  { upstream, targets, splitMemory }: UpstreamWay,
+  { upstream, targets }: UpstreamWay,
   parts: ServiceParts,
 ): SiteRooms => {
   const address = addressOf(config, parts.publicUrl)
@@ -248,21 +248,33 @@ const siteRooms = (
     rowsLearned: contract.learn,
     report: parts.metrics.observe.discovery,
   })
-  const local = siteAnswers({
-    config,
-    publicRoot,
-    discovery,
+  const local = siteAnswers({ publicRoot, discovery, mayRemember: parts.mayRemember })
+  return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
+}
+
+/** Answers the batch route of a service, if it has one. */
+const buildBatch = (
+  config: ServiceConfig,
+  { splitMemory }: UpstreamWay,
+  parts: ServiceParts,
+): Service['batch'] => {
+  if (config.contract !== 'site' && config.contract !== 'openapi') return undefined
+  const batch = config.contract === 'site' ? config.batch : batchSettingsOf(config)
+  if (batch === undefined) return undefined
+  const options: BatchAnswersOptions = {
+    config: { batch, upstream: { ...config.upstream, targets: [] } },
+    dialect: config.contract === 'site' ? 'wordpress' : 'general',
+    keyFields: config.contract === 'site' ? [] : config.document.contract.keyHeaders,
     clock: parts.clock,
     report: (event) => parts.metrics.observe.batch(config.name, event),
     budget: parts.budget,
     run: parts.run,
-    mayRemember: parts.mayRemember,
-    idempotencyKeys: parts.stores?.idempotencyKeys(config.batch.idempotency),
+    idempotencyKeys: parts.stores?.idempotencyKeys(batch.idempotency),
     splitMemory,
     serviceNamed: parts.serviceNamed,
     bodyBytes: config.limits.bodyBytes,
-  })
-  return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
+  }
+  return batchAnswers(options)
 }
 
 const buildWay = async (
@@ -357,6 +369,7 @@ export const buildService = async (
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
+    batch: buildBatch(config, way, parts),
   }
   site?.discovery.start()
   const service = withForms(general, formAt)

@@ -20,6 +20,7 @@ import {
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { type BuiltService, closeServices, serverOf } from './built-service.ts'
+import { resourceText } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 

@@ -270,6 +270,26 @@ const identity = z.strictObject({
   timezone: text(100, 'Time zone, e.g. Europe/Berlin'),
 })
 
+/** Settings of a batch route. */
+const batchSettings = {
+  maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
+  concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
+  deadline: wait().prefault('30s').describe('Time for the whole batch'),
+  answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
+  services: z
+    .array(z.string({ error: 'expected the name of a service' }).max(64))
+    .max(64)
+    .prefault([])
+    .describe('Other services that batch items may call; requires `extensions`'),
+  idempotency: z
+    .strictObject({
+      ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
+      maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
+    })
+    .transform(inMs('ttl'))
+    .prefault({}),
+}
+
 const site = z.strictObject({
   contract: contract('site'),
   ...publicSide,
@@ -295,30 +315,15 @@ const site = z.strictObject({
     .prefault({}),
   batch: z
     .strictObject({
-      maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
-      concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
+      ...batchSettings,
       split: oneOf(['item', 'chunk', 'whole', 'auto'])
         .prefault('auto')
         .describe(
           'One upstream request per item, several upstream batches, one batch, or the fastest as measured',
         ),
-      deadline: wait().prefault('30s').describe('Time for the whole batch'),
-      answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
       extensions: oneOf(['off', 'on-request', 'on'])
         .prefault('on-request')
         .describe('Batch features that WordPress lacks: never, on request, or always'),
-      services: z
-        .array(z.string({ error: 'expected the name of a service' }).max(64))
-        .max(64)
-        .prefault([])
-        .describe('Other services that batch items may call; requires `extensions`'),
-      idempotency: z
-        .strictObject({
-          ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
-          maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
-        })
-        .transform(inMs('ttl'))
-        .prefault({}),
     })
     .transform(inMs('deadline'))
     .prefault({}),
@@ -404,6 +409,13 @@ const openapi = z.strictObject({
     .prefault([])
     .describe(
       'What paths are and what writes change, for `structural`; the first match replaces the document',
+    ),
+  batch: z
+    .strictObject(batchSettings)
+    .transform(inMs('deadline'))
+    .optional()
+    .describe(
+      'With this section, also an empty one, the service has a batch route at `batch` below its mount',
     ),
   cache: documentCacheShape.prefault({}),
 })

@@ -1,8 +1,8 @@
-import type { Found } from '../../../src/contracts/finding.ts'
-import { inferResources } from '../../../src/contracts/openapi/resources.ts'
 import { createServiceTagger } from '../../../src/cache/site-tagger.ts'
 import { createStructuralTagger } from '../../../src/cache/structural-tagger.ts'
 import type { Tagger } from '../../../src/cache/tagger.ts'
+import type { Found } from '../../../src/contracts/finding.ts'
+import { inferResources } from '../../../src/contracts/openapi/resources.ts'
 import { createOpenApiRequests } from '../../../src/request/openapi-requests.ts'
 import { contractOf } from '../request/openapi/described.ts'
 
@@ -70,7 +70,12 @@ const pathsOf = ({ name, nested, hasSummary, hasRecent, closes }: Shape): Record
     ? {}
     : {
         [`/${name}/{id}/${nested}`]: { parameters: parameters('id'), get: { parameters: filter }, post: {} },
-        [`/${name}/{id}/${nested}/{key}`]: { parameters: parameters('id', 'key'), get: {}, put: {}, delete: {} },
+        [`/${name}/{id}/${nested}/{key}`]: {
+          parameters: parameters('id', 'key'),
+          get: {},
+          put: {},
+          delete: {},
+        },
       }),
 })
 
@@ -92,10 +97,13 @@ export const randomService = (random: Random, undeclared = false): RandomService
   for (const { name, nested } of shapes)
     for (let id = 1; id <= 4; id += 1) {
       state.set(`/${name}/${id}`, 0)
-      for (let key = 1; nested !== undefined && key <= 2; key += 1) state.set(`/${name}/${id}/${nested}/${key}`, 0)
+      for (let key = 1; nested !== undefined && key <= 2; key += 1)
+        state.set(`/${name}/${id}/${nested}/${key}`, 0)
     }
   const below = (path: string): readonly [string, number][] =>
-    [...state].filter(([one]) => one === path || one.startsWith(`${path}/`)).sort(([a], [b]) => (a < b ? -1 : 1))
+    [...state]
+      .filter(([one]) => one === path || one.startsWith(`${path}/`))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
   const bump = (path: string): void => {
     for (const [one, version] of below(path)) if (one === path) state.set(one, version + 1)
   }
@@ -103,7 +111,8 @@ export const randomService = (random: Random, undeclared = false): RandomService
   const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
   const shown = (path: string): string => JSON.stringify(below(path))
-  const items = (list: string): readonly string[] => [...state.keys()].filter((path) => parentOf(path) === list)
+  const items = (list: string): readonly string[] =>
+    [...state.keys()].filter((path) => parentOf(path) === list)
 
   const read: RandomService['read'] = (target) => {
     const [asked = '', query] = target.split('?')
@@ -123,7 +132,9 @@ export const randomService = (random: Random, undeclared = false): RandomService
     const isThere = state.has(path)
     state.set(path, 10 + random(50))
     // An existing one is replaced; 201 with Location says that it is a new one.
-    return isThere || random(3) === 0 ? { status: 200 } : { status: 201, created: random(4) > 0 ? path : undefined }
+    return isThere || random(3) === 0
+      ? { status: 200 }
+      : { status: 201, created: random(4) > 0 ? path : undefined }
   }
 
   const close = (path: string, { name, closes }: Shape): void => {
@@ -140,7 +151,9 @@ export const randomService = (random: Random, undeclared = false): RandomService
       return { method: 'POST', path: '/jobs', status: 202 }
     }
     const shape = pick(shapes)
-    const path = pick([...state.keys()].filter((one) => one.startsWith(`/${shape.name}/`)).concat(`/${shape.name}/1`))
+    const path = pick(
+      [...state.keys()].filter((one) => one.startsWith(`/${shape.name}/`)).concat(`/${shape.name}/1`),
+    )
     const isTop = path.split('/').length === 3
     if (kind < 4) {
       const list = parentOf(path)
@@ -243,11 +256,15 @@ export const checkTags = (
     for (const target of service.targets()) {
       if (stored.has(target)) continue
       const [status, content] = service.read(target)
-      const tags = tagger.storedTags(found('GET', target.split('?')[0] ?? ''), {}, {
-        status,
-        fields: [],
-        content: Buffer.from(content),
-      })
+      const tags = tagger.storedTags(
+        found('GET', target.split('?')[0] ?? ''),
+        {},
+        {
+          status,
+          fields: [],
+          content: Buffer.from(content),
+        },
+      )
       stored.set(target, { content, tags: new Set(tags) })
     }
   }
@@ -258,7 +275,8 @@ export const checkTags = (
     const response = status === 0 ? undefined : { status, fields: [], content: undefined, created }
     const tags = tagger.writtenTags(found(method, path), () => undefined, method, response)
     const dropping = tags.filter((tag) => plan.spares?.(tag) !== true)
-    for (const [target, { tags: own }] of stored) if (dropping.some((tag) => own.has(tag))) stored.delete(target)
+    for (const [target, { tags: own }] of stored)
+      if (dropping.some((tag) => own.has(tag))) stored.delete(target)
     for (const [target, content] of before) {
       const [, now] = service.read(target)
       const isKept = stored.has(target)

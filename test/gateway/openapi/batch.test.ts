@@ -128,7 +128,7 @@ describe('the batch route of a service with a document', () => {
     expect(body.responses[0]?.body).toMatchObject({ type: 'application/merge-patch+json', sent: '{"a":1}' })
   })
 
-  const after = async (mount: string, requests: readonly object[]): Promise<unknown> => {
+  const waitsIn = async (mount: string, requests: readonly object[]): Promise<unknown> => {
     const { body } = await send(mount, requests, {}, { dryRun: true })
     return (body['plan'] as { readonly after: readonly number[] }[]).map((one) => one.after)
   }
@@ -137,9 +137,9 @@ describe('the batch route of a service with a document', () => {
     const close = { path: '/items/2/close' }
     const create = { path: '/items', body: { name: 'x' } }
     const requests = [put(1), put(2), get('/items/1'), get('/items/3'), close]
-    expect(await after('api', requests)).toEqual([[], [], [0], [], [1]])
-    expect(await after('api', [create, create, put(1), get('/items/3')])).toEqual([[], [0], [0, 1], [0, 1]])
-    expect(await after('api', [get('/items'), put(1), get('/items')])).toEqual([[], [0], [1]])
+    expect(await waitsIn('api', requests)).toEqual([[], [], [0], [], [1]])
+    expect(await waitsIn('api', [create, create, put(1), get('/items/3')])).toEqual([[], [0], [0, 1], [0, 1]])
+    expect(await waitsIn('api', [get('/items'), put(1), get('/items')])).toEqual([[], [0], [1]])
     expect(steps).toEqual([])
   })
 
@@ -154,7 +154,7 @@ describe('the batch route of a service with a document', () => {
 
   test('runs every write alone with invalidation: service, and reads between writes at once', async () => {
     const requests = [put(1), get('/items/8'), get('/items/9'), put(2)]
-    expect(await after('plain', requests)).toEqual([[], [0], [0], [0, 1, 2]])
+    expect(await waitsIn('plain', requests)).toEqual([[], [0], [0], [0, 1, 2]])
   })
 
   test('gives items the API key of the batch, and none that they bring', async () => {

@@ -107,6 +107,9 @@ export const randomService = (random: Random, undeclared = false): RandomService
   const bump = (path: string): void => {
     for (const [one, version] of below(path)) if (one === path) state.set(one, version + 1)
   }
+  const remove = (path: string): void => {
+    for (const [one] of below(path)) state.delete(one)
+  }
   const pick = <One>(list: readonly One[]): One => list[random(list.length)] as One
   const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
@@ -144,31 +147,27 @@ export const randomService = (random: Random, undeclared = false): RandomService
     if (undeclared) bump(pick(names.filter((other) => other !== name).flatMap((other) => items(`/${other}`))))
   }
 
-  const carryOut = (): Written => {
-    const kind = random(12)
-    if (kind === 0) {
-      for (const path of [...state.keys()]) if (random(3) === 0) bump(path)
-      return { method: 'POST', path: '/jobs', status: 202 }
-    }
-    const shape = pick(shapes)
-    const path = pick(
-      [...state.keys()].filter((one) => one.startsWith(`/${shape.name}/`)).concat(`/${shape.name}/1`),
-    )
-    const isTop = path.split('/').length === 3
-    if (kind < 4) {
-      const list = parentOf(path)
-      return { method: 'POST', path: list, ...create(list) }
-    }
-    if (kind < 6 && isTop) {
+  const writeTo = (shape: Shape, kind: number): Written => {
+    const below = [...state.keys()].filter((one) => one.startsWith(`/${shape.name}/`))
+    const path = pick([...below, `/${shape.name}/1`])
+    if (kind < 4) return { method: 'POST', path: parentOf(path), ...create(parentOf(path)) }
+    if (kind < 6 && path.split('/').length === 3) {
       close(path, shape)
       return { method: 'POST', path: `${path}/close`, status: 200 }
     }
     if (kind === 6) {
-      for (const [one] of below(path)) state.delete(one)
+      remove(path)
       return { method: 'DELETE', path, status: 204 }
     }
     state.set(path, (state.get(path) ?? 0) + 1)
     return { method: 'PUT', path, status: 200 }
+  }
+
+  const carryOut = (): Written => {
+    const kind = random(12)
+    if (kind > 0) return writeTo(pick(shapes), kind)
+    for (const path of [...state.keys()]) if (random(3) === 0) bump(path)
+    return { method: 'POST', path: '/jobs', status: 202 }
   }
 
   /** `5`, `05`, `%35` and `5.0` are one item to this upstream. */
@@ -225,6 +224,8 @@ export type Checked = {
 
 export type Mode = 'service' | 'structural'
 
+type Stored = { readonly content: string; readonly tags: ReadonlySet<string> }
+
 /** Reads everything, writes, and reads again, with the tags of a tagger alone. */
 export const checkTags = (
   seed: number,
@@ -248,46 +249,47 @@ export const checkTags = (
     if (finding.kind !== 'found') throw new Error(`${method} ${path}: ${finding.kind}`)
     return finding
   }
-  const stored = new Map<string, { readonly content: string; readonly tags: ReadonlySet<string> }>()
+  const stored = new Map<string, Stored>()
   const stale: string[] = []
   let kept = 0
   let unchanged = 0
-  const fill = (): void => {
-    for (const target of service.targets()) {
-      if (stored.has(target)) continue
-      const [status, content] = service.read(target)
-      const tags = tagger.storedTags(
-        found('GET', target.split('?')[0] ?? ''),
-        {},
-        {
-          status,
-          fields: [],
-          content: Buffer.from(content),
-        },
-      )
-      stored.set(target, { content, tags: new Set(tags) })
-    }
+  const store = (target: string): void => {
+    const [status, content] = service.read(target)
+    const tags = tagger.storedTags(
+      found('GET', target.split('?')[0] ?? ''),
+      {},
+      {
+        status,
+        fields: [],
+        content: Buffer.from(content),
+      },
+    )
+    stored.set(target, { content, tags: new Set(tags) })
   }
-  for (let count = 0; count < plan.writes; count += 1) {
-    fill()
-    const before = new Map([...stored].map(([target, { content }]) => [target, content]))
+  const write = (): string => {
     const { method, path, status, created } = service.write()
     const response = status === 0 ? undefined : { status, fields: [], content: undefined, created }
     const tags = tagger.writtenTags(found(method, path), () => undefined, method, response)
     const dropping = tags.filter((tag) => plan.spares?.(tag) !== true)
     for (const [target, { tags: own }] of stored)
       if (dropping.some((tag) => own.has(tag))) stored.delete(target)
-    for (const [target, content] of before) {
-      const [, now] = service.read(target)
-      const isKept = stored.has(target)
-      if (now === content) {
-        unchanged += 1
-        if (isKept) kept += 1
-      } else if (isKept) {
-        stale.push(`${method} ${path} ${status}: ${target}`)
-        stored.delete(target)
-      }
+    return `${method} ${path} ${status}`
+  }
+  const compare = (written: string, target: string, content: string): void => {
+    const isUnchanged = service.read(target)[1] === content
+    if (isUnchanged) unchanged += 1
+    if (!stored.has(target)) return
+    if (isUnchanged) kept += 1
+    else {
+      stale.push(`${written}: ${target}`)
+      stored.delete(target)
     }
+  }
+  for (let count = 0; count < plan.writes; count += 1) {
+    for (const target of service.targets()) if (!stored.has(target)) store(target)
+    const before = [...stored]
+    const written = write()
+    for (const [target, { content }] of before) compare(written, target, content)
   }
   return { stale, kept, unchanged }
 }

@@ -90,7 +90,10 @@ export type BatchAnswersOptions = {
   readonly idempotencyKeys: IdempotencyStore | undefined
   /** What is known of the upstream, by batches under this configuration and under those before it. */
   readonly splitMemory: SplitMemory
-  readonly config: Pick<SiteConfig, 'batch' | 'upstream'>
+  readonly config: {
+    readonly batch: SiteConfig['batch']
+    readonly upstream: Pick<SiteConfig['upstream'], 'timeouts' | 'maxConcurrent' | 'clientShare'>
+  }
   readonly dialect: Dialect
   /** Header fields (lower case) that carry API keys: items have those of the batch. */
   readonly keyFields: readonly string[]

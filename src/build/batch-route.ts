@@ -1,10 +1,14 @@
+import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.ts'
 import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import { shapedError } from '../batch/item.ts'
-import type { LimitsConfig, OpenApiConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
+import type { SharedStores } from '../cluster/shared-store.ts'
+import type { LimitsConfig, OpenApiConfig, ServiceConfig } from '../config/config.ts'
+import { batchPath } from '../contracts/openapi/operation.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
-import { batchPath, extendedBatch } from '../contracts/site/batch-extensions.ts'
+import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { Validator } from '../contracts/validation.ts'
+import type { Service } from '../pipeline/service.ts'
 import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 
@@ -144,6 +148,25 @@ export const batchRequests = (
   }
 }
 
-/** The settings of the batch route of a service with a document, in the form of those of a site. */
-export const batchSettingsOf = (service: OpenApiConfig): SiteConfig['batch'] | undefined =>
-  service.batch === undefined ? undefined : { ...service.batch, split: 'item', extensions: 'on' }
+type BatchParts = Omit<
+  BatchAnswersOptions,
+  'config' | 'dialect' | 'keyFields' | 'idempotencyKeys' | 'bodyBytes'
+> & {
+  readonly stores: SharedStores | undefined
+}
+
+/** Answers the batch route of a service, if it has one. That of a service with a document has all extensions. */
+export const buildBatch = (config: ServiceConfig, { stores, ...parts }: BatchParts): Service['batch'] => {
+  if (config.contract !== 'site' && config.contract !== 'openapi') return undefined
+  if (config.batch === undefined) return undefined
+  const isSite = config.contract === 'site'
+  const batch = isSite ? config.batch : { ...config.batch, split: 'item' as const, extensions: 'on' as const }
+  return batchAnswers({
+    ...parts,
+    config: { batch, upstream: config.upstream },
+    dialect: isSite ? 'wordpress' : 'general',
+    keyFields: isSite ? [] : config.document.contract.keyHeaders,
+    idempotencyKeys: stores?.idempotencyKeys(batch.idempotency),
+    bodyBytes: config.limits.bodyBytes,
+  })
+}

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.ts'
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { FeedLease } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
@@ -21,7 +20,7 @@ import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
-import { batchSettingsOf } from './batch-route.ts'
+import { buildBatch } from './batch-route.ts'
 import { type BuiltService, type FormAt, serverOf, type UpstreamWay } from './built-service.ts'
 import { heardLifetimeMs } from './changes-settings.ts'
 import {
@@ -252,31 +251,6 @@ const siteRooms = (
   return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }
 
-/** Answers the batch route of a service, if it has one. */
-const buildBatch = (
-  config: ServiceConfig,
-  { splitMemory }: UpstreamWay,
-  parts: ServiceParts,
-): Service['batch'] => {
-  if (config.contract !== 'site' && config.contract !== 'openapi') return undefined
-  const batch = config.contract === 'site' ? config.batch : batchSettingsOf(config)
-  if (batch === undefined) return undefined
-  const options: BatchAnswersOptions = {
-    config: { batch, upstream: { ...config.upstream, targets: [] } },
-    dialect: config.contract === 'site' ? 'wordpress' : 'general',
-    keyFields: config.contract === 'site' ? [] : config.document.contract.keyHeaders,
-    clock: parts.clock,
-    report: (event) => parts.metrics.observe.batch(config.name, event),
-    budget: parts.budget,
-    run: parts.run,
-    idempotencyKeys: parts.stores?.idempotencyKeys(batch.idempotency),
-    splitMemory,
-    serviceNamed: parts.serviceNamed,
-    bodyBytes: config.limits.bodyBytes,
-  }
-  return batchAnswers(options)
-}
-
 const buildWay = async (
   config: ServiceConfig,
   parts: ServiceParts,
@@ -369,7 +343,15 @@ export const buildService = async (
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
-    batch: buildBatch(config, way, parts),
+    batch: buildBatch(config, {
+      clock: parts.clock,
+      report: (event) => parts.metrics.observe.batch(config.name, event),
+      budget: parts.budget,
+      run: parts.run,
+      splitMemory: way.splitMemory,
+      serviceNamed: parts.serviceNamed,
+      stores: parts.stores,
+    }),
   }
   site?.discovery.start()
   const service = withForms(general, formAt)

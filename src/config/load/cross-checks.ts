@@ -1,4 +1,4 @@
-import { batchPath } from '../../contracts/site/batch-extensions.ts'
+import { batchPath } from '../../contracts/openapi/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type UnplacedFault } from '../fault.ts'
 import { documentFaults } from './documents.ts'

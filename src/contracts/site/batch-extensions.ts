@@ -21,9 +21,6 @@ const extended = (requests: ArgumentSchema): Arguments => ({
   dryRun: { type: 'boolean', default: false, description: 'Answers the plan and runs nothing.' },
 })
 
-/** The batch route of services other than sites, below the mount. */
-export const batchPath = '/batch'
-
 /** The batch route's endpoint with the gateway's extensions; requests of WordPress clients keep their meaning. */
 export const extendedBatch = (endpoint: Endpoint): Endpoint => ({
   ...endpoint,

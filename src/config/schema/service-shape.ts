@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
-import { documentCacheShape, operationName, serviceCacheShape } from './cache-shape.ts'
+import { documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
 import { changes } from './changes-shape.ts'
 import {
   document,
@@ -16,7 +16,6 @@ import {
   publicUrl,
   refusedBy,
   responseFieldName,
-  routeMatch,
   secret,
   share,
   size,
@@ -349,43 +348,6 @@ const open = z.strictObject({
     {},
   ),
 })
-
-const template = () =>
-  z
-    .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
-    .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
-
-/** What a document does not say of some of its operations. */
-const resourceRule = z
-  .strictObject({
-    match: routeMatch()
-      .optional()
-      .describe(
-        'Methods, or `*`, and path of the document; `*` = any text in one segment, `**` = any number of segments',
-      ),
-    operation: operationName(),
-    collection: template()
-      .optional()
-      .describe('Path of the collection that the path lists; with `id`: that it shows an item of'),
-    id: parameterName().optional().describe('Path parameter with the id of the item'),
-    members: z
-      .record(z.string().max(500), template())
-      .optional()
-      .describe(
-        'JSON Pointers to items that responses also show, with their collections; `*` = each element',
-      ),
-    invalidates: z
-      .array(template())
-      .max(100)
-      .optional()
-      .describe('Paths whose responses the write also changes; `/` = all'),
-  })
-  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
-    error: 'expected either match or operation',
-  })
-  .refine(({ id, collection }) => id === undefined || collection !== undefined, {
-    error: 'id requires collection',
-  })
 
 const openapi = z.strictObject({
   contract: contract('openapi'),

@@ -10,7 +10,7 @@ import { contractOf } from '../request/openapi/described.ts'
  * A service of random shape with a state: collections, nested ones, parts and actions of items, lists with a filter, writes that
  * change other resources, and the document that declares these. Contents show what the state of a path is.
  */
-export type RandomService = {
+type RandomService = {
   readonly document: object
   /** All targets that a GET may have now. */
   targets(): readonly string[]
@@ -28,10 +28,10 @@ type Written = {
   readonly created?: string | undefined
 }
 
-export type Random = (below: number) => number
+type Random = (below: number) => number
 
 /** mulberry32: the same service for the same seed. */
-export const randomOf = (seed: number): Random => {
+const randomOf = (seed: number): Random => {
   let state = seed
   return (below) => {
     state = (state + 0x6d2b79f5) | 0
@@ -80,7 +80,7 @@ const pathsOf = ({ name, nested, hasSummary, hasRecent, closes }: Shape): Record
 })
 
 /** `undeclared`: actions change another collection as well, and the document does not say so. */
-export const randomService = (random: Random, undeclared = false): RandomService => {
+const randomService = (random: Random, undeclared = false): RandomService => {
   const names = ['boxes', 'cards', 'dogs'].slice(0, 2 + random(2))
   const shapes = names.map((name): Shape => {
     const other = names[random(names.length)] as string

@@ -1,5 +1,5 @@
 import { type FieldLines, wordpressJson } from '../http/message.ts'
-import { type ItemAnswer, itemError } from './item.ts'
+import { type Dialect, type ItemAnswer, itemError, shapedError } from './item.ts'
 
 /** Fields that WordPress shows with an item, in its order; Retry-After only comes with the gateway's own errors. */
 const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
@@ -61,12 +61,15 @@ const part = (body: Buffer, status: number, headers: string): Part => [
 ]
 
 /** `{"body":…,"status":…,"headers":…}` of an answer, its JSON copied byte for byte, so that no number changes. */
-export const answeredPart = ({ status, fields, content, isJson: isKnown }: ItemAnswer): Part => {
+export const answeredPart = (
+  { status, fields, content, isJson: isKnown }: ItemAnswer,
+  dialect: Dialect,
+): Part => {
   const marked = content.subarray(0, 3).equals(byteOrderMark)
   const text = marked ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
   if (isKnown === true || isJson(text)) return part(text, status, headersJson(fields))
-  return madePart(itemError('not_json', status >= 400 ? status : undefined))
+  return madePart(shapedError(dialect, itemError('not_json', status >= 400 ? status : undefined)))
 }
 
 /** The same for an answer that the gateway made. */

@@ -17,18 +17,23 @@ import {
   type KeptAnswer,
   readIdempotencyKey,
 } from './idempotency-store.ts'
+import type { Dialect } from './item.ts'
 import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
 import { runChunk } from './send/send-chunk.ts'
-import { runItem, sendAlone } from './send/send-item.ts'
+import { fieldsWithCredentials, runItem, sendAlone } from './send/send-item.ts'
 import { createSplitter, type SplitMemory } from './splitter.ts'
 
 /** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
-const callerOf = ({ request, client, identity }: LocalRequest): readonly string[] => {
+const callerOf = (
+  { request, client, identity }: LocalRequest,
+  keyFields: readonly string[],
+): readonly string[] => {
+  const keys = keyFields.map((name) => requestField(request.fields, name) ?? '')
   const authorization = requestField(request.fields, 'authorization') ?? ''
   const cookie = requestField(request.fields, 'cookie') ?? ''
   const verified = identity?.credential ?? ''
   const address = authorization === '' && cookie === '' && verified === '' ? client.address : ''
-  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address]
+  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address, ...keys]
 }
 
 const contentOf = ({ content }: LocalRequest): Buffer =>
@@ -44,6 +49,7 @@ const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
 const answeredOnce = async (
   store: IdempotencyStore,
   exchange: LocalRequest,
+  keyFields: readonly string[],
   field: string | undefined,
   run: (signal: AbortSignal) => Promise<KeptAnswer>,
 ): Promise<KeptAnswer> => {
@@ -54,7 +60,7 @@ const answeredOnce = async (
   const key = hashOf([
     service.name,
     ...(service.host === '' ? [] : [service.host]),
-    ...callerOf(exchange),
+    ...callerOf(exchange, keyFields),
     read.key,
   ])
   const type = requestField(exchange.request.fields, 'content-type') ?? ''
@@ -84,7 +90,13 @@ export type BatchAnswersOptions = {
   readonly idempotencyKeys: IdempotencyStore | undefined
   /** What is known of the upstream, by batches under this configuration and under those before it. */
   readonly splitMemory: SplitMemory
-  readonly config: SiteConfig
+  readonly config: {
+    readonly batch: SiteConfig['batch']
+    readonly upstream: Pick<SiteConfig['upstream'], 'timeouts' | 'maxConcurrent' | 'clientShare'>
+  }
+  readonly dialect: Dialect
+  /** Header fields (lower case) that carry API keys: items have those of the batch. */
+  readonly keyFields: readonly string[]
   readonly clock: Clock
   /** Largest content of one request. */
   readonly bodyBytes: number
@@ -111,7 +123,7 @@ const jsonLines = 'application/x-ndjson'
 
 /** What all batches of a service share: how they are split, their concurrency, and the known keys. */
 const sharedByBatches = (
-  { batch, upstream }: SiteConfig,
+  { batch, upstream }: BatchAnswersOptions['config'],
   clock: Clock,
   { idempotencyKeys: keys, splitMemory }: Pick<BatchAnswersOptions, 'idempotencyKeys' | 'splitMemory'>,
 ) => {
@@ -162,7 +174,7 @@ const writesTo = (content: PassThrough): WriteLine => {
 export const batchAnswers = (
   options: BatchAnswersOptions,
 ): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
-  const { config, clock } = options
+  const { config, clock, dialect, keyFields } = options
   const shared = sharedByBatches(config, clock, options)
   const { batch: settings } = config
 
@@ -173,8 +185,10 @@ export const batchAnswers = (
   ): GatewayResponse => ({
     status,
     fields: [
-      ...['Content-Type', contentType, ...wordpressFields(exchange.service.publicRoot)],
-      ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST', ...callerFields(exchange.request.fields)],
+      ...['Content-Type', contentType],
+      ...(dialect === 'wordpress' ? wordpressFields(exchange.service.publicRoot) : []),
+      ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST'],
+      ...(dialect === 'wordpress' ? callerFields(exchange.request.fields) : ['Cache-Control', 'no-store']),
       ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
     ],
     content,
@@ -182,6 +196,7 @@ export const batchAnswers = (
 
   const batch = createBatch({
     ...shared,
+    dialect,
     maxItems: settings.maxItems,
     extensions: settings.extensions,
     services: settings.services,
@@ -199,6 +214,7 @@ export const batchAnswers = (
       clock,
       batch: exchange,
       serviceNamed: options.serviceNamed,
+      keyFields,
       turn: shared.turn,
       held: { bytes: 0, mostBytes: settings.answerBytes },
       reservation,
@@ -214,6 +230,7 @@ export const batchAnswers = (
         admitItem(exchange, item, {
           mayRead,
           service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
+          fieldsOf: (one) => fieldsWithCredentials(exchange, one, keyFields),
         }),
       sender: {
         flow: addressGroup(exchange.client.address),
@@ -262,7 +279,9 @@ export const batchAnswers = (
     }
     const key = requestField(exchange.request.fields, 'idempotency-key')
     if (key === undefined && wantsLines(exchange)) return inLines(exchange)
-    const answer = await answeredOnce(shared.store, exchange, key, (watched) => inOne(exchange, watched))
+    const answer = await answeredOnce(shared.store, exchange, keyFields, key, (watched) =>
+      inOne(exchange, watched),
+    )
     return response(exchange, answer, answer.content)
   }
 }

@@ -1,7 +1,15 @@
 import { answeredPart, envelopeOf, madePart, nullPart, type Part } from './answer.ts'
 import type { BatchEvent, BatchItemOutcome, BatchResult } from './events.ts'
 import { withDependencies } from './extensions/dependencies.ts'
-import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from './item.ts'
+import {
+  type BatchItem,
+  type Dialect,
+  type Dispatch,
+  type ItemAnswer,
+  type ItemError,
+  itemError,
+  shapedError,
+} from './item.ts'
 import {
   type BatchInput,
   type PlannedBatch,
@@ -187,11 +195,14 @@ export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
 
-const partOf = (made: Made): Part => ('content' in made ? answeredPart(made) : madePart(made))
+const partIn =
+  (dialect: Dialect) =>
+  (made: Made): Part =>
+    'content' in made ? answeredPart(made, dialect) : madePart(shapedError(dialect, made))
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (item: PlannedItem): Part =>
-  item.kind === 'refused' ? madePart({ ...item.error, fields: [] }) : nullPart
+const validationPart = (item: PlannedItem, dialect: Dialect): Part =>
+  item.kind === 'refused' ? madePart({ ...shapedError(dialect, item.error), fields: [] }) : nullPart
 
 const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
   if (item.kind === 'refused') return item.error
@@ -210,19 +221,25 @@ const workOf = (items: readonly PlannedItem[]): string => {
 const extendedSender = (
   sender: ItemSender,
   { extensions, waits, admitted }: PlannedBatch,
-  mostBodyCharacters: number,
+  { bodyCharacters: mostBodyCharacters, dialect }: BatchOptions,
 ): ItemSender => {
   if (extensions === undefined) return sender
   const dispatch = collapseReads(sender.dispatch, waits)
   return {
     ...sender,
-    dispatch: withDependencies(dispatch, { extensions: extensions.items, admitted, mostBodyCharacters }),
+    dispatch: withDependencies(dispatch, {
+      extensions: extensions.items,
+      admitted,
+      mostBodyCharacters,
+      dialect,
+    }),
   }
 }
 
 /** Builds the batch route of a service. */
 export const createBatch = (options: BatchOptions): Batch => {
-  const { clock, report } = options
+  const { clock, report, dialect } = options
+  const partOf = partIn(dialect)
 
   const run = async (
     planned: PlannedBatch,
@@ -235,7 +252,7 @@ export const createBatch = (options: BatchOptions): Batch => {
     const leftMs = (): number =>
       options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
     const waiting = { ...sender, dispatch: honouringRetryAfter(sender.dispatch, leftMs) }
-    const end = await runItems(options, extendedSender(waiting, planned, options.bodyCharacters), {
+    const end = await runItems(options, extendedSender(waiting, planned, options), {
       items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
       waits,
       work: workOf(items),
@@ -305,16 +322,23 @@ export const createBatch = (options: BatchOptions): Batch => {
       const planned = planBatch(options, request)
       if (planned.kind === 'malformed') {
         reportUnrun('malformed', 0, startedMs)
-        return answered(planned.status, Buffer.from(JSON.stringify(planned.body)))
+        const { status, body } = shapedError(dialect, { ...planned, fields: [] })
+        return answered(status, Buffer.from(JSON.stringify(body)))
       }
       const { items, waits, extensions } = planned
       if (planned.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
         reportUnrun('validation', items.length, startedMs)
-        return answered(207, envelopeOf(items.map(validationPart), 'validation'))
+        return answered(
+          207,
+          envelopeOf(
+            items.map((item) => validationPart(item, dialect)),
+            'validation',
+          ),
+        )
       }
       if (extensions?.dryRun === true) {
         reportUnrun('dry-run', items.length, startedMs)
-        return answered(200, planAnswer(items, waits, extensions.items))
+        return answered(200, planAnswer(items, waits, extensions.items, dialect))
       }
       return {
         kind: 'running',

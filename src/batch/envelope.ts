@@ -3,8 +3,17 @@ import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import { isCredentialName } from '../http/forwardable-fields.ts'
 import { elementTexts, isJsonObject, type JsonText, memberText } from '../http/json-text.ts'
+import type { RequestFields } from '../http/message.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
-import { type Admission, type BatchItem, type ItemError, itemError } from './item.ts'
+import {
+  type Admission,
+  type BatchItem,
+  type Dialect,
+  type ItemError,
+  type ItemReach,
+  itemError,
+  jsonTypeOf,
+} from './item.ts'
 
 type Refusal = Extract<Admission, { kind: 'refused' }>
 
@@ -39,10 +48,35 @@ type Wider = {
   readonly service: Service | undefined
   /** GET is allowed. */
   readonly mayRead: boolean
+  /** The header fields that the item is sent with. */
+  fieldsOf(item: BatchItem): RequestFields
+}
+
+/** `safe`: a POST that reads; `writes`: a GET that changes something. */
+const changesSomething = ({ policyFor }: Service, method: string, path: string): boolean => {
+  const { effect } = policyFor(method, path)
+  if (method === 'GET') return effect === 'writes'
+  return effect !== 'safe'
+}
+
+/** What the tags of stored responses say of an item; a site has an order of its own (order/plan-order.ts). */
+const reachOf = (service: Service, method: string, found: Found): ItemReach | undefined => {
+  if (service.contract === 'site') return undefined
+  const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
+  return {
+    shows: new Set(service.tagger.storedTags(found, {}, nothingYet)),
+    changes: changesSomething(service, method, found.path)
+      ? service.tagger.writtenTags(found, () => undefined, method, undefined)
+      : [],
+  }
 }
 
 /** Whether an item may run: as WordPress decides it, before anything of the batch has run. */
-export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRead }: Wider): Admission => {
+export const admitItem = (
+  batch: LocalRequest,
+  item: BatchItem,
+  { service, mayRead, fieldsOf }: Wider,
+): Admission => {
   if (service === undefined) return refusedBy('no_route')
   const isOwn = item.service === undefined
   const finding = service.find(item.method, item.path)
@@ -50,7 +84,11 @@ export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRe
   if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
   const { row, endpoint, pathParameters } = finding
   const fields = isOwn ? allowField(row, batch.request.fields['authorization'] !== undefined) : []
-  const isAllowed = !isOwn || endpoint.allowBatch === true || (mayRead && item.method === 'GET')
+  const isAllowed =
+    !isOwn ||
+    service.contract !== 'site' ||
+    endpoint.allowBatch === true ||
+    (mayRead && item.method === 'GET')
   // A batch in a batch would multiply what one request may cost.
   if (!isAllowed || row.handledBy === 'batch') {
     const message = 'The requested route does not support batch requests.'
@@ -62,8 +100,10 @@ export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRe
     endpoint,
     pathParameters,
     query: item.query,
-    contentType: item.content === undefined ? undefined : 'application/json',
+    contentType: item.content === undefined ? undefined : jsonTypeOf(endpoint),
     content: item.content,
+    // Declared headers and cookies are part of the cache key.
+    ...(endpoint.readsFields === true ? { fields: fieldsOf(item) } : {}),
   })
   if (validation.kind === 'invalid') {
     return { kind: 'refused', status: validation.status, body: validation.body, fields }
@@ -77,6 +117,7 @@ export const admitItem = (batch: LocalRequest, item: BatchItem, { service, mayRe
       itemId: pathParameters['parent'] ?? pathParameters['id'],
       method: item.method,
       service: item.service,
+      reach: reachOf(service, item.method, finding),
     },
   }
 }
@@ -237,6 +278,16 @@ const isAuthority = (authority: string): boolean => {
 const isPlainPath = (path: string): boolean =>
   /^\/(?!\/)/.test(path) && !/[%\\]|\/\.{1,2}(?:\/|$)/.test(path) && (path === '/' || !path.endsWith('/'))
 
+/** A path and query as a request of its own would have them. */
+const parseTarget = (text: string): ItemTarget => {
+  const [target = ''] = text.split('#', 1)
+  if (!/^\/(?!\/)[\x21-\x7e]*$/.test(target)) return { kind: 'no-route' }
+  const mark = target.indexOf('?')
+  return mark === -1
+    ? { kind: 'target', path: target, query: '' }
+    : { kind: 'target', path: target.slice(0, mark), query: target.slice(mark + 1) }
+}
+
 /** Understands an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
 export const parseItemPath = (text: string): ItemTarget => {
   const authority = authorityPattern.exec(text)
@@ -277,24 +328,35 @@ export const invalidRequests = (code: string, message: string): ReadEnvelope =>
   })
 
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
-export const envelopeItem = (entry: unknown, index: number, bodyText: string | undefined): EnvelopeItem => {
+export const envelopeItem = (
+  entry: unknown,
+  index: number,
+  bodyText: string | undefined,
+  dialect: Dialect,
+): EnvelopeItem => {
   if (!isJsonObject(entry) || typeof entry['path'] !== 'string')
     return { kind: 'faulty', error: itemError('no_route') }
-  const target = parseItemPath(entry['path'])
+  const target = dialect === 'wordpress' ? parseItemPath(entry['path']) : parseTarget(entry['path'])
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
   const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
   const { body } = entry
   // A list is a body too, and its indexes are its names. An empty body is none, as in WordPress.
   const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
-  const content = bodyNames.length === 0 ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
+  const isNone = dialect === 'wordpress' ? bodyNames.length === 0 : body === undefined
+  const content = isNone ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
   const fields = itemFields(entry['headers'], content !== undefined)
   const { path, query } = target
   return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }
 }
 
 /** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation has come before; what it would refuse is refused here all the same. */
-export const readEnvelope = (envelope: unknown, maxItems: number, text?: string): ReadEnvelope => {
+export const readEnvelope = (
+  envelope: unknown,
+  maxItems: number,
+  text: string | undefined,
+  dialect: Dialect,
+): ReadEnvelope => {
   const requests = isJsonObject(envelope) ? envelope['requests'] : undefined
   if (requests === undefined) {
     return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
@@ -308,6 +370,6 @@ export const readEnvelope = (envelope: unknown, maxItems: number, text?: string)
   return {
     kind: 'batch',
     allMustValidate,
-    items: requests.map((entry, i) => envelopeItem(entry, i, bodies[i])),
+    items: requests.map((entry, i) => envelopeItem(entry, i, bodies[i], dialect)),
   }
 }

@@ -1,4 +1,6 @@
+import type { Endpoint } from '../contracts/row.ts'
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
+import { isJsonObject } from '../http/json-text.ts'
 import type { FieldLines } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
 
@@ -41,6 +43,26 @@ export const itemError = (name: keyof typeof itemErrorTable, status?: number): I
   const { code, message, status: usual } = itemErrorTable[name]
   const shown = status ?? usual
   return { status: shown, body: { code, message, data: { status: shown } }, fields: [] }
+}
+
+/** How items are spelled and errors shown: as WordPress does it, or as in other services (RFC 9457). */
+export type Dialect = 'wordpress' | 'general'
+
+/** An error of an item in the shape of its service; one that a validator has made is in it already. */
+export const shapedError = (dialect: Dialect, error: ItemError): ItemError => {
+  const { body, status } = error
+  if (dialect === 'wordpress' || !isJsonObject(body) || !isJsonObject(body['data'])) return error
+  const { code, message, data } = body
+  const { status: _status, params, details: _details, ...more } = data
+  const problem = {
+    type: 'about:blank',
+    title: message,
+    status,
+    ...(isJsonObject(params) ? { detail: Object.values(params).join(' ') } : {}),
+    code: String(code).replace(/^(?:trellis|rest)_/, ''),
+    ...more,
+  }
+  return { ...error, body: problem }
 }
 
 /** After these it is unknown whether the upstream carried the request out. */
@@ -94,6 +116,16 @@ export type BatchItem = {
   readonly admitted?: Admitted | undefined
 }
 
+/** The media type of an item's body: that of JSON, or the one of its kind that the operation takes in its place. */
+export const jsonTypeOf = (endpoint: Endpoint | undefined): string => {
+  const types = (endpoint?.operation?.body?.contents ?? []).filter(({ reading }) => reading === 'json')
+  const isPlain = types.length === 0 || types.some(({ mediaType }) => mediaType === 'application/json')
+  const [first] = types
+  return isPlain || first === undefined || first.mediaType.includes('*')
+    ? 'application/json'
+    : first.mediaType
+}
+
 /** What an item touches, for the order of the batch. */
 export type ConflictFacts = {
   /** Collection of the row, e.g. `posts`; empty when it has none. */
@@ -105,7 +137,11 @@ export type ConflictFacts = {
   readonly method: string
   /** Another service than the batch's own: what happens there is not seen here. */
   readonly service?: string | undefined
+  /** Where the service knows what its stored responses show: the tags of what the item shows, and of what it may change. */
+  readonly reach?: ItemReach | undefined
 }
+
+export type ItemReach = { readonly shows: ReadonlySet<string>; readonly changes: readonly string[] }
 
 /** What the route table and validation say about an item, without running it. */
 export type Admission =

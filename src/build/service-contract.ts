@@ -1,4 +1,3 @@
-import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
 import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import { createStructuralTagger } from '../cache/structural-tagger.ts'
@@ -9,8 +8,7 @@ import { matchesRule } from '../config/rule-match.ts'
 import type { RouteFinding } from '../contracts/finding.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
 import type { Resources } from '../contracts/openapi/resources.ts'
-import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
-import { extendedBatch } from '../contracts/site/batch-extensions.ts'
+import type { Row } from '../contracts/row.ts'
 import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import { siteTags } from '../contracts/site/tags.ts'
@@ -26,6 +24,7 @@ import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
+import { batchRequests, batchRows, withBatchBounds, withBatchExtensions } from './batch-route.ts'
 import {
   challengeOf,
   declaredFieldsOf,
@@ -34,82 +33,6 @@ import {
   documentRows,
   operationPolicies,
 } from './document-contract.ts'
-
-/** Parses the content again only when it contains the word. */
-const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
-  if (mode !== 'on-request') return mode === 'on'
-  if (content === undefined || !content.includes('"extensions"')) return false
-  try {
-    return isExtended(mode, JSON.parse(content.toString()))
-  } catch {
-    return false
-  }
-}
-
-/** Checks a batch with extensions by their rules, and every other batch as WordPress does. */
-const withBatchExtensions = (validator: Validator, mode: ExtensionsMode): Validator => {
-  const extended = new WeakMap<Endpoint, Endpoint>()
-  const extendedOf = (endpoint: Endpoint): Endpoint => {
-    const known = extended.get(endpoint) ?? extendedBatch(endpoint)
-    extended.set(endpoint, known)
-    return known
-  }
-  return {
-    validate: (input) =>
-      input.row.kind === 'batch' && asks(mode, input.content)
-        ? validator.validate({ ...input, endpoint: extendedOf(input.endpoint) })
-        : validator.validate(input),
-  }
-}
-
-/** What one batch may hold, beyond what holds for all content. */
-type BatchBounds = {
-  readonly items: number
-  /** Of an item's path with its query, as of the target of a request of its own. */
-  readonly pathCharacters: number
-}
-
-/** Of an item, and of its headers: more than servers take in one request (Apache has 100). */
-const mostMembers = 100
-
-const boundedItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSchema => {
-  const { properties = {} } = item
-  return {
-    ...item,
-    maxProperties: mostMembers,
-    properties: {
-      ...properties,
-      path: { ...properties['path'], maxLength: pathCharacters },
-      headers: { ...properties['headers'], maxProperties: mostMembers },
-    },
-  }
-}
-
-/** The discovery document announces the bounds of the batch route; larger batches are refused before they are parsed. */
-const withBatchBounds = (
-  rows: readonly Row[],
-  { items: maxItems, pathCharacters }: BatchBounds,
-): readonly Row[] => {
-  const bounded = (requests: ArgumentSchema): ArgumentSchema => ({
-    ...requests,
-    maxItems,
-    items: boundedItem(requests.items ?? {}, pathCharacters),
-  })
-  return rows.map((row) =>
-    row.kind !== 'batch'
-      ? row
-      : {
-          ...row,
-          endpoints: row.endpoints.map((endpoint) => ({
-            ...endpoint,
-            arguments: {
-              ...endpoint.arguments,
-              requests: bounded(endpoint.arguments['requests'] ?? {}),
-            },
-          })),
-        },
-  )
-}
 
 /** Everything about requests to a service that needs no upstream. */
 export type ServiceContract = {
@@ -246,10 +169,12 @@ export const serviceContract = (
   const rows =
     service.contract === 'site'
       ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
-      : announced
+      : [...announced, ...batchRows(service, limits)]
   const requests =
-    service.contract === 'openapi' || service.contract === 'plants'
-      ? documentRequests(service, limits)
+    service.contract === 'openapi'
+      ? batchRequests(service, limits, documentRequests(service, limits))
+      : service.contract === 'plants'
+        ? documentRequests(service, limits)
       : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   const resources = documentResources(service)
   let { find } = requests

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.ts'
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { FeedLease } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
@@ -22,6 +21,7 @@ import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createResponseDrift, type ResponseDrift } from '../site/response-drift.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
+import { buildBatch } from './batch-route.ts'
 import {
   type BuiltService,
   type FormAt,
@@ -67,7 +67,7 @@ const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse):
   return fallback()
 }
 
-type SiteAnswersOptions = BatchAnswersOptions & {
+type SiteAnswersOptions = {
   readonly discovery: Discovery
   /** The root that the documents of `discovery` are made for. */
   readonly publicRoot: string
@@ -111,7 +111,6 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
         ? asResponse(answer, service)
         : askedOptions(ask, () => asResponse(answer.fallback, service))
     },
-    batch: batchAnswers(options),
   }
 }
 
@@ -198,7 +197,7 @@ type SiteRooms = {
 const siteRooms = (
   config: SiteConfig,
   contract: ServiceContract,
-  { upstream, targets, splitMemory }: UpstreamWay,
+  { upstream, targets }: UpstreamWay,
   parts: ServiceParts,
 ): SiteRooms => {
   const address = addressOf(config, parts.publicUrl)
@@ -254,20 +253,7 @@ const siteRooms = (
     rowsLearned: contract.learn,
     report: parts.metrics.observe.discovery,
   })
-  const local = siteAnswers({
-    config,
-    publicRoot,
-    discovery,
-    clock: parts.clock,
-    report: (event) => parts.metrics.observe.batch(config.name, event),
-    budget: parts.budget,
-    run: parts.run,
-    mayRemember: parts.mayRemember,
-    idempotencyKeys: parts.stores?.idempotencyKeys(config.batch.idempotency),
-    splitMemory,
-    serviceNamed: parts.serviceNamed,
-    bodyBytes: config.limits.bodyBytes,
-  })
+  const local = siteAnswers({ publicRoot, discovery, mayRemember: parts.mayRemember })
   return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }
 
@@ -385,6 +371,15 @@ export const buildService = async (
     upstream: withDrift(upstream, responseDrift),
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
+    batch: buildBatch(config, {
+      clock: parts.clock,
+      report: (event) => parts.metrics.observe.batch(config.name, event),
+      budget: parts.budget,
+      run: parts.run,
+      splitMemory: way.splitMemory,
+      serviceNamed: parts.serviceNamed,
+      stores: parts.stores,
+    }),
   }
   site?.discovery.start()
   const service = withForms(general, formAt)

@@ -66,6 +66,9 @@ const tagNames = (service: string) => ({
   showingItem: (collection: string, id: string) => `${service}/showing${collection}#${id}`,
   /** On responses that show an item of a collection, whichever. */
   showingOne: (collection: string) => `${service}/showing${collection}##`,
+  /** On an item of a collection and all below it, under whichever path. */
+  below: (collection: string, id: string) => `${service}/below${collection}#${id}`,
+  belowOne: (collection: string) => `${service}/below${collection}##`,
 })
 
 type Names = ReturnType<typeof tagNames>
@@ -74,6 +77,8 @@ type Names = ReturnType<typeof tagNames>
 type ItemInPath = {
   readonly collection: string
   readonly id: string | undefined
+  /** Segments of the path up to its id. */
+  readonly length: number
 }
 
 const itemsIn = (place: Place, { named, itemsAt }: Resources): readonly ItemInPath[] => {
@@ -83,7 +88,7 @@ const itemsIn = (place: Place, { named, itemsAt }: Resources): readonly ItemInPa
     const declared = itemsAt(shapeAt(place, index + 1))
     const collection = declared === undefined ? shapeAt(place, index) : templateShape(declared.collection)
     const at = declared === undefined ? index : place.segments.indexOf(`{${declared.id}}`)
-    return named.has(collection) ? [{ collection, id: place.values[at] }] : []
+    return named.has(collection) ? [{ collection, id: place.values[at], length: index + 1 }] : []
   })
 }
 
@@ -109,9 +114,11 @@ const storedByDeclaration = (
   place: Place,
   content: Buffer,
 ): readonly string[] => [
-  ...itemsIn(place, resources).flatMap(({ collection, id }) => [
-    names.showingOne(collection),
-    id === undefined ? names.showing(collection) : names.showingItem(collection, id),
+  ...itemsIn(place, resources).flatMap(({ collection, id = '', length }) => [
+    ...[names.belowOne(collection), names.below(collection, id)],
+    ...(length === segmentsOf(resource.target).length
+      ? [names.showingOne(collection), names.showingItem(collection, id)]
+      : []),
   ]),
   ...(resource.collection !== undefined && resource.kind === 'list'
     ? [
@@ -152,13 +159,20 @@ const writtenByDeclaration = (
   place: Place,
   { created }: Effect,
 ): readonly string[] => {
-  const items = itemsIn(place, resources).flatMap(({ collection, id }) => [
-    names.showing(collection),
-    id === undefined ? names.showingOne(collection) : names.showingItem(collection, id),
-  ])
+  const ofItem = ({ collection, id, length }: ItemInPath): readonly string[] => {
+    const shown = id === undefined ? names.showingOne(collection) : names.showingItem(collection, id)
+    const tags = [names.showing(collection), shown]
+    if (length < place.segments.length) return tags
+    return [...tags, id === undefined ? names.belowOne(collection) : names.below(collection, id)]
+  }
+  const items = itemsIn(place, resources).flatMap(ofItem)
   const own = shapeAt(place, place.segments.length)
   if (!resources.named.has(own)) return items
-  return [...items, names.showing(own), ...(created === undefined ? [names.showingOne(own)] : [])]
+  return [
+    ...items,
+    names.showing(own),
+    ...(created === undefined ? [names.showingOne(own), names.belowOne(own)] : []),
+  ]
 }
 
 /** Responses that a write to the path changes; undefined for all of the service. */

@@ -160,8 +160,10 @@ export type Service = {
   readonly upstream: Upstream
   /** Longest time that a request may take at the upstream; 0 = no bound. */
   readonly upstreamTotalMs: number
-  /** Rows that the gateway answers itself; undefined where there are none. */
+  /** Documents that the gateway makes itself; undefined where there are none. */
   readonly local: LocalAnswers | undefined
+  /** Answers its batch route, if it has one. */
+  readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
 }
 
 /** The part of a request that a local answer is made from. */
@@ -176,12 +178,11 @@ export type LocalRequest = {
   readonly content: Buffer | Readable | undefined
 }
 
-/** Answers that need no upstream, or several requests to it. */
+/** Answers that the gateway makes of what it knows. */
 export type LocalAnswers = {
   index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
   /** `forward` gives the upstream's response, which has the schema of its items. */
   options(request: LocalRequest, row: Row, forward: () => Answer): Answer
-  batch(request: LocalRequest): Promise<GatewayResponse>
   /** A write may have changed the documents; '' when its collection is unknown. */
   written(collection: string): void
 }

@@ -37,6 +37,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     basePath: '/wp-json',
     upstreamTotalMs: 1000,
     local: undefined,
+    batch: undefined,
     ...more,
   }) as Service
 

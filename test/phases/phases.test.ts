@@ -349,10 +349,10 @@ describe('answer-locally', () => {
   const local = {
     index: () => response(200, '"index"'),
     options: () => response(200, '"options"'),
-    batch: async () => response(207, '"batch"'),
     written: () => {},
   }
-  const run = async (target: string, method = 'GET', service = siteService({ local })) =>
+  const batch = async () => response(207, '"batch"')
+  const run = async (target: string, method = 'GET', service = siteService({ local, batch })) =>
     String(
       (
         await answerLocally(undefined).run(ready(target, { method }, service), () =>

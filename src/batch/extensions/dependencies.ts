@@ -1,6 +1,14 @@
 import { type JsonText, nestingDepth } from '../../http/json-text.ts'
 import type { ItemExtension } from '../extensions.ts'
-import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, itemError } from '../item.ts'
+import {
+  type BatchItem,
+  type Dialect,
+  type Dispatch,
+  type ItemAnswer,
+  type ItemError,
+  itemError,
+  shapedError,
+} from '../item.ts'
 import { pathSegment, type Reference, valuesAt, withValues } from './json-references.ts'
 
 /** An item whose references have been replaced by values. */
@@ -57,6 +65,7 @@ type DependencyOptions = {
   /** Route match and validation of an item whose references have become values. */
   admitted(index: number, path: string, body: string | undefined): BatchItem | ItemError
   readonly mostBodyCharacters: number
+  readonly dialect: Dialect
 }
 
 /** An answer that the gateway made, in the form of one that came. */
@@ -125,7 +134,10 @@ export const withDependencies = (dispatch: Dispatch, options: DependencyOptions)
 
   return async (item, signal, stop) => {
     const request = ready(item)
-    const answer = 'status' in request ? asAnswer(request) : await dispatch(request, signal, stop)
+    const answer =
+      'status' in request
+        ? asAnswer(shapedError(options.dialect, request))
+        : await dispatch(request, signal, stop)
     if (needed.has(item.index)) {
       known.set(item.index, { succeeded: answer.status < 400, valueAt: valuesOf(item.index, answer) })
     }

@@ -9,7 +9,14 @@ import {
   readEnvelope,
 } from '../envelope.ts'
 import { type ExtensionsMode, type ItemExtension, isExtended, readExtensions } from '../extensions.ts'
-import { type Admission, type BatchItem, type ItemError, itemError } from '../item.ts'
+import {
+  type Admission,
+  type BatchItem,
+  type Dialect,
+  type ItemError,
+  itemError,
+  shapedError,
+} from '../item.ts'
 import { type OrderFacts, planOrder, type Waits } from './plan-order.ts'
 
 /** Names of the parameters an item sets, in query and body, down to the first bracket. */
@@ -20,6 +27,7 @@ const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly s
 }
 
 export type PlanOptions = {
+  readonly dialect: Dialect
   readonly maxItems: number
   readonly extensions: ExtensionsMode
   /** Other services that items may address. */
@@ -95,7 +103,7 @@ export const planBatch = (
   options: PlanOptions,
   { envelope, text, admit }: BatchInput,
 ): PlannedBatch | Malformed => {
-  const batch = readEnvelope(envelope, options.maxItems, text)
+  const batch = readEnvelope(envelope, options.maxItems, text, options.dialect)
   if (batch.kind === 'malformed') return batch
   const extended = isJsonObject(envelope) && isExtended(options.extensions, envelope) ? envelope : undefined
   const entries: readonly unknown[] = Array.isArray(extended?.['requests']) ? extended['requests'] : []
@@ -152,7 +160,11 @@ export const planBatch = (
     admitted: (index, path, body) => {
       const entry = { ...(entries[index] as Record<string, unknown>), path }
       const whole = body === undefined ? entry : { ...entry, body: JSON.parse(body) as unknown }
-      const read = addressed(envelopeItem(whole, index, body), entry, extensions.items[index]?.service)
+      const read = addressed(
+        envelopeItem(whole, index, body, options.dialect),
+        entry,
+        extensions.items[index]?.service,
+      )
       const item = planItem(read)
       return item.kind === 'runnable' ? item.item : item.error
     },
@@ -160,8 +172,11 @@ export const planBatch = (
 }
 
 /** One item in the answer to a dry run: the request that would be sent, or the error. */
-const outlook = (item: PlannedItem, extension: ItemExtension | undefined): object => {
-  if (item.kind === 'refused') return { runs: false, status: item.error.status, body: item.error.body }
+const outlook = (item: PlannedItem, extension: ItemExtension | undefined, dialect: Dialect): object => {
+  if (item.kind === 'refused') {
+    const { status, body } = shapedError(dialect, item.error)
+    return { runs: false, status, body }
+  }
   const { method, path, query } = item.item
   // Path and body are known, and checked, when the items that they refer to have been answered.
   if (extension?.template !== undefined) return { runs: true, method, refersTo: extension.needs }
@@ -173,12 +188,13 @@ export const planAnswer = (
   items: readonly PlannedItem[],
   waits: readonly Waits[],
   extensions: readonly ItemExtension[],
+  dialect: Dialect,
 ): Buffer => {
   const plan = items.map((item, index) => ({
     index,
     id: extensions[index]?.id,
     service: extensions[index]?.service,
-    ...outlook(item, extensions[index]),
+    ...outlook(item, extensions[index], dialect),
     after: waits[index],
   }))
   return Buffer.from(JSON.stringify({ plan }))

@@ -1,4 +1,4 @@
-import type { ConflictFacts } from '../item.ts'
+import type { ConflictFacts, ItemReach } from '../item.ts'
 import type { Parts } from '../splitter.ts'
 
 /** What is sent as one upstream request: a single item, or several in one upstream batch. Members are in order. */
@@ -152,7 +152,7 @@ const reachOfWrite = (facts: OrderFacts): Reach => {
 
 const reachOf = (facts: OrderFacts): Reach => {
   const known = facts.kind === 'item' || facts.kind === 'collection'
-  if (facts.collection === '' || !known) return 'everything'
+  if (facts.collection === '' || !known || facts.reach !== undefined) return 'everything'
   if (facts.kind === 'item' && !isPlainId(facts.itemId)) return 'everything'
   return facts.method === 'GET' || facts.method === 'HEAD' ? 'read' : reachOfWrite(facts)
 }
@@ -169,8 +169,14 @@ const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
   return flatCollections.has(earlier.facts.collection) ? claims === 2 : claims > 0
 }
 
+/** One of them may change what the other shows. */
+const meet = (one: ItemReach, other: ItemReach): boolean =>
+  one.changes.some((tag) => other.shows.has(tag)) || other.changes.some((tag) => one.shows.has(tag))
+
 const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
   if (earlier.facts.service !== later.facts.service) return false
+  if (earlier.facts.reach !== undefined && later.facts.reach !== undefined)
+    return meet(earlier.facts.reach, later.facts.reach)
   if (earlier.reach === 'everything' || later.reach === 'everything') return true
   if (earlier.reach === 'read' && later.reach === 'read') return false
   const one = earlier.facts

@@ -5,7 +5,7 @@ import { type Answer, withField } from '../../http/message.ts'
 import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
-import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
+import { AnswerTooLarge, type BatchItem, type ItemAnswer, jsonTypeOf } from '../item.ts'
 import type { EventLoopYield } from './semaphore.ts'
 
 /** Fields of the batch request that hold for each of its items: credentials and origin. */
@@ -22,6 +22,8 @@ export type OutgoingBatch = {
   readonly clock: Clock
   readonly batch: LocalRequest
   serviceNamed(name: string): Service | undefined
+  /** Header fields (lower case) of the service that carry API keys. */
+  readonly keyFields: readonly string[]
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
   /** For the same contents, out of what the process may hold of all requests. */
@@ -62,12 +64,13 @@ export const sendAlone =
   }
 
 /** The item's fields with the credentials of the batch, and none of its own in their stead. */
-const fieldsWithCredentials = (
+export const fieldsWithCredentials = (
   { service, request }: LocalRequest,
   item: BatchItem,
+  keyFields: readonly string[],
 ): Record<string, string | string[] | undefined> => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
-  const verified = service.access?.credentialFields ?? []
+  const verified = [...(service.access?.credentialFields ?? []), ...keyFields]
   for (const name of [...inherited, ...verified]) {
     // Credentials for this service are not sent to another one.
     const isForeign = item.service !== undefined && (credentials.has(name) || verified.includes(name))
@@ -77,18 +80,18 @@ const fieldsWithCredentials = (
   }
   if (item.service !== undefined && item.credential !== undefined) fields['authorization'] = item.credential
   if (item.content === undefined) delete fields['content-type']
-  else fields['content-type'] = 'application/json'
+  else fields['content-type'] = jsonTypeOf(item.admitted?.matching.endpoint)
   return fields
 }
 
 /** The item as a request of its own. */
 const itemExchange = (
-  { batch, serviceNamed }: OutgoingBatch,
+  { batch, serviceNamed, keyFields }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
   send: Send,
 ): Received => {
-  const fields = fieldsWithCredentials(batch, item)
+  const fields = fieldsWithCredentials(batch, item, keyFields)
   const service = item.service === undefined ? batch.service : serviceNamed(item.service)
   if (service === undefined) throw new GatewayError('no_route')
   const exchange = {

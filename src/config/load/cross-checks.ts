@@ -1,3 +1,4 @@
+import { batchPath } from '../../contracts/openapi/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type UnplacedFault } from '../fault.ts'
 import { documentFaults } from './documents.ts'
@@ -265,17 +266,21 @@ const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
 const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service) => {
-    if (service.contract !== 'site') return []
-    return service.batch.services.flatMap((named, index) => {
+    const batch = service.contract === 'site' || service.contract === 'openapi' ? service.batch : undefined
+    if (batch === undefined) return []
+    const path = ['services', service.name, 'batch']
+    const isTaken =
+      service.contract === 'openapi' &&
+      service.document.contract.rows.some(({ template }) => template === batchPath)
+    const addressed = batch.services.flatMap((named, index) => {
       const meant = services.find(({ name }) => name === named)
-      const isAddressable =
-        meant !== undefined && meant !== service && (meant.contract === 'plants' || meant.contract === 'site')
       return faultWhen(
-        !isAddressable,
-        ['services', service.name, 'batch', 'services', index],
-        'expected the name of another service with contract plants or site',
+        meant === undefined || meant === service || meant.contract === 'open',
+        [...path, 'services', index],
+        'expected the name of another service with contract plants, site or openapi',
       )
     })
+    return [...faultWhen(isTaken, path, `the document has a path ${batchPath} of its own`), ...addressed]
   })
 
 /** Faults that show only when several values are seen together. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { duration, flag, inMs, oneOf, ruleMatch } from './leaves.ts'
+import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch } from './leaves.ts'
 
 /** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
@@ -27,7 +27,7 @@ const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTt
 /** One cache rule. */
 export const cacheRule = z.strictObject({ match: matchedPath(), ...ruleSettings }).transform(ruleInMs)
 
-export const operationName = () =>
+const operationName = () =>
   z
     .string({ error: 'expected the operationId of an operation' })
     .max(500)
@@ -94,3 +94,40 @@ export const documentCacheShape = z.strictObject({
     .prefault([])
     .describe(rulesMeaning('what `x-trellis-cache` of the document says, otherwise nothing')),
 })
+
+const template = () =>
+  z
+    .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
+    .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
+
+/** What a document does not say of some of its operations. */
+export const resourceRule = z
+  .strictObject({
+    match: routeMatch()
+      .optional()
+      .describe(
+        'Methods, or `*`, and path of the document; `*` = any text in one segment, `**` = any number of segments',
+      ),
+    operation: operationName(),
+    collection: template()
+      .optional()
+      .describe('Path of the collection that the path lists; with `id`: that it shows an item of'),
+    id: parameterName().optional().describe('Path parameter with the id of the item'),
+    members: z
+      .record(z.string().max(500), template())
+      .optional()
+      .describe(
+        'JSON Pointers to items that responses also show, with their collections; `*` = each element',
+      ),
+    invalidates: z
+      .array(template())
+      .max(100)
+      .optional()
+      .describe('Paths whose responses the write also changes; `/` = all'),
+  })
+  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
+    error: 'expected either match or operation',
+  })
+  .refine(({ id, collection }) => id === undefined || collection !== undefined, {
+    error: 'id requires collection',
+  })

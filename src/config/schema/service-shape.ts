@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
-import { documentCacheShape, operationName, serviceCacheShape } from './cache-shape.ts'
+import { documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
 import { changes } from './changes-shape.ts'
 import {
   document,
@@ -16,7 +16,6 @@ import {
   publicUrl,
   refusedBy,
   responseFieldName,
-  routeMatch,
   secret,
   share,
   size,
@@ -270,6 +269,26 @@ const identity = z.strictObject({
   timezone: text(100, 'Time zone, e.g. Europe/Berlin'),
 })
 
+/** Settings of a batch route. */
+const batchSettings = {
+  maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
+  concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
+  deadline: wait().prefault('30s').describe('Time for the whole batch'),
+  answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
+  services: z
+    .array(z.string({ error: 'expected the name of a service' }).max(64))
+    .max(64)
+    .prefault([])
+    .describe('Other services that batch items may call; requires `extensions`'),
+  idempotency: z
+    .strictObject({
+      ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
+      maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
+    })
+    .transform(inMs('ttl'))
+    .prefault({}),
+}
+
 const site = z.strictObject({
   contract: contract('site'),
   ...publicSide,
@@ -295,30 +314,15 @@ const site = z.strictObject({
     .prefault({}),
   batch: z
     .strictObject({
-      maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
-      concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
+      ...batchSettings,
       split: oneOf(['item', 'chunk', 'whole', 'auto'])
         .prefault('auto')
         .describe(
           'One upstream request per item, several upstream batches, one batch, or the fastest as measured',
         ),
-      deadline: wait().prefault('30s').describe('Time for the whole batch'),
-      answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
       extensions: oneOf(['off', 'on-request', 'on'])
         .prefault('on-request')
         .describe('Batch features that WordPress lacks: never, on request, or always'),
-      services: z
-        .array(z.string({ error: 'expected the name of a service' }).max(64))
-        .max(64)
-        .prefault([])
-        .describe('Other services that batch items may call; requires `extensions`'),
-      idempotency: z
-        .strictObject({
-          ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
-          maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
-        })
-        .transform(inMs('ttl'))
-        .prefault({}),
     })
     .transform(inMs('deadline'))
     .prefault({}),
@@ -344,43 +348,6 @@ const open = z.strictObject({
     {},
   ),
 })
-
-const template = () =>
-  z
-    .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
-    .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
-
-/** What a document does not say of some of its operations. */
-const resourceRule = z
-  .strictObject({
-    match: routeMatch()
-      .optional()
-      .describe(
-        'Methods, or `*`, and path of the document; `*` = any text in one segment, `**` = any number of segments',
-      ),
-    operation: operationName(),
-    collection: template()
-      .optional()
-      .describe('Path of the collection that the path lists; with `id`: that it shows an item of'),
-    id: parameterName().optional().describe('Path parameter with the id of the item'),
-    members: z
-      .record(z.string().max(500), template())
-      .optional()
-      .describe(
-        'JSON Pointers to items that responses also show, with their collections; `*` = each element',
-      ),
-    invalidates: z
-      .array(template())
-      .max(100)
-      .optional()
-      .describe('Paths whose responses the write also changes; `/` = all'),
-  })
-  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
-    error: 'expected either match or operation',
-  })
-  .refine(({ id, collection }) => id === undefined || collection !== undefined, {
-    error: 'id requires collection',
-  })
 
 const openapi = z.strictObject({
   contract: contract('openapi'),
@@ -411,6 +378,13 @@ const openapi = z.strictObject({
     .prefault([])
     .describe(
       'What paths are and what writes change, for `structural`; the first match replaces the document',
+    ),
+  batch: z
+    .strictObject(batchSettings)
+    .transform(inMs('deadline'))
+    .optional()
+    .describe(
+      'With this section, also an empty one, the service has a batch route at `batch` below its mount',
     ),
   cache: documentCacheShape.prefault({}),
 })

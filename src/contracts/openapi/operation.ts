@@ -60,6 +60,9 @@ export type ResourceExtension = {
   readonly members?: Readonly<Record<string, string>> | undefined
 }
 
+/** The batch route of a service with a document, below its mount. */
+export const batchPath = '/batch'
+
 /** One operation of a document, as requests need it. */
 export type Operation = {
   readonly method: Method

@@ -102,15 +102,16 @@ export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> =
   name: 'answer-locally',
   run: (exchange, next) => {
     const { matching, service } = exchange
-    const { local } = service
-    if (local === undefined || matching.kind === 'unlisted') return next(exchange)
-    if (matching.kind === 'options') return local.options(exchange, matching.row, () => next(exchange))
+    const { local, batch } = service
+    if ((local === undefined && batch === undefined) || matching.kind === 'unlisted') return next(exchange)
+    if (matching.kind === 'options')
+      return local?.options(exchange, matching.row, () => next(exchange)) ?? next(exchange)
     switch (matching.row.handledBy) {
       case 'discovery':
-        return indexFor(exchange, local.index(exchange, matching.row))
+        return local === undefined ? next(exchange) : indexFor(exchange, local.index(exchange, matching.row))
       case 'batch':
         if (overload?.admits('batch') === false) throw overloaded(overload)
-        return local.batch(exchange)
+        return batch === undefined ? next(exchange) : batch(exchange)
       case 'upstream':
         return next(exchange)
     }

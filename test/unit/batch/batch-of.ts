@@ -19,6 +19,7 @@ export const batchOf = ({
   ...options
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
+    dialect: 'wordpress',
     maxItems: 25,
     extensions: 'on-request',
     services: [],

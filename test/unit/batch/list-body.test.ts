@@ -8,7 +8,7 @@ test.each([
   ['an empty object, which is none', {}, undefined, []],
   ['null, which is none', null, undefined, []],
 ])('the body of an item is %s', (_what, body, content, names) => {
-  const place = envelopeItem({ path: '/site/v2/posts/1', body }, 0, undefined)
+  const place = envelopeItem({ path: '/site/v2/posts/1', body }, 0, undefined, 'wordpress')
   expect(place).toMatchObject({ kind: 'item', bodyNames: names })
   if (place.kind === 'item') expect(place.item.content?.toString()).toBe(content)
 })

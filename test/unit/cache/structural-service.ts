@@ -1,8 +1,8 @@
-import type { Found } from '../../../src/contracts/finding.ts'
-import { inferResources } from '../../../src/contracts/openapi/resources.ts'
 import { createServiceTagger } from '../../../src/cache/site-tagger.ts'
 import { createStructuralTagger } from '../../../src/cache/structural-tagger.ts'
 import type { Tagger } from '../../../src/cache/tagger.ts'
+import type { Found } from '../../../src/contracts/finding.ts'
+import { inferResources } from '../../../src/contracts/openapi/resources.ts'
 import { createOpenApiRequests } from '../../../src/request/openapi-requests.ts'
 import { contractOf } from '../request/openapi/described.ts'
 
@@ -10,7 +10,7 @@ import { contractOf } from '../request/openapi/described.ts'
  * A service of random shape with a state: collections, nested ones, parts and actions of items, lists with a filter, writes that
  * change other resources, and the document that declares these. Contents show what the state of a path is.
  */
-export type RandomService = {
+type RandomService = {
   readonly document: object
   /** All targets that a GET may have now. */
   targets(): readonly string[]
@@ -28,10 +28,10 @@ type Written = {
   readonly created?: string | undefined
 }
 
-export type Random = (below: number) => number
+type Random = (below: number) => number
 
 /** mulberry32: the same service for the same seed. */
-export const randomOf = (seed: number): Random => {
+const randomOf = (seed: number): Random => {
   let state = seed
   return (below) => {
     state = (state + 0x6d2b79f5) | 0
@@ -70,12 +70,17 @@ const pathsOf = ({ name, nested, hasSummary, hasRecent, closes }: Shape): Record
     ? {}
     : {
         [`/${name}/{id}/${nested}`]: { parameters: parameters('id'), get: { parameters: filter }, post: {} },
-        [`/${name}/{id}/${nested}/{key}`]: { parameters: parameters('id', 'key'), get: {}, put: {}, delete: {} },
+        [`/${name}/{id}/${nested}/{key}`]: {
+          parameters: parameters('id', 'key'),
+          get: {},
+          put: {},
+          delete: {},
+        },
       }),
 })
 
 /** `undeclared`: actions change another collection as well, and the document does not say so. */
-export const randomService = (random: Random, undeclared = false): RandomService => {
+const randomService = (random: Random, undeclared = false): RandomService => {
   const names = ['boxes', 'cards', 'dogs'].slice(0, 2 + random(2))
   const shapes = names.map((name): Shape => {
     const other = names[random(names.length)] as string
@@ -92,18 +97,25 @@ export const randomService = (random: Random, undeclared = false): RandomService
   for (const { name, nested } of shapes)
     for (let id = 1; id <= 4; id += 1) {
       state.set(`/${name}/${id}`, 0)
-      for (let key = 1; nested !== undefined && key <= 2; key += 1) state.set(`/${name}/${id}/${nested}/${key}`, 0)
+      for (let key = 1; nested !== undefined && key <= 2; key += 1)
+        state.set(`/${name}/${id}/${nested}/${key}`, 0)
     }
   const below = (path: string): readonly [string, number][] =>
-    [...state].filter(([one]) => one === path || one.startsWith(`${path}/`)).sort(([a], [b]) => (a < b ? -1 : 1))
+    [...state]
+      .filter(([one]) => one === path || one.startsWith(`${path}/`))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
   const bump = (path: string): void => {
     for (const [one, version] of below(path)) if (one === path) state.set(one, version + 1)
+  }
+  const remove = (path: string): void => {
+    for (const [one] of below(path)) state.delete(one)
   }
   const pick = <One>(list: readonly One[]): One => list[random(list.length)] as One
   const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
   const shown = (path: string): string => JSON.stringify(below(path))
-  const items = (list: string): readonly string[] => [...state.keys()].filter((path) => parentOf(path) === list)
+  const items = (list: string): readonly string[] =>
+    [...state.keys()].filter((path) => parentOf(path) === list)
 
   const read: RandomService['read'] = (target) => {
     const [asked = '', query] = target.split('?')
@@ -123,7 +135,9 @@ export const randomService = (random: Random, undeclared = false): RandomService
     const isThere = state.has(path)
     state.set(path, 10 + random(50))
     // An existing one is replaced; 201 with Location says that it is a new one.
-    return isThere || random(3) === 0 ? { status: 200 } : { status: 201, created: random(4) > 0 ? path : undefined }
+    return isThere || random(3) === 0
+      ? { status: 200 }
+      : { status: 201, created: random(4) > 0 ? path : undefined }
   }
 
   const close = (path: string, { name, closes }: Shape): void => {
@@ -133,29 +147,27 @@ export const randomService = (random: Random, undeclared = false): RandomService
     if (undeclared) bump(pick(names.filter((other) => other !== name).flatMap((other) => items(`/${other}`))))
   }
 
-  const carryOut = (): Written => {
-    const kind = random(12)
-    if (kind === 0) {
-      for (const path of [...state.keys()]) if (random(3) === 0) bump(path)
-      return { method: 'POST', path: '/jobs', status: 202 }
-    }
-    const shape = pick(shapes)
-    const path = pick([...state.keys()].filter((one) => one.startsWith(`/${shape.name}/`)).concat(`/${shape.name}/1`))
-    const isTop = path.split('/').length === 3
-    if (kind < 4) {
-      const list = parentOf(path)
-      return { method: 'POST', path: list, ...create(list) }
-    }
-    if (kind < 6 && isTop) {
+  const writeTo = (shape: Shape, kind: number): Written => {
+    const below = [...state.keys()].filter((one) => one.startsWith(`/${shape.name}/`))
+    const path = pick([...below, `/${shape.name}/1`])
+    if (kind < 4) return { method: 'POST', path: parentOf(path), ...create(parentOf(path)) }
+    if (kind < 6 && path.split('/').length === 3) {
       close(path, shape)
       return { method: 'POST', path: `${path}/close`, status: 200 }
     }
     if (kind === 6) {
-      for (const [one] of below(path)) state.delete(one)
+      remove(path)
       return { method: 'DELETE', path, status: 204 }
     }
     state.set(path, (state.get(path) ?? 0) + 1)
     return { method: 'PUT', path, status: 200 }
+  }
+
+  const carryOut = (): Written => {
+    const kind = random(12)
+    if (kind > 0) return writeTo(pick(shapes), kind)
+    for (const path of [...state.keys()]) if (random(3) === 0) bump(path)
+    return { method: 'POST', path: '/jobs', status: 202 }
   }
 
   /** `5`, `05`, `%35` and `5.0` are one item to this upstream. */
@@ -212,6 +224,8 @@ export type Checked = {
 
 export type Mode = 'service' | 'structural'
 
+type Stored = { readonly content: string; readonly tags: ReadonlySet<string> }
+
 /** Reads everything, writes, and reads again, with the tags of a tagger alone. */
 export const checkTags = (
   seed: number,
@@ -235,41 +249,47 @@ export const checkTags = (
     if (finding.kind !== 'found') throw new Error(`${method} ${path}: ${finding.kind}`)
     return finding
   }
-  const stored = new Map<string, { readonly content: string; readonly tags: ReadonlySet<string> }>()
+  const stored = new Map<string, Stored>()
   const stale: string[] = []
   let kept = 0
   let unchanged = 0
-  const fill = (): void => {
-    for (const target of service.targets()) {
-      if (stored.has(target)) continue
-      const [status, content] = service.read(target)
-      const tags = tagger.storedTags(found('GET', target.split('?')[0] ?? ''), {}, {
+  const store = (target: string): void => {
+    const [status, content] = service.read(target)
+    const tags = tagger.storedTags(
+      found('GET', target.split('?')[0] ?? ''),
+      {},
+      {
         status,
         fields: [],
         content: Buffer.from(content),
-      })
-      stored.set(target, { content, tags: new Set(tags) })
-    }
+      },
+    )
+    stored.set(target, { content, tags: new Set(tags) })
   }
-  for (let count = 0; count < plan.writes; count += 1) {
-    fill()
-    const before = new Map([...stored].map(([target, { content }]) => [target, content]))
+  const write = (): string => {
     const { method, path, status, created } = service.write()
     const response = status === 0 ? undefined : { status, fields: [], content: undefined, created }
     const tags = tagger.writtenTags(found(method, path), () => undefined, method, response)
     const dropping = tags.filter((tag) => plan.spares?.(tag) !== true)
-    for (const [target, { tags: own }] of stored) if (dropping.some((tag) => own.has(tag))) stored.delete(target)
-    for (const [target, content] of before) {
-      const [, now] = service.read(target)
-      const isKept = stored.has(target)
-      if (now === content) {
-        unchanged += 1
-        if (isKept) kept += 1
-      } else if (isKept) {
-        stale.push(`${method} ${path} ${status}: ${target}`)
-        stored.delete(target)
-      }
+    for (const [target, { tags: own }] of stored)
+      if (dropping.some((tag) => own.has(tag))) stored.delete(target)
+    return `${method} ${path} ${status}`
+  }
+  const compare = (written: string, target: string, content: string): void => {
+    const isUnchanged = service.read(target)[1] === content
+    if (isUnchanged) unchanged += 1
+    if (!stored.has(target)) return
+    if (isUnchanged) kept += 1
+    else {
+      stale.push(`${written}: ${target}`)
+      stored.delete(target)
     }
+  }
+  for (let count = 0; count < plan.writes; count += 1) {
+    for (const target of service.targets()) if (!stored.has(target)) store(target)
+    const before = [...stored]
+    const written = write()
+    for (const [target, { content }] of before) compare(written, target, content)
   }
   return { stale, kept, unchanged }
 }

@@ -1,0 +1,220 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { checkConfig } from '../../../src/config/load.ts'
+import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
+
+const document = `openapi: 3.1.0
+info: { title: Items, version: "1" }
+components:
+  securitySchemes: { key: { type: apiKey, in: header, name: X-Key } }
+paths:
+  /items:
+    get: {}
+    post: { requestBody: { content: { application/json: { schema: { type: object, required: [name] } } } } }
+  /items/{id}:
+    parameters: [{ name: id, in: path, required: true, schema: { type: integer } }]
+    get: { parameters: [{ name: X-Tenant, in: header, schema: { type: string } }] }
+    put: { requestBody: { content: { application/merge-patch+json: {} } } }
+    delete: { security: [{ key: [] }] }
+  /items/{id}/close:
+    parameters: [{ name: id, in: path, required: true, schema: { type: integer } }]
+    post: {}
+  /jobs: { post: {} }
+`
+
+let folder: string
+let origin: Origin
+let gateway: TestGateway
+/** Requests in the order in which they began and ended. */
+let steps: string[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'openapi-batch-'))
+  await writeFile(join(folder, 'items.yaml'), document)
+  origin = await startOrigin(async ({ method, target, fields, content }, wire) => {
+    steps.push(`+${method} ${target}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    steps.push(`-${method} ${target}`)
+    wire.respond({
+      fields: { 'Content-Type': 'application/json' },
+      content: JSON.stringify({
+        id: 7,
+        key: fields['x-key'],
+        tenant: fields['x-tenant'],
+        type: fields['content-type'],
+        sent: content.toString(),
+      }),
+    })
+  })
+  const service = {
+    contract: 'openapi',
+    document: join(folder, 'items.yaml'),
+    upstream: { targets: [origin.origin] },
+    batch: { maxItems: 5 },
+  }
+  gateway = await startTestGateway({
+    services: {
+      api: {
+        ...service,
+        mount: '/api',
+        invalidation: 'structural',
+        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+      },
+      plain: { ...service, mount: '/plain' },
+      none: { ...service, mount: '/none', batch: undefined },
+    },
+  })
+})
+
+beforeEach(() => {
+  steps = []
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+  await rm(folder, { recursive: true })
+})
+
+type Part = { readonly status: number; readonly body: Record<string, unknown> }
+
+const send = async (
+  mount: string,
+  requests: readonly object[],
+  headers: Record<string, string> = {},
+  more: object = {},
+) => {
+  const response = await fetch(`${gateway.publicAddress}/${mount}/batch`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ ...more, requests }),
+  })
+  return { response, body: (await response.json()) as { responses: Part[] } & Record<string, unknown> }
+}
+
+const put = (id: number) => ({ method: 'PUT', path: `/items/${id}`, body: { a: 1 } })
+const get = (path: string) => ({ method: 'GET', path })
+
+/** For each request the number of those before it in the batch that it waited for. */
+const waited = (): Record<string, string[]> =>
+  Object.fromEntries(
+    steps.flatMap((step, at) =>
+      step.startsWith('+')
+        ? [
+            [
+              step.slice(1),
+              steps
+                .slice(0, at)
+                .filter((one) => one.startsWith('-'))
+                .map((one) => one.slice(1)),
+            ],
+          ]
+        : [],
+    ),
+  )
+
+describe('the batch route of a service with a document', () => {
+  test('answers each item in order, with the responses of the upstream', async () => {
+    const { response, body } = await send('api', [
+      put(1),
+      get('/items'),
+      { path: '/items', body: { name: 'x' } },
+    ])
+    expect(response.status).toBe(207)
+    expect(body.responses.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(body.responses[0]?.body).toMatchObject({ type: 'application/merge-patch+json', sent: '{"a":1}' })
+  })
+
+  const waitsIn = async (mount: string, requests: readonly object[]): Promise<unknown> => {
+    const { body } = await send(mount, requests, {}, { dryRun: true })
+    return (body['plan'] as { readonly after: readonly number[] }[]).map((one) => one.after)
+  }
+
+  test('runs writes to different items at once, and reads after the writes that reach them', async () => {
+    const close = { path: '/items/2/close' }
+    const create = { path: '/items', body: { name: 'x' } }
+    const requests = [put(1), put(2), get('/items/1'), get('/items/3'), close]
+    expect(await waitsIn('api', requests)).toEqual([[], [], [0], [], [1]])
+    expect(await waitsIn('api', [create, create, put(1), get('/items/3')])).toEqual([[], [0], [0, 1], [0, 1]])
+    expect(await waitsIn('api', [get('/items'), put(1), get('/items')])).toEqual([[], [0], [1]])
+    expect(steps).toEqual([])
+  })
+
+  test('runs a write of unknown reach alone', async () => {
+    await send('api', [put(1), { path: '/jobs' }, put(2)])
+    expect(waited()).toEqual({
+      'PUT /items/1': [],
+      'POST /jobs': ['PUT /items/1'],
+      'PUT /items/2': ['PUT /items/1', 'POST /jobs'],
+    })
+  })
+
+  test('runs every write alone with invalidation: service, and reads between writes at once', async () => {
+    const requests = [put(1), get('/items/8'), get('/items/9'), put(2)]
+    expect(await waitsIn('plain', requests)).toEqual([[], [0], [0], [0, 1, 2]])
+  })
+
+  test('gives items the API key of the batch, and none that they bring', async () => {
+    const remove = { method: 'DELETE', path: '/items/1', headers: { 'X-Key': 'own' } }
+    const { body } = await send('api', [remove], { 'X-Key': 'secret' })
+    expect(body.responses[0]?.body).toMatchObject({ key: 'secret' })
+    const { body: without } = await send('api', [remove])
+    expect(without.responses[0]).toMatchObject({ status: 401, body: { code: expect.any(String) } })
+  })
+
+  test('stores a response for each value of a declared header', async () => {
+    const read = (tenant: string) => ({ ...get('/items/50'), headers: { 'X-Tenant': tenant } })
+    const { body } = await send('api', [read('a'), read('b')])
+    expect(body.responses.map((one) => one.body['tenant'])).toEqual(['a', 'b'])
+    const { body: again } = await send('api', [read('b'), read('a')])
+    expect(again.responses.map((one) => one.body['tenant'])).toEqual(['b', 'a'])
+  })
+
+  test('an item may refer to an earlier one', async () => {
+    const { body } = await send('api', [
+      { id: 'new', path: '/items', body: { name: 'x' } },
+      { method: 'PUT', path: '/items/{new#/body/id}', body: { name: { $ref: 'new#/body/id' } } },
+    ])
+    expect(body.responses[1]?.body).toMatchObject({ sent: '{"name":7}' })
+    expect(steps).toContain('+PUT /items/7')
+  })
+
+  test('errors have the shape of the service', async () => {
+    const { body } = await send('api', [{ path: '/none' }, { path: '/items', body: {} }, get('/items/x')])
+    expect(body.responses).toMatchObject([
+      { status: 404, body: { type: 'about:blank', status: 404, code: 'no_route' } },
+      { status: 400, body: { status: 400, code: 'invalid_body' } },
+      { status: 400, body: { status: 400, code: 'invalid_parameter' } },
+    ])
+    expect(steps).toEqual([])
+    const { response, body: refused } = await send('api', Array(6).fill(put(1)))
+    expect([response.status, response.headers.get('content-type'), refused]).toMatchObject([
+      400,
+      'application/problem+json',
+      { type: 'about:blank', status: 400 },
+    ])
+    const { response: wrong } = await send('none', [put(1)])
+    expect(wrong.status).toBe(404)
+    expect((await fetch(`${gateway.publicAddress}/api/batch`)).status).toBe(405)
+  })
+
+  test('two clients with the same Idempotency-Key and different API keys get responses of their own', async () => {
+    const remove = { method: 'DELETE', path: '/items/1' }
+    const headers = { 'Idempotency-Key': '"a"' }
+    const one = await send('api', [remove], { ...headers, 'X-Key': 'one' })
+    const two = await send('api', [remove], { ...headers, 'X-Key': 'two' })
+    expect([one, two].map(({ body }) => body.responses[0]?.body['key'])).toEqual(['one', 'two'])
+  })
+
+  test('a path of the document may not be that of the batch route', async () => {
+    await writeFile(join(folder, 'taken.yaml'), `${document}  /batch: { get: {} }\n`)
+    const text = `services: { api: { contract: openapi, mount: /, document: ./taken.yaml, upstream: { targets: ["http://127.0.0.1:9"] }, batch: {} } }`
+    const result = await checkConfig(text, {}, folder)
+    expect(result.kind === 'faults' && result.faults.map(({ message }) => message)).toEqual([
+      'the document has a path /batch of its own',
+    ])
+  })
+})

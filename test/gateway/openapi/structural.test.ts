@@ -1,0 +1,161 @@
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+let config: { services: { api: Record<string, unknown> } }
+
+/** Responses of the upstream to writes, by path. */
+const answers: Record<string, { status: number; fields?: Record<string, string> } | 'reset'> = {}
+
+beforeAll(async () => {
+  origin = await startOrigin(({ method, target }, wire) => {
+    const path = decodeURIComponent(target.split('?')[0] ?? '')
+    const answer = answers[path]
+    if (method === 'GET' && path === '/shops/9/items/9') wire.respond({ status: 404, content: 'none' })
+    else if (method === 'GET')
+      wire.respond({ content: JSON.stringify({ shops: [{ id: 1 }, { id: '3' }], item: { item: 5 } }) })
+    else if (answer === 'reset') wire.reset()
+    else wire.respond(answer ?? { status: 200 })
+  })
+  config = {
+    services: {
+      api: {
+        contract: 'openapi',
+        mount: '/',
+        document: fileURLToPath(new URL('./structural.yaml', import.meta.url)),
+        upstream: { targets: [origin.origin], retry: { attempts: 1 } },
+        invalidation: 'structural',
+        resources: [{ operation: 'runJob', invalidates: ['/visits/{shop}'] }],
+        cache: { rules: [{ match: 'GET /**', ttl: '1h', negativeTtl: '1h' }] },
+      },
+    },
+  }
+  gateway = await startTestGateway(config)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const send = async (method: string, path: string): Promise<string> => {
+  const response = await fetch(gateway.publicAddress + path, { method }).catch(() => undefined)
+  await response?.text()
+  return response?.headers.get('cache-status') ?? ''
+}
+
+const targets = [
+  '/shops',
+  '/shops/1',
+  '/shops/2',
+  '/shops/1/items',
+  '/shops/1/items?cheap=true',
+  '/shops/1/items/5',
+  '/shops/1/items/6',
+  '/shops/1/items/6?include=shop',
+  '/shops/2/items',
+  '/shops/2/items/5',
+  '/shops/9/items/9',
+  '/visits/1',
+  '/visits/2',
+  '/featured',
+  '/found/x',
+  '/stats',
+]
+
+beforeEach(async () => {
+  for (const target of targets) await send('GET', target)
+})
+
+/** The targets that a write drops. */
+const dropped = async (method: string, path: string): Promise<readonly string[]> => {
+  await send(method, path)
+  const statuses = await Promise.all(targets.map((target) => send('GET', target)))
+  return targets.filter((_, index) => statuses[index]?.includes('; hit') !== true)
+}
+
+/** Paths that are neither items nor lists, and responses that include other resources: every write drops them. */
+const always = ['/shops/1/items/6?include=shop', '/featured', '/stats']
+const with1 = (...more: readonly string[]) => targets.filter((one) => [...always, ...more].includes(one))
+
+describe('with invalidation: structural a write drops', () => {
+  test.each([
+    [
+      'its item, what is in front of it, and what is declared to show it',
+      'PUT',
+      '/shops/1/items/5',
+      [
+        '/shops',
+        '/shops/1',
+        '/shops/1/items',
+        '/shops/1/items?cheap=true',
+        '/shops/1/items/5',
+        '/shops/2/items/5',
+        '/found/x',
+      ],
+    ],
+    [
+      'an item with all that is below it',
+      'PUT',
+      '/shops/2',
+      ['/shops', '/shops/2', '/shops/2/items', '/shops/2/items/5'],
+    ],
+    [
+      'the same item in another spelling',
+      'PUT',
+      '/shops/%30%32',
+      ['/shops', '/shops/2', '/shops/2/items', '/shops/2/items/5'],
+    ],
+    [
+      'with an action its item, and what the document declares',
+      'POST',
+      '/shops/2/close',
+      ['/shops', '/shops/2', '/shops/2/items', '/shops/2/items/5', '/visits/2'],
+    ],
+    ['what the configuration declares', 'POST', '/jobs', ['/visits/1', '/visits/2']],
+  ])('%s', async (_what, method, path, expected) => {
+    expect(await dropped(method, path)).toEqual(with1(...expected))
+  })
+
+  test('only the list, after 201 with the Location of the new item', async () => {
+    answers['/shops/9/items'] = { status: 201, fields: { Location: '/shops/9/items/9' } }
+    expect(await dropped('POST', '/shops/9/items')).toEqual(with1('/shops', '/shops/9/items/9', '/found/x'))
+    answers['/shops/1/items'] = { status: 201 }
+    // Items of a collection that a declaration names are dropped under every path.
+    const all = targets.filter((one) => /^\/shops(?:\/1|$)|\/items\//.test(one))
+    expect(await dropped('POST', '/shops/1/items')).toEqual(with1(...all, '/found/x'))
+  })
+
+  test('the same when its outcome is unknown, and nothing when it is refused', async () => {
+    answers['/shops/1/items/6'] = { status: 422 }
+    expect(await dropped('PUT', '/shops/1/items/6')).toEqual([])
+    answers['/shops/1/items/6'] = 'reset'
+    expect(await dropped('PUT', '/shops/1/items/6')).toContain('/shops/1/items/6')
+  })
+})
+
+test('another invalidation drops all stored responses of the service', async () => {
+  const [api] = Object.values(config.services)
+  expect((await gateway.put({ services: { api: { ...api, invalidation: 'service' } } })).kind).toBe('applied')
+  expect(await send('GET', '/shops/2')).toContain('fwd=uri-miss')
+  await send('PUT', '/shops/1')
+  expect(await send('GET', '/shops/2')).toContain('fwd=uri-miss')
+  expect((await gateway.put(config)).kind).toBe('applied')
+})
+
+test('explain says what a path is, why, and what a write drops', async () => {
+  const explain = async (method: string, url: string) =>
+    (await fetch(`${gateway.adminAddress}/explain?${new URLSearchParams({ method, url })}`)).json()
+  expect(await explain('PUT', '/shops/1/items/05')).toMatchObject({
+    resource: 'item of /shops/{shop}/items',
+    mayInvalidate: expect.arrayContaining(['api/within/shops/1/items/5', 'api/at/shops/1', 'api/at/shops']),
+  })
+  expect(await explain('GET', '/shops')).toMatchObject({ resource: 'list of /shops' })
+  expect(await explain('POST', '/shops/1/close')).toMatchObject({
+    resource: 'action on /shops/{shop}; invalidates /visits/{shop}',
+  })
+  expect(await explain('GET', '/stats')).toMatchObject({ resource: 'unknown: neither an item nor a list' })
+})

@@ -1,3 +1,4 @@
+import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
 import { readJson } from '../validation/json-content.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
@@ -26,52 +27,49 @@ const refused = (detail: string, subject: 'json' | 'repeated name' = 'json'): Ex
   detail,
 })
 
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const memberCount = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) for (const item of value) count += memberCount(item)
+  else
+    for (const name of Object.keys(value))
+      count += 1 + memberCount((value as Readonly<Record<string, unknown>>)[name])
+  return count
+}
 
 /**
- * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of two equal names counts
- * (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
+ * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of
+ * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
  */
 export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
   const reading = readJson(content, jsonDepth)
   if (reading.kind === 'too-many-values') return refused('has too many values')
   if (reading.kind === 'refused')
     return refused(reading.code === 1 ? 'is nested too deep' : 'is not valid JSON')
-  const { value } = reading
+  const { value, text, members } = reading
+  if (members > memberCount(value)) return refused('has an object that repeats a name', 'repeated name')
   const mayMatter = hasStrictIntegers ? severalForms : longDigits
+  if (!mayMatter.test(text)) return { kind: 'read', value, exact: noExactIntegers }
   const matters = hasStrictIntegers
     ? (number: string) => isNumber.test(number) && !oneForm.test(number)
     : (number: string) => number.length > 15 && integer.test(number)
-  if (typeof value !== 'object' || value === null) {
-    const text = content.toString('utf8').trim()
-    const exact = matters(text) ? new Map([['', text]]) : noExactIntegers
-    return { kind: 'read', value, exact }
-  }
-  const text = content.toString('utf8')
-  const exact = mayMatter.test(text) ? new Map<string, string>() : undefined
-  let repeated = false
+  const exact = new Map<string, string>()
   const visit = (from: number, pointer: string): number => {
     const first = text.charCodeAt(from)
     if (first === quote) return stringEnd(text, from)
     if (!opens(first)) {
       const end = valueEnd(text, from)
-      const number = exact === undefined ? '' : text.slice(from, end)
-      if (matters(number)) exact?.set(pointer, number)
+      const number = text.slice(from, end)
+      if (matters(number)) exact.set(pointer, number)
       return end
     }
-    const names = first === openBrace ? new Set<string>() : undefined
     let index = 0
     return visitValues(text, from, (at, name) => {
-      if (names !== undefined) {
-        repeated ||= names.has(name)
-        names.add(name)
-      }
-      const step = exact === undefined ? '' : `${pointer}/${names === undefined ? index : escaped(name)}`
+      const step = first === openBrace ? pointerStep(name) : index
       index += 1
-      return visit(at, step)
+      return visit(at, `${pointer}/${step}`)
     })
   }
   visit(text.search(/\S/), '')
-  if (repeated) return refused('has an object that repeats a name', 'repeated name')
-  return { kind: 'read', value, exact: exact ?? noExactIntegers }
+  return { kind: 'read', value, exact }
 }

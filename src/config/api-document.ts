@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { ApiBundle } from '../contracts/openapi/bundle.ts'
 import { type ApiContract, type DocumentReading, loadDocument } from '../contracts/openapi/load-document.ts'
-import { remembered } from '../http/memo.ts'
 import { packageFile } from '../package-file.ts'
 
 /** The text that stands for a loaded document in a configuration: processes of one gateway hand it to each other. */
@@ -52,10 +51,19 @@ export class ApiDocument {
   }
 }
 
+/** By the setting that is filled in. */
+const shipped = new Map<string, ApiDocument>()
+const mostShipped = 8
+
 /** The document of the plant store, a file of the package; the setting is filled in. */
-export const plantsDocument = remembered((limitParameter): ApiDocument => {
+export const plantsDocument = (limitParameter: string): ApiDocument => {
+  const known = shipped.get(limitParameter)
+  if (known !== undefined) return known
   const root = 'plants.yaml'
   const text = readFileSync(packageFile(`contracts/${root}`), 'utf8')
   const value: unknown = parse(text.replaceAll('{limitParameter}', limitParameter))
-  return new ApiDocument(bundleText({ root, files: { [root]: value } }))
-}, 8)
+  const document = new ApiDocument(bundleText({ root, files: { [root]: value } }))
+  if (shipped.size >= mostShipped) shipped.clear()
+  shipped.set(limitParameter, document)
+  return document
+}

@@ -44,7 +44,9 @@ describe('dist/main.js', () => {
     const modules = loadedWith('src/config/load.ts')
     expect(modules).toContain('src/config/load.ts')
     expect(
-      modules.filter((module) => /^src\/(?!config\/|contracts\/openapi\/)|fastify|undici/.test(module)),
+      modules.filter((module) =>
+        /^src\/(?!config\/|contracts\/openapi\/|package-file\.ts$)|fastify|undici/.test(module),
+      ),
     ).toEqual([])
   })
 })

@@ -30,9 +30,12 @@ export const below = ({ file, path, node }: Located, ...names: readonly string[]
   node: names.reduce(member, node),
 })
 
-/** RFC 6901 §4: identifies a value of the bundle. */
+/** A step of a JSON Pointer (RFC 6901 §4). */
+export const pointerStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** Identifies a value of the bundle. */
 export const pointerOf = ({ file, path }: Pick<Located, 'file' | 'path'>): string =>
-  `${file}#${path.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`
+  `${file}#${path.map((step) => `/${pointerStep(step)}`).join('')}`
 
 const decoded = (text: string): string => {
   try {

@@ -1,3 +1,4 @@
+import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/operation.ts'
 import type { RequestFault, ValidationInput } from '../../contracts/validation.ts'
 import { readExactJson } from './exact-json.ts'
@@ -31,8 +32,6 @@ const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['sch
   schema,
 })
 
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
-
 type FormReading = {
   readonly value: Map<string, unknown>
   /** Parts that belong to declared members. */
@@ -55,7 +54,7 @@ const readForm = (
     for (const pair of pairs) if (ownsPair(parameter, shape, pair)) claimed.add(pair)
     const reading = readValue(queryTexts(parameter, shape, pairs), parameter, parts)
     if (reading.kind === 'fault')
-      return invalid(`/${escaped(name)}${reading.fault.pointer}`, reading.fault.detail)
+      return invalid(`/${pointerStep(name)}${reading.fault.pointer}`, reading.fault.detail)
     if (reading.kind === 'absent') continue
     isRead &&= reading.value !== undefined
     value.set(name, reading.value)

@@ -1,3 +1,4 @@
+import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import type { Parameter } from '../../contracts/openapi/operation.ts'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { type JsonRules, readExactJson } from './exact-json.ts'
@@ -59,8 +60,6 @@ const fault = (detail: string, pointer = ''): ParameterReading => ({
 
 const typeNames = ({ types }: SchemaShape): string =>
   `must be ${[...types].filter((type) => type !== 'array' && type !== 'object').join(' or ') || 'another value'}`
-
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 /** Values of several texts, each read by its own schema. */
 const readAll = (
@@ -147,7 +146,7 @@ export const readValue = (
       const { properties, additional } = parts.shapeOf(schema)
       const read = readAll(
         texts.members.map(([name, text]) => [
-          `/${escaped(name)}`,
+          `/${pointerStep(name)}`,
           text,
           properties.get(name) ?? (additional === false ? true : additional),
         ]),

@@ -1,3 +1,4 @@
+import { isIPv4, isIPv6 } from 'node:net'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { safePattern } from './safe-pattern.ts'
@@ -35,25 +36,6 @@ const isDay = (text: string): boolean => {
 const isTime = (text: string): boolean =>
   /^(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i.test(text)
 
-const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
-const ipv4 = new RegExp(`^${octet}(?:\\.${octet}){3}$`)
-
-const isIpv6 = (text: string): boolean => {
-  if (!/^[\da-f:.]{2,45}$/i.test(text)) return false
-  const halves = text.split('::')
-  if (halves.length > 2) return false
-  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
-  const last = groups.at(-1) ?? ''
-  const hasIpv4 = last.includes('.')
-  const count = groups.length + (hasIpv4 ? 1 : 0)
-  const plain = hasIpv4 ? groups.slice(0, -1) : groups
-  return (
-    plain.every((group) => /^[\da-f]{1,4}$/i.test(group)) &&
-    (!hasIpv4 || ipv4.test(last)) &&
-    (halves.length === 2 ? count <= 7 : count === 8)
-  )
-}
-
 /** Formats of texts that are checked; all others are annotations. Linear in the length of the text. */
 const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDay,
@@ -61,8 +43,9 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': (text) => /[t ]/i.test(text[10] ?? '') && isDay(text.slice(0, 10)) && isTime(text.slice(11)),
   uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
   email: (text) => text.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(text),
-  ipv4: (text) => ipv4.test(text),
-  ipv6: isIpv6,
+  ipv4: isIPv4,
+  // A zone is no part of the address (RFC 4291 §2.2).
+  ipv6: (text) => isIPv6(text) && !text.includes('%'),
   hostname: (text) =>
     text.length <= 253 &&
     text.split('.').every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i.test(label)),

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { backslash, closes, comma, opens, quote } from '../../http/json-text.ts'
 
 type MediaType = 'json' | 'form' | 'other'
@@ -18,7 +19,13 @@ export const mediaTypeOf = (contentType: string | undefined): MediaType => {
 
 /** Content read as JSON, or PHP's reason for refusing it (json_last_error). */
 type JsonReading =
-  | { readonly kind: 'read'; readonly value: unknown }
+  | {
+      readonly kind: 'read'
+      readonly value: unknown
+      readonly text: string
+      /** How many members its objects have in the text: the value has fewer where a name is repeated. */
+      readonly members: number
+    }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string }
   | { readonly kind: 'too-many-values' }
 
@@ -36,8 +43,6 @@ const refusals = {
   surrogate: { kind: 'refused', code: 10, message: 'Single unpaired UTF-16 surrogate in unicode escape' },
 } as const satisfies Record<string, JsonReading>
 
-const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** End of the string that starts at `from`, or -1 when it is not closed or holds a control character. */
 const endOfString = (text: string, from: number): number => {
   for (let i = from + 1; i < text.length; i++) {
@@ -49,27 +54,34 @@ const endOfString = (text: string, from: number): number => {
   return -1
 }
 
-const step = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
-/** Whether a value follows. */
-const precedesValue = (code: number): boolean => code === comma || opens(code)
+const colon = 0x3a
+
+const depthStep = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
+/** A value follows each of these. */
+const valueStep = (code: number): number => (code === comma || opens(code) ? 1 : 0)
+const memberStep = (code: number): number => (code === colon ? 1 : 0)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
-/** Checks depth and number of values before the text is parsed; reads brackets, commas and strings only. */
-const structureFault = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | undefined => {
+/** Checks depth and number of values before the text is parsed; gives the number of members. */
+const readStructure = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | number => {
   let depth = 0
   let values = 0
+  let members = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code === quote) {
       i = endOfString(text, i)
       if (i < 0) return 'control'
-    } else if (isControl(code)) return 'control'
-    depth += step(code)
-    if (precedesValue(code)) values += 1
+      continue
+    }
+    if (isControl(code)) return 'control'
+    depth += depthStep(code)
+    values += valueStep(code)
+    members += memberStep(code)
     if (depth > maxDepth) return 'depth'
     if (values > maxJsonValues) return 'values'
   }
-  return undefined
+  return members
 }
 
 const escapedSurrogate = /\\u[dD][89a-fA-F]/
@@ -86,20 +98,16 @@ const holdsLoneSurrogate = (value: unknown): boolean => {
 
 /** Reads JSON as PHP would, with a bound on nesting; a byte order mark is a syntax error to both. */
 export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
-  let text: string
-  try {
-    text = strict.decode(content)
-  } catch {
-    return refusals.utf8
-  }
-  const fault = structureFault(text, maxDepth)
-  if (fault === 'values') return { kind: 'too-many-values' }
-  if (fault !== undefined) return refusals[fault]
+  if (!isUtf8(content)) return refusals.utf8
+  const text = content.toString('utf8')
+  const members = readStructure(text, maxDepth)
+  if (members === 'values') return { kind: 'too-many-values' }
+  if (typeof members === 'string') return refusals[members]
   try {
     const value: unknown = JSON.parse(text)
     return escapedSurrogate.test(text) && holdsLoneSurrogate(value)
       ? refusals.surrogate
-      : { kind: 'read', value }
+      : { kind: 'read', value, text, members }
   } catch {
     return refusals.syntax
   }

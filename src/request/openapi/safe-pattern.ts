@@ -1,7 +1,7 @@
 import { RE2JS, RE2JSException } from 're2js'
 
 /** A pattern of a document that runs in linear time. */
-export type SafePattern = { test(text: string): boolean }
+export type SafePattern = { test(text: string): boolean; toString(): string }
 
 const mostCharacters = 2_000
 /** Each character of a text costs at most one visit to each instruction. */

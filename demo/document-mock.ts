@@ -1,4 +1,3 @@
-import type { ApiDocument } from '../src/config/api-document.ts'
 import {
   type ApiBundle,
   below,
@@ -8,6 +7,7 @@ import {
   member,
   membersOf,
 } from '../src/contracts/openapi/bundle.ts'
+import type { ApiContract } from '../src/contracts/openapi/load-document.ts'
 import { locateOperations, operationKey, responseFor } from '../src/contracts/openapi/responses.ts'
 import { requestField } from '../src/http/message.ts'
 import { createOpenApiRequests } from '../src/request/openapi-requests.ts'
@@ -23,7 +23,7 @@ import {
 type DocumentMockOptions = EmbeddedSettings & {
   /** Path in front of the paths of the document, without a trailing slash; '' or '/' for none. */
   readonly basePath: string
-  readonly document: Pick<ApiDocument, 'bundle' | 'contract'>
+  readonly document: { readonly bundle: ApiBundle; readonly contract: ApiContract }
 }
 
 /** Preferences that choose a response (RFC 7240): `Prefer: code=404, example=none`. */

@@ -19,7 +19,6 @@ import type { BuiltAccess } from '../server/access.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
-import { createResponseDrift, type ResponseDrift } from '../site/response-drift.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import { buildBatch } from './batch-route.ts'
 import {
@@ -29,6 +28,7 @@ import {
   serverOf,
   type UpstreamWay,
 } from './built-service.ts'
+import { responseDriftOf, withDrift } from './document-contract.ts'
 import {
   addressOf,
   buildAccess,
@@ -280,26 +280,6 @@ const buildWay = async (
     },
   }
 }
-
-/** Undefined where responses have no document, or are not compared with it. */
-const responseDriftOf = (
-  config: ServiceConfig,
-  { find }: Pick<ServiceContract, 'find'>,
-  basePath: string,
-  { clock, metrics }: Pick<ServiceParts, 'clock' | 'metrics'>,
-): ResponseDrift | undefined => {
-  if (config.contract !== 'openapi' || config.responseChecks.perSecond === 0) return undefined
-  const { name: service, document, responseChecks } = config
-  const { perSecond } = responseChecks
-  const report = metrics.observe.discovery
-  return createResponseDrift({ service, perSecond, basePath, document: document.text, clock, find, report })
-}
-
-/** Only responses of the upstream itself are compared: stored ones cost nothing. */
-const withDrift = (upstream: Upstream, drift: ResponseDrift | undefined): Upstream =>
-  drift === undefined
-    ? upstream
-    : { ...upstream, forward: async (request) => drift.sampled(request, await upstream.forward(request)) }
 
 /** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
 type Known = {

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import type { ApiDocument } from '../config/api-document.ts'
 import { checkConfig } from '../config/load.ts'
-import { listOf, member } from '../contracts/openapi/bundle.ts'
 import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
 
 export type Upstream = {
@@ -70,22 +69,13 @@ const comment = (text: string, longest = 100): string =>
 /** Where requests go: servers, or the mock that answers with the examples of the document. */
 export type DocumentUpstream = Upstream | 'mock'
 
-/** The server that a document names first, with the defaults of its variables; undefined when that is no http(s) URL. */
-export const documentServer = ({ bundle }: ApiDocument): Upstream | undefined => {
-  const [server] = listOf(member(bundle.files[bundle.root], 'servers'))
-  const url = member(server, 'url')
-  if (typeof url !== 'string') return undefined
-  const filled = url.replaceAll(/\{([^{}]*)\}/g, (whole, name: string) => {
-    const value = member(member(member(server, 'variables'), name), 'default')
-    return typeof value === 'string' ? value : whole
-  })
-  return readUpstream(filled)
-}
+/** The server that a document names first; undefined when that is no http(s) URL. */
+export const documentServer = ({ server }: ApiDocument): Upstream | undefined =>
+  server === undefined ? undefined : readUpstream(server)
 
 /** A name that a service may have, made of the title. */
-const serviceName = ({ bundle }: ApiDocument): string => {
-  const title = member(member(bundle.files[bundle.root], 'info'), 'title')
-  const words = String(title)
+const serviceName = ({ title }: ApiDocument): string => {
+  const words = title
     .toLowerCase()
     .replaceAll(/[^a-z\d]+/g, '-')
     .replaceAll(/^[-\d]+|-+$/g, '')

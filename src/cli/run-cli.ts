@@ -1,5 +1,5 @@
 import type { UpstreamFinding } from '../build/upstream-findings.ts'
-import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import type { ConfigFault } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
@@ -8,7 +8,16 @@ import type { AdminAddress } from './commands/admin-commands.ts'
 import { helpText } from './commands/help.ts'
 import { warningsOf } from './commands/warnings.ts'
 import { type ExitReason, exitCodes } from './exit-codes.ts'
-import { closingNotice, driftText, explanationText, jsonText, printable, textTable } from './texts.ts'
+import {
+  closingNotice,
+  driftText,
+  explanationText,
+  jsonText,
+  printable,
+  reachableAddress,
+  textTable,
+  welcomeText,
+} from './texts.ts'
 
 type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
@@ -96,66 +105,6 @@ const startFailure = (error: unknown, config: Config): string => {
     default:
       return message
   }
-}
-
-const batchBody = `{"requests":[{"path":"/site/v2/posts/1","body":{"title":"One"}},{"path":"/site/v2/posts/2","body":{"title":"Two"}}]}`
-
-/** The address to connect to: loopback for a gateway that listens on every address. */
-const reachableAddress = (address: string): string =>
-  address.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
-
-const rootOf = (address: string, { mount }: ServiceConfig): string =>
-  mount === '/' ? address : `${address}${mount}`
-
-const siteLines = (root: string): string[] => [
-  `  curl -i '${root}/site/v2/posts?per_page=2'`,
-  '      # run it twice: the second response is a hit, see Cache-Status',
-  `  curl -i '${root}/site/v2/posts?per_page=1000'`,
-  '      # refused without an upstream request',
-  `  curl -s -u admin:trellis-demo -H 'Content-Type: application/json' -d '${batchBody}' ${root}/batch/v1`,
-  '      # a batch: two updates, one response',
-]
-
-const plantsLines = (root: string): string[] => [
-  `  curl -i -H 'Authorization: Bearer anything' '${root}/plants?limit=3'`,
-  '      # a plant store that requires a bearer token',
-]
-
-/** The first operations of a document that a URL alone can call. */
-const documentLines = (root: string, { document }: OpenApiConfig): string[] => {
-  const plain = document.contract.operations.filter(
-    ({ method, template, parameters, security }) =>
-      method === 'GET' &&
-      /^[\w/.~-]*$/.test(template) &&
-      security.length === 0 &&
-      !parameters.some(({ required }) => required),
-  )
-  return [
-    ...plain.slice(0, 2).map(({ template }) => `  curl -i '${root}${template}'`),
-    '      # an example of the document; run it twice: the second response is a hit where a rule stores it, see Cache-Status',
-    "      # Prefer: code=404, or Prefer: example=NAME, chooses another response; -H 'Prefer: code=404'",
-    `  curl -i '${root}/not-in-the-document'`,
-    '      # refused without an upstream request',
-  ]
-}
-
-const exampleLines = (address: string, service: ServiceConfig): string[] => {
-  if (service.upstream.targets !== 'embedded') return []
-  if (service.contract === 'openapi') return documentLines(rootOf(address, service), service)
-  if (service.contract === 'plants') return plantsLines(rootOf(address, service))
-  return service.contract === 'site' && service.names === 'wordpress'
-    ? siteLines(rootOf(address, service))
-    : []
-}
-
-/** The addresses, and example requests for services with an embedded upstream. */
-const welcomeText = (config: Config, gateway: RunningGateway): string => {
-  const examples = config.services.flatMap((service) =>
-    exampleLines(reachableAddress(gateway.publicAddress), service),
-  )
-  const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
-  if (examples.length === 0) return where
-  return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }
 
 /** Added to the time of draining, for closing sockets and stores. */

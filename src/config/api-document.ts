@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type { ApiBundle } from '../contracts/openapi/bundle.ts'
+import { type ApiBundle, listOf, member } from '../contracts/openapi/bundle.ts'
 import { type ApiContract, type DocumentReading, loadDocument } from '../contracts/openapi/load-document.ts'
 import { packageFile } from '../package-file.ts'
 
@@ -32,6 +32,23 @@ export class ApiDocument {
   get #file(): string {
     const [, name] = /^\{"root":("(?:[^"\\]|\\.)*")/.exec(this.#text) ?? []
     return name === undefined ? this.bundle.root : (JSON.parse(name) as string)
+  }
+
+  get title(): string {
+    const { root, files } = this.bundle
+    return String(member(member(files[root], 'info'), 'title'))
+  }
+
+  /** The first of `servers`, with the defaults of its variables; undefined when there is none. */
+  get server(): string | undefined {
+    const { root, files } = this.bundle
+    const [server] = listOf(member(files[root], 'servers'))
+    const url = member(server, 'url')
+    if (typeof url !== 'string') return undefined
+    return url.replaceAll(/\{([^{}]*)\}/g, (whole, name: string) => {
+      const value = member(member(member(server, 'variables'), name), 'default')
+      return typeof value === 'string' ? value : whole
+    })
   }
 
   get reading(): DocumentReading {

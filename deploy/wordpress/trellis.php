@@ -406,6 +406,9 @@ final class Trellis_Changes {
 	const MAX_OBJECTS = 500;
 	const MAX_STEPS   = 5;
 
+	/** An importer, which suspends WordPress's own invalidation, changes most lists: its single objects are not looked at for long. */
+	const MAX_IMPORTED = 20;
+
 	/** After this many seconds with an open mark the changes so far are reported, so that a long import does not hold them back. */
 	const LONGEST_MARK = 5;
 
@@ -874,7 +877,7 @@ final class Trellis_Changes {
 
 	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
 	private function touch( $site, $kind, $id, $state = false, $counts_only = false ) {
-		if ( $this->count > self::MAX_OBJECTS ) {
+		if ( $this->count > ( empty( $GLOBALS['_wp_suspend_cache_invalidation'] ) ? self::MAX_OBJECTS : self::MAX_IMPORTED ) ) {
 			$this->reason = 'overflow';
 			return;
 		}

@@ -32,7 +32,7 @@ if ( isset( $_GET['pair'] ) ) {
 ?>`
 
 /** On a busy machine only counts and processor time say something. */
-const isIdle = (): boolean => (loadavg()[0] ?? 0) / cpus().length < 0.5
+const isIdle = (loadavg()[0] ?? 0) / cpus().length < 0.5
 
 type Cost = {
   /** Milliseconds that the client waits. */
@@ -122,9 +122,9 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     )
     expect(site.intake.pushes.length - pushes).toBeGreaterThan(50)
     expect(more.statements).toBe(5)
-    expect(more.processor).toBeLessThan(2)
-    // On a busy machine everything takes longer, the save itself among it.
-    expect(more.waited).toBeLessThan(isIdle() ? 3 : Math.max(3, without.inPhp * 0.2))
+    // 2 ms where the save itself takes 16 ms; both grow with the load.
+    expect(more.processor / without.processor).toBeLessThan(2 / 16)
+    if (isIdle) expect(more.waited).toBeLessThan(3)
   }, 120_000)
 
   test('a save with other categories sends at most ten SQL statements more', async () => {
@@ -142,7 +142,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     const { more } = await cost('a read', read)
     expect(more.statements).toBe(0)
     expect(more.processor).toBeLessThan(1)
-    if (isIdle()) expect(more.waited).toBeLessThan(1)
+    if (isIdle) expect(more.waited).toBeLessThan(1)
   }, 120_000)
 
   test('a poll without news sends two SQL statements more than a refused one and takes at most 5 ms of PHP', async () => {
@@ -176,6 +176,6 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     const more = median(await differences(9, act('?pair=with'), act('?pair=without')))
     process.stdout.write(`a save while the gateway hangs takes ${more.toFixed(0)} ms longer\n`)
     expect(more).toBeGreaterThan(250)
-    if (isIdle()) expect(more).toBeLessThan(320)
+    if (isIdle) expect(more).toBeLessThan(320)
   })
 })

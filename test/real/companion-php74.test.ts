@@ -6,11 +6,15 @@ import { expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { companionFile } from './wordpress/start-wordpress.ts'
 
+const interpreter = 'php'
 const script = join(dirname(fileURLToPath(import.meta.url)), 'companion/after-php74.php')
 
 /** The constructs in a PHP source that PHP 7.4 does not know, found with PHP's own tokenizer. */
 const constructsOf = (source: string): readonly string[] => {
-  const { stdout, stderr } = spawnSync('php', [script], { input: JSON.stringify([source]), encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(interpreter, [script], {
+    input: JSON.stringify([source]),
+    encoding: 'utf8',
+  })
   if (stdout === '') throw new Error(stderr)
   return (JSON.parse(stdout) as readonly (readonly string[])[])[0] ?? []
 }

@@ -42,7 +42,7 @@ ${Object.entries(environment)
 php_admin_flag[display_errors] = off
 `
 
-/** What is no file goes to index.php, with the rest of the path behind it. */
+/** Files that end in .php are run, with the rest of the path behind them; what is no file goes to index.php. */
 export const nginxSettings = (folder: string, site: string, port: number): string => `user root;
 daemon off;
 worker_processes 2;
@@ -61,10 +61,10 @@ http {
     listen 127.0.0.1:${port};
     root ${site};
     location / { try_files $uri /index.php$is_args$args; }
-    location ~ ^/index\\.php(/|$) {
-      fastcgi_split_path_info ^(/index\\.php)(.*)$;
+    location ~ ^/[a-z/-]+\\.php(/|$) {
+      fastcgi_split_path_info ^(/[a-z/-]+\\.php)(.*)$;
       include /etc/nginx/fastcgi_params;
-      fastcgi_param SCRIPT_FILENAME ${site}/index.php;
+      fastcgi_param SCRIPT_FILENAME ${site}$fastcgi_script_name;
       fastcgi_param PATH_INFO $fastcgi_path_info;
       fastcgi_param HTTP_AUTHORIZATION $http_authorization;
       fastcgi_pass unix:${folder}/fpm.sock;

@@ -40,6 +40,8 @@ export type StackSettings = {
   readonly german?: LanguageForm
   /** The companion of deploy/wordpress is installed, with these variables in the environment of PHP. */
   readonly companion?: Readonly<Record<string, string>>
+  /** Its address in links, when a gateway stands in front of it; its own if there is none. */
+  readonly publicUrl?: string
 }
 
 const run = promisify(execFile)
@@ -111,15 +113,16 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
     started.push(await startDatabase(folder, flush))
     const port = await freePort()
     const origin = `http://127.0.0.1:${port}`
+    const publicUrl = settings.publicUrl ?? origin
     const credentials = join(folder, 'credentials.json')
-    const env = { ...process.env, PUBLIC_URL: origin }
+    const env = { ...process.env, PUBLIC_URL: publicUrl }
     await run('php', [seed, site, credentials], { env })
     if (german !== undefined) await makeGerman(site, german, env)
     if (settings.companion !== undefined) {
       await mkdir(join(site, 'wp-content/mu-plugins'), { recursive: true })
       await cp(companionFile, join(site, 'wp-content/mu-plugins/trellis.php'))
     }
-    await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, { PUBLIC_URL: origin, ...companion }))
+    await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, { PUBLIC_URL: publicUrl, ...companion }))
     await writeFile(join(folder, 'nginx.conf'), nginxSettings(folder, site, port))
     // It leaves the process group it was started in, and would outlive it.
     const fpm = startProcess('setpriv', [

@@ -126,6 +126,10 @@ final class Trellis_Log {
 		$sql   = "INSERT INTO $table (state, since, horizon, site, note, changes) VALUES ($state, " . time() . ", 0, $site, $note, '" . esc_sql( $changes ) . "')";
 		if ( false === $this->query( $sql, $sequence ) ) {
 			$this->create();
+			// The row of the creation comes before all others.
+			if ( self::CREATED !== $state ) {
+				$this->birth();
+			}
 			if ( false === $this->query( $sql, $sequence ) ) {
 				return 0;
 			}
@@ -167,8 +171,22 @@ final class Trellis_Log {
 				return null;
 			}
 		}
-		list( $incarnation, $fingerprint ) = explode( ' ', $rows[0]->note . ' ' );
-		$this->birth = array( 'sequence' => (int) $rows[0]->sequence, 'incarnation' => $incarnation, 'fingerprint' => $fingerprint );
+		return $this->know( $rows[0]->sequence, $rows[0]->note );
+	}
+
+	/** Columns of a statement that reads more than the row of the creation. */
+	private function creation() {
+		$from = 'FROM ' . $this->table() . ' WHERE state = ' . self::CREATED;
+		return "(SELECT MIN(sequence) $from) AS created, (SELECT note $from ORDER BY sequence LIMIT 1) AS note";
+	}
+
+	/** Keeps what the row of the creation says, for the rest of the request. */
+	private function know( $sequence, $note ) {
+		if ( null === $sequence || null === $note ) {
+			return null;
+		}
+		list( $incarnation, $fingerprint ) = explode( ' ', $note . ' ' );
+		$this->birth = array( 'sequence' => (int) $sequence, 'incarnation' => $incarnation, 'fingerprint' => $fingerprint );
 		return $this->birth;
 	}
 
@@ -193,8 +211,6 @@ final class Trellis_Log {
 
 	/** Inserts an open mark. Its note is what shows later whether the process still lives. */
 	public function open( $site ) {
-		// The row of the creation comes before all others.
-		$this->birth();
 		return $this->insert( self::OPEN, $site, $this->owner(), '' );
 	}
 
@@ -216,7 +232,8 @@ final class Trellis_Log {
 
 	/**
 	 * The newest sequence, the newest closed one, and whether any other request wrote while this mark was open. A row that closed
-	 * has in `horizon` the newest sequence of that time: when it is not below this mark, both were open at once.
+	 * has in `horizon` the newest sequence of that time: when it is not below this mark, both were open at once. The same statement
+	 * reads the row of the creation, which `birth` need not do then.
 	 */
 	public function surroundings( $mark ) {
 		$table = $this->table();
@@ -225,12 +242,14 @@ final class Trellis_Log {
 				(SELECT MAX(sequence) FROM $table WHERE state = " . self::CLOSED . ") AS previous,
 				(SELECT COUNT(*) FROM $table WHERE sequence > $mark) AS later,
 				(SELECT COUNT(*) FROM $table WHERE state = " . self::OPEN . " AND sequence <> $mark) AS still_open,
-				(SELECT COUNT(*) FROM $table WHERE horizon >= $mark) AS ended"
+				(SELECT COUNT(*) FROM $table WHERE horizon >= $mark) AS ended,
+				" . $this->creation()
 		);
 		if ( ! $rows ) {
 			return array( 'newest' => 0, 'previous' => 0, 'alone' => false );
 		}
 		$row = $rows[0];
+		$this->know( $row->created, $row->note );
 		// Without a mark of its own the request cannot know.
 		$alone = $mark > 0 && 0 === $row->later + $row->still_open + $row->ended;
 		return array( 'newest' => (int) $row->newest, 'previous' => (int) $row->previous, 'alone' => $alone );
@@ -241,12 +260,12 @@ final class Trellis_Log {
 		$this->query( 'DELETE FROM ' . $this->table() . ' WHERE state IN (' . self::CLOSED . ', ' . self::DEAD . ") AND sequence < $newest AND (sequence < " . ( $newest - self::KEPT_ROWS ) . " OR since < $old)" );
 	}
 
-	/** Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read. */
+	/** Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read, or has no row of its creation. */
 	public function rows_after( $sequence, $max_rows, $max_bytes ) {
 		$table = $this->table();
+		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table) AS lowest, (SELECT sequence FROM $table ORDER BY sequence LIMIT 1 OFFSET 1) AS second, " . $this->creation() );
 		$heads = $this->query( "SELECT sequence, state, since, site, note, LENGTH(changes) AS size FROM $table WHERE sequence > $sequence OR state = " . self::OPEN . ' ORDER BY sequence LIMIT ' . ( $max_rows + 1 ) );
-		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table WHERE state <> " . self::CREATED . ") AS oldest, (SELECT MIN(sequence) FROM $table) AS lowest" );
-		if ( false === $heads || ! $ends ) {
+		if ( false === $heads || ! $ends || ! $this->know( $ends[0]->created, $ends[0]->note ) ) {
 			return null;
 		}
 		$more  = count( $heads ) > $max_rows;
@@ -283,8 +302,9 @@ final class Trellis_Log {
 			$rows[] = $row;
 		}
 		$lowest = (int) $ends[0]->lowest;
-		$oldest = (int) $ends[0]->oldest;
-		$first  = $oldest <= $lowest + 1 ? $lowest : $oldest;
+		$second = (int) $ends[0]->second;
+		// The row of the creation stays when those behind it are deleted.
+		$first = $second > $lowest + 1 && (int) $ends[0]->created === $lowest ? $second : $lowest;
 		return array( 'first' => max( 1, $first ), 'last' => (int) $ends[0]->newest, 'rows' => $rows, 'more' => $more );
 	}
 
@@ -305,8 +325,14 @@ final class Trellis_Log {
 
 	/** Of the last INSERT on this connection, also when wpdb has forgotten it; 0 when unknown. */
 	public function last_insert_id() {
-		$rows = $this->is_mysql() ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
-		return $rows ? (int) $rows[0]->id : 0;
+		global $wpdb;
+		if ( ! $this->is_mysql() ) {
+			return 0;
+		}
+		// The client library knows it until the next statement.
+		$id   = $wpdb->dbh instanceof mysqli ? (int) mysqli_insert_id( $wpdb->dbh ) : 0;
+		$rows = 0 === $id ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
+		return $rows ? (int) $rows[0]->id : $id;
 	}
 
 	public function restore_insert_id( $id ) {
@@ -386,6 +412,9 @@ final class Trellis_Changes {
 	const MAX_OBJECTS = 500;
 	const MAX_STEPS   = 5;
 
+	/** An importer, which suspends WordPress's own invalidation, changes most lists: its single objects are not looked at for long. */
+	const MAX_IMPORTED = 20;
+
 	/** After this many seconds with an open mark the changes so far are reported, so that a long import does not hold them back. */
 	const LONGEST_MARK = 5;
 
@@ -441,6 +470,8 @@ final class Trellis_Changes {
 	private $options    = array();
 	private $tables     = array();
 	private $reason     = '';
+	/** By blog and id of the row in `term_taxonomy`: terms that were read with a post and not written since. */
+	private $terms      = array();
 	/** Tables in which rows were found by something other than their key. */
 	private $searched   = array();
 	/** By statement: blog, table and rows before the write. */
@@ -521,6 +552,13 @@ final class Trellis_Changes {
 	}
 
 	private function write( $verb, $sql ) {
+		if ( '' !== $this->reason && $this->is_marked ) {
+			// Everything is reported as changed: what else is written need not be looked at, until a long request begins again.
+			$this->mark( 0 );
+			if ( '' !== $this->reason ) {
+				return;
+			}
+		}
 		if ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*\(([^()]*)\)\s*VALUES?\s*(?=\()/i', $sql, $part ) ) {
 			$this->insert( $verb, $part[1], $part[2], substr( $sql, strlen( $part[0] ) ) );
 		} elseif ( preg_match( '/^UPDATE\s+(?:(?:LOW_PRIORITY|IGNORE)\s+)*+' . self::NAME . '\s+SET\s/i', $sql, $part ) || preg_match( '/^DELETE\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)*+FROM\s+' . self::NAME . '\s*(?=(?:WHERE|ORDER|LIMIT)\b|;|$)/i', $sql, $part ) ) {
@@ -635,6 +673,10 @@ final class Trellis_Changes {
 			$this->whole( $site, $table );
 			return;
 		}
+		$counts_only = 'term_taxonomy' === $table && preg_match( '/^\s*`?count`?\s*=\s*\?*\d*\?*\s*$/i', $set );
+		if ( $counts_only && preg_match( '/^\s*`?term_taxonomy_id`?\s*=\s*(\d+)\s*$/D', $condition, $part ) && $this->count_again( $site, (int) $part[1] ) ) {
+			return;
+		}
 		$ids = null;
 		if ( $is_simple && preg_match( '/^\s*`?' . $owner . '`?\s*(?:=\s*\'?(\d+)\'?|IN\s*\(([\d,\s]+)\))\s*(?:$|AND\b)/i', $condition, $part ) ) {
 			$ids = isset( $part[2] ) ? array_map( 'intval', explode( ',', $part[2] ) ) : array( (int) $part[1] );
@@ -658,9 +700,33 @@ final class Trellis_Changes {
 			}
 		}
 		$this->mark( $site );
-		$counts_only = 'term_taxonomy' === $table && preg_match( '/^\s*`?count`?\s*=\s*\?*\d*\?*\s*$/i', $set );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
 		$this->touch_all( $site, $kind, $ids, $changes_state, (bool) $counts_only );
+	}
+
+	/** WordPress counts the terms of a post again after each save. Their states are known when they were read with the post. */
+	private function count_again( $site, $row ) {
+		if ( ! isset( $this->terms[ $site ][ $row ] ) ) {
+			return false;
+		}
+		$this->mark( $site );
+		if ( ! isset( $this->terms[ $site ][ $row ] ) ) {
+			// A long request has reported meanwhile, and begins again.
+			return false;
+		}
+		list( $id, $state ) = $this->terms[ $site ][ $row ];
+		$this->forget_terms( $site, array( $id ) );
+		$this->touch( $site, 'term', $id, $state, true );
+		return true;
+	}
+
+	/** What was read of these terms is about to change. */
+	private function forget_terms( $site, $ids ) {
+		foreach ( isset( $this->terms[ $site ] ) ? $this->terms[ $site ] : array() as $row => list( $id ) ) {
+			if ( in_array( $id, $ids ) ) {
+				unset( $this->terms[ $site ][ $row ] );
+			}
+		}
 	}
 
 	/** WordPress writes the row of a blog with each post, mostly for its `last_updated` alone: other columns are compared at the end. */
@@ -811,6 +877,7 @@ final class Trellis_Changes {
 		}
 		$this->mark( $site );
 		$this->tables[ $site ][ $table ] = true;
+		$this->terms[ $site ]            = array();
 	}
 
 	private function everything( $reason ) {
@@ -829,6 +896,9 @@ final class Trellis_Changes {
 			}
 			return;
 		}
+		if ( 'term' === $kind ) {
+			$this->forget_terms( $site, $ids );
+		}
 		$states = $changes_state && 'user' !== $kind ? $this->states( $site, $kind, $ids ) : null;
 		foreach ( $ids as $id ) {
 			$this->touch( $site, $kind, (int) $id, null === $states ? false : ( isset( $states[ $id ] ) ? $states[ $id ] : null ), $counts_only );
@@ -837,7 +907,7 @@ final class Trellis_Changes {
 
 	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
 	private function touch( $site, $kind, $id, $state = false, $counts_only = false ) {
-		if ( $this->count > self::MAX_OBJECTS ) {
+		if ( $this->count > ( empty( $GLOBALS['_wp_suspend_cache_invalidation'] ) ? self::MAX_OBJECTS : self::MAX_IMPORTED ) ) {
 			$this->reason = 'overflow';
 			return;
 		}
@@ -891,7 +961,7 @@ final class Trellis_Changes {
 		$in     = implode( ',', array_map( 'intval', $ids ) );
 		$states = array();
 		if ( 'post' === $kind ) {
-			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, t.taxonomy, t.term_id FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
 			foreach ( (array) $rows as $row ) {
 				if ( ! is_object( $row ) ) {
 					continue;
@@ -901,13 +971,16 @@ final class Trellis_Changes {
 				}
 				if ( null !== $row->term_id ) {
 					$states[ $row->ID ]['terms'][ $row->taxonomy ][] = (int) $row->term_id;
+					if ( null !== $row->slug ) {
+						$this->terms[ $site ][ (int) $row->term_taxonomy_id ] = array( (int) $row->term_id, $this->term_state( $row ) );
+					}
 				}
 			}
 		} elseif ( 'term' === $kind ) {
 			$rows = $this->log->query( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
 			foreach ( (array) $rows as $row ) {
 				if ( is_object( $row ) && null !== $row->taxonomy ) {
-					$states[ $row->term_id ][ $row->taxonomy ] = array( 'slug' => $row->slug, 'parent' => (int) $row->parent, 'count' => (int) $row->count );
+					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
 				}
 			}
 		} elseif ( 'comment' === $kind ) {
@@ -920,6 +993,25 @@ final class Trellis_Changes {
 			}
 		}
 		return $states;
+	}
+
+	private function term_state( $row ) {
+		return array( $row->taxonomy => array( 'slug' => $row->slug, 'parent' => (int) $row->parent, 'count' => (int) $row->count ) );
+	}
+
+	/** The states at the end, of all objects of a blog. Posts come first: their terms are read with them. */
+	private function last_states( $site, $kinds ) {
+		$this->terms[ $site ] = array();
+		$last                 = array();
+		foreach ( array_intersect_key( array( 'post' => 1, 'comment' => 1, 'term' => 1 ), $kinds ) as $kind => $yes ) {
+			$known = array();
+			foreach ( 'term' === $kind ? $this->terms[ $site ] : array() as list( $id, $state ) ) {
+				$known[ $id ] = ( isset( $known[ $id ] ) ? $known[ $id ] : array() ) + $state;
+			}
+			$missing       = array_diff_key( $kinds[ $kind ], $known );
+			$last[ $kind ] = $known + ( $missing ? $this->states( $site, $kind, array_keys( $missing ) ) : array() );
+		}
+		return $last;
 	}
 
 	/**
@@ -943,6 +1035,7 @@ final class Trellis_Changes {
 		$this->objects    = array();
 		$this->options    = array();
 		$this->tables     = array();
+		$this->terms      = array();
 		$this->searched   = array();
 		$this->compared   = array();
 		$this->reason     = '';
@@ -954,9 +1047,7 @@ final class Trellis_Changes {
 	private function report() {
 		$last = array();
 		foreach ( $this->objects as $site => $kinds ) {
-			foreach ( $kinds as $kind => $objects ) {
-				$last[ $site ][ $kind ] = 'user' === $kind || '' !== $this->reason ? array() : $this->states( $site, $kind, array_keys( $objects ) );
-			}
+			$last[ $site ] = '' === $this->reason ? $this->last_states( $site, $kinds ) : array();
 		}
 		foreach ( $this->compared as $sql => list( $site, $table, $rows ) ) {
 			if ( $this->without_time( $sql ) !== $rows ) {
@@ -1258,16 +1349,17 @@ final class Trellis_Poll {
 			$GLOBALS['wpdb']->send_reads_to_masters();
 		}
 		$asked  = (int) $_GET['trellis-changes'];
+		$print  = Trellis_Companion::fingerprint();
+		$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
 		$birth  = $log->birth();
-		$answer = null;
-		if ( $birth ) {
-			$print = Trellis_Companion::fingerprint();
-			if ( $log->is_new( $print ) ) {
-				$log->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
-			}
+		$is_new = $log->is_new( $print );
+		if ( $is_new ) {
+			$log->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
+		}
+		if ( $birth && ( $is_new || ! $answer ) ) {
 			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
 		}
-		if ( ! $answer ) {
+		if ( ! $birth || ! $answer ) {
 			// Not 503: a gateway would take the whole site for overloaded, and stop sending it requests.
 			http_response_code( 500 );
 			exit;

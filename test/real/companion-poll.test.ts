@@ -1,11 +1,12 @@
-import { execFile } from 'node:child_process'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { poll, sign } from './companion/intake.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
-import { companionFile } from './wordpress/start-wordpress.ts'
+
+const standIn = join(dirname(fileURLToPath(import.meta.url)), 'companion/wp-cli.php')
 
 describeWith('php', 'the log of the WordPress companion', () => {
   let site: CompanionSite
@@ -31,17 +32,6 @@ describeWith('php', 'the log of the WordPress companion', () => {
     )
     return output
   }
-
-  test('the file is plain PHP 7.4', async () => {
-    const { stdout } = await promisify(execFile)('php', ['-l', companionFile])
-    expect(stdout).toContain('No syntax errors')
-    const text = await readFile(companionFile, 'utf8')
-    const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
-    // What came with PHP 8, as far as a text shows it.
-    expect(code).not.toMatch(
-      /\?->|\bmatch\s*\(|\bstr_(?:contains|starts_with|ends_with)\(|\benum\s|\breadonly\s|: (?:mixed|static|never)\b|#\[/,
-    )
-  })
 
   test('the first answer has the row of the creation, and names the table', async () => {
     const answer = await poll(site.origin, 0)
@@ -260,20 +250,27 @@ describeWith('php', 'the log of the WordPress companion', () => {
     }
   })
 
-  test('the commands show the log, drop everything, and test each gateway', async () => {
+  test('wp trellis status, drop and test, run by a stand-in for WP-CLI, show the log and reach each gateway', async () => {
     const { last } = await poll(site.origin, 0)
-    const stub = `class WP_CLI { static function line( $text ) { echo $text, PHP_EOL; } static function success( $text ) { echo "Success: $text", PHP_EOL; } static function error( $text ) { echo "Error: $text", PHP_EOL; } static function warning( $text ) { echo "Warning: $text", PHP_EOL; } }
-      $command = new Trellis_Command( new Trellis_Companion( getenv( 'TRELLIS_TOKEN' ), array( '${site.intake.origin}', 'http://127.0.0.1:9' ) ) );`
-    const { output: status } = await site.php(`${stub} $command->status();`)
-    expect(status).toMatch(
+    const wp = (command: string, gateways = site.intake.origin) =>
+      site.php(`WP_CLI::run( '${command}' );`, { TRELLIS_GATEWAYS: gateways }, [
+        ...['-d', `auto_prepend_file=${standIn}`],
+      ])
+    const status = await wp('trellis status')
+    expect(status.output).toMatch(
       /^gateways: .*\ntable: +wp_trellis_changes, rows \d+ to \d+\nincarnation: [0-9a-f]{32}\nopen: +0\n/,
     )
-    const { output: dropped } = await site.php(`${stub} $command->drop();`)
-    expect(dropped).toMatch(/admin: 200\nhttp:\/\/127\.0\.0\.1:9: .+\nError: Not every gateway/)
+    expect(status.code).toBe(0)
+    const dropped = await wp('trellis drop', `${site.intake.origin},http://127.0.0.1:9`)
+    expect(dropped.output).toMatch(/admin: 200\nhttp:\/\/127\.0\.0\.1:9: .+\nError: Not every gateway/)
+    expect(dropped.code).toBe(1)
     expect((await poll(site.origin, last)).rows.at(-1)?.changes).toEqual([
       { kind: 'all', reason: 'requested' },
     ])
-    await site.php(`${stub} $command->test();`)
+    expect(await wp('trellis test')).toEqual({
+      code: 0,
+      output: `${site.intake.origin}: 200\nSuccess: Done.\n`,
+    })
     expect(site.intake.pushes.slice(-2).map(({ changes }) => changes)).toEqual([
       [{ kind: 'all', reason: 'requested' }],
       [],

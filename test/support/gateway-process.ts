@@ -21,15 +21,16 @@ const mostStartMs = 60_000
 
 /**
  * Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are; `flags`
- * are for Node and V8, of which NODE_OPTIONS takes only some.
+ * are for Node and V8, of which NODE_OPTIONS takes only some; `ports` are needed where an upstream must know them first.
  */
 export async function startGatewayProcess(
   settings: Record<string, unknown>,
   env: Record<string, string> = {},
   flags: readonly string[] = [],
+  ports?: readonly [port: number, adminPort: number],
 ): Promise<GatewayProcess> {
   const main = await builtGateway()
-  const [port, adminPort] = [await freePort(), await freePort()]
+  const [port, adminPort] = ports ?? [await freePort(), await freePort()]
   const origin = `http://127.0.0.1:${port}`
   const adminOrigin = `http://127.0.0.1:${adminPort}`
   const folder = await mkdtemp(join(tmpdir(), 'trellis-test-'))

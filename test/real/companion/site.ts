@@ -24,9 +24,10 @@ export type CompanionSite = {
     code: string,
     settings?: Readonly<Record<string, string>>,
     flags?: readonly string[],
+    longestMs?: number,
   ): Promise<PhpOutcome>
-  /** A REST request of the administrator. */
-  rest(method: string, path: string, body?: unknown): Promise<Response>
+  /** A REST request of the administrator; `through` is the origin of a gateway. */
+  rest(method: string, path: string, body?: unknown, through?: string): Promise<Response>
   /** The administrator's browser. */
   readonly browser: Browser
   log(): string
@@ -44,6 +45,7 @@ function runPhp(
   code: string,
   settings: Readonly<Record<string, string>>,
   flags: readonly string[] = [],
+  longestMs = 60_000,
 ): Promise<PhpOutcome> {
   return new Promise((resolve) => {
     const env = { ...process.env, ...settings }
@@ -51,7 +53,7 @@ function runPhp(
     runProgram(
       interpreter,
       args,
-      { env, timeout: 60_000, maxBuffer: 16 * 1024 * 1024 },
+      { env, timeout: longestMs, maxBuffer: 16 * 1024 * 1024 },
       (error, stdout, stderr) => {
         resolve({
           code: error === null ? 0 : (error.signal ?? error.code ?? 'unknown'),
@@ -72,19 +74,30 @@ export async function startCompanionSite(
   const wordpress = await startWordPress({ companion, plugins })
   const { origin, credentials, site, database, log, stop } = wordpress
   const dsn = `sqlite:${database}`
-  return companionSite(intake, companion, { origin, site, dsn, admin: credentials.admin, log, stop })
+  return companionSite(intake, companion, {
+    ...{ origin, site, dsn, log, stop },
+    admin: credentials.admin,
+    publicUrl: origin,
+  })
 }
 
-/** The same on MariaDB, php-fpm and nginx, where only `index.php` is served. */
-export async function startCompanionStack(settings: CompanionSettings = {}): Promise<CompanionSite> {
+/** The same on MariaDB, php-fpm and nginx; `publicUrl` is that of a gateway in front of it. */
+export async function startCompanionStack(
+  settings: CompanionSettings = {},
+  publicUrl?: string,
+): Promise<CompanionSite> {
   const intake = await startIntake()
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
-  const stack = await startStack({ flush: 2, opcache: true, companion })
+  const stack = await startStack({
+    ...{ flush: 2, opcache: true, companion },
+    ...(publicUrl === undefined ? {} : { publicUrl }),
+  })
   return companionSite(intake, companion, {
     origin: stack.origin,
     site: stack.site,
     dsn: `mysql:unix_socket=${stack.socket};dbname=site;charset=utf8mb4`,
     admin: stack.admin,
+    publicUrl: publicUrl ?? stack.origin,
     log: () => '',
     stop: stack.stop,
   })
@@ -92,25 +105,26 @@ export async function startCompanionStack(settings: CompanionSettings = {}): Pro
 
 type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & {
   readonly admin: Credential
+  readonly publicUrl: string
 }
 
 function companionSite(
   intake: Intake,
   companion: Readonly<Record<string, string>>,
-  { origin, site, dsn, admin, log, stop }: Started,
+  { origin, site, dsn, admin, publicUrl, log, stop }: Started,
 ): CompanionSite {
   return {
     origin,
     intake,
     dsn,
     site,
-    php: (code, more = {}, flags = []) =>
-      runPhp(site, code, { PUBLIC_URL: origin, ...companion, ...more }, flags),
-    rest: (method, path, body) => {
+    php: (code, more = {}, flags = [], longestMs = 60_000) =>
+      runPhp(site, code, { PUBLIC_URL: publicUrl, ...companion, ...more }, flags, longestMs),
+    rest: (method, path, body, through = origin) => {
       const headers: Record<string, string> = { Authorization: basic(admin) }
       if (body !== undefined) headers['Content-Type'] = 'application/json'
       const content = body === undefined ? {} : { body: JSON.stringify(body) }
-      return fetch(`${origin}/index.php/wp-json${path}`, { method, headers, ...content })
+      return fetch(`${through}/index.php/wp-json${path}`, { method, headers, ...content })
     },
     browser: new Browser(origin),
     log,

@@ -460,7 +460,9 @@ const throughPhp: readonly Write[] = [
   [
     'PHP: many posts at once',
     ['all:overflow'],
-    php(`for ( $n = 0; $n < 520; $n++ ) { update_post_meta( 5000 + $n, 'x', 'y' ); }`),
+    php(
+      `foreach ( array_chunk( range( 5000, 5519 ), 130 ) as $ids ) { $GLOBALS['wpdb']->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (" . implode( ", 'x', 'y'), (", $ids ) . ", 'x', 'y')" ); }`,
+    ),
   ],
   [
     'PHP: another process wrote at the same time',

@@ -23,7 +23,7 @@ type Item = { readonly id: number }
 
 type Ids = Readonly<Record<'posts' | 'pages' | 'categories' | 'tags' | 'users' | 'media', readonly number[]>>
 
-const idsOn = async ({ restRoot }: WordPress): Promise<Ids> => {
+const idsOn = async ({ restRoot }: Pick<WordPress, 'restRoot'>): Promise<Ids> => {
   const idsOf = async (collection: string): Promise<readonly number[]> => {
     const response = await fetch(`${restRoot}/wp/v2/${collection}?per_page=100&_fields=id`)
     return ((await response.json()) as readonly Item[]).map(({ id }) => id)
@@ -113,7 +113,7 @@ const writesOf = ({ posts, pages, categories }: Ids, random: Random): readonly (
 }
 
 /** The mix of reads and writes on a fresh copy of the site of the tests. */
-export const mixOn = async (wordpress: WordPress, seed: number): Promise<Mix> => {
+export const mixOn = async (wordpress: Pick<WordPress, 'restRoot'>, seed: number): Promise<Mix> => {
   const ids = await idsOn(wordpress)
   const targets = targetsOf(ids)
   const random = createRandom(seed)

@@ -1,0 +1,1729 @@
+<?php
+/**
+ * Plugin Name: Trellis companion
+ * Description: Reports every change of content to Trellis gateways, so that what they cache is never older than the site.
+ * Version: 1.0.0
+ * Requires PHP: 7.4
+ * License: MIT
+ *
+ * Installed by copying this file into wp-content/mu-plugins/ and setting TRELLIS_TOKEN (and TRELLIS_GATEWAYS) in
+ * wp-config.php or in the environment. README.md beside the original says what it does and what it costs.
+ */
+
+if ( ! defined( 'ABSPATH' ) ) {
+	exit;
+}
+
+/** A constant of wp-config.php, else a variable of the environment, else ''. */
+function trellis_setting( $name ) {
+	$value = defined( $name ) ? constant( $name ) : getenv( $name );
+	return is_string( $value ) ? trim( $value ) : '';
+}
+
+/** The signature of a push and of a poll: both sides prove that they know the token without sending it. */
+final class Trellis_Signature {
+	const TOLERANCE = 300;
+
+	public static function header( $token, $method, $target, $body ) {
+		$time = time();
+		return 'key=' . self::key( $token ) . ", time=$time, hmac=" . self::hmac( $token, $method, $target, $time, $body );
+	}
+
+	public static function is_valid( $token, $header, $method, $target ) {
+		if ( ! preg_match( '/^key=([0-9a-f]{16}), time=(\d{1,11}), hmac=([0-9a-f]{64})$/D', $header, $part ) ) {
+			return false;
+		}
+		$right = self::hmac( $token, $method, $target, $part[2], '' );
+		return hash_equals( self::key( $token ), $part[1] ) && hash_equals( $right, $part[3] ) && abs( time() - (int) $part[2] ) <= self::TOLERANCE;
+	}
+
+	private static function key( $token ) {
+		return substr( hash( 'sha256', $token ), 0, 16 );
+	}
+
+	private static function hmac( $token, $method, $target, $time, $body ) {
+		return hash_hmac( 'sha256', "$method\n$target\n$time\n$body", $token );
+	}
+}
+
+/**
+ * The table of changes, one row for each PHP request that writes. The row is inserted before the first write (an open mark) and
+ * gets the changes at the end of the request: a process that dies in between leaves an open mark behind.
+ */
+final class Trellis_Log {
+	const OPEN    = 0;
+	const CLOSED  = 1;
+	const DEAD    = 2;
+	const CREATED = 9;
+
+	const KEPT_ROWS    = 10000;
+	const KEPT_SECONDS = 604800;
+
+	/** An open mark of an idle connection, or of a process that cannot be looked at, is given up after this many seconds. */
+	const IDLE_SECONDS = 3600;
+
+	/** Above 0 while statements of this class run: they are not content. */
+	private $depth = 0;
+	private $birth = null;
+
+	/** A fatal error in a statement of this class leaves it busy: at the end of the request it is not. */
+	public function reset() {
+		$this->depth = 0;
+	}
+
+	public function is_busy() {
+		return $this->depth > 0;
+	}
+
+	public function table() {
+		return $GLOBALS['wpdb']->base_prefix . 'trellis_changes';
+	}
+
+	/**
+	 * Runs one statement and returns its rows, or false when it failed. It is called in the middle of other queries, from the
+	 * filter `query`: every field in which wpdb keeps the outcome of a query is put back afterwards.
+	 */
+	public function query( $sql, &$insert_id = 0, &$affected = 0 ) {
+		global $wpdb;
+		$fields = array( 'result', 'last_result', 'col_info', 'num_rows', 'rows_affected', 'insert_id', 'last_query', 'last_error', 'check_current_query', 'func_call' );
+		$keep   = function ( $fields ) {
+			$kept = array();
+			foreach ( $fields as $field ) {
+				if ( property_exists( $this, $field ) ) {
+					$kept[ $field ] = $this->$field;
+				}
+			}
+			// The outer result is not freed by ours, and no text of ours needs to be checked for its character set.
+			$this->result              = null;
+			$this->check_current_query = false;
+			return $kept;
+		};
+		$restore = function ( $kept ) {
+			foreach ( $kept as $field => $value ) {
+				$this->$field = $value;
+			}
+		};
+		$kept       = Closure::bind( $keep, $wpdb, 'wpdb' )( $fields );
+		$suppressed = $wpdb->suppress_errors( true );
+		++$this->depth;
+		try {
+			$t0 = microtime(true); $done      = $wpdb->query( $sql ); $GLOBALS['prof'][] = array('sql', 1000*(microtime(true)-$t0), preg_replace('/\s+/',' ',substr($sql,0,230)));
+			$rows      = false === $done || '' !== $wpdb->last_error ? false : (array) $wpdb->last_result;
+			$insert_id = (int) $wpdb->insert_id;
+			$affected  = (int) $wpdb->rows_affected;
+			$wpdb->flush();
+		} finally {
+			--$this->depth;
+			$wpdb->suppress_errors( $suppressed );
+			Closure::bind( $restore, $wpdb, 'wpdb' )( $kept );
+		}
+		return $rows;
+	}
+
+	/** Inserts a row, and makes the table when there is none. Returns its sequence, or 0 when the log cannot be written. */
+	private function insert( $state, $site, $note, $changes ) {
+		$table = $this->table();
+		$sql   = "INSERT INTO $table (state, since, horizon, site, note, changes) VALUES ($state, " . time() . ", 0, $site, $note, '" . esc_sql( $changes ) . "')";
+		if ( false === $this->query( $sql, $sequence ) ) {
+			$this->create();
+			// The row of the creation comes before all others.
+			if ( self::CREATED !== $state ) {
+				$this->birth();
+			}
+			if ( false === $this->query( $sql, $sequence ) ) {
+				return 0;
+			}
+		}
+		return $sequence;
+	}
+
+	private function create() {
+		global $wpdb;
+		$table = $this->table();
+		$this->query(
+			"CREATE TABLE IF NOT EXISTS $table (
+				sequence bigint(20) unsigned NOT NULL AUTO_INCREMENT,
+				state tinyint(3) NOT NULL,
+				since bigint(20) NOT NULL,
+				horizon bigint(20) unsigned NOT NULL,
+				site bigint(20) NOT NULL,
+				note varchar(190) NOT NULL,
+				changes mediumtext NOT NULL,
+				PRIMARY KEY  (sequence),
+				KEY state (state, sequence),
+				KEY horizon (horizon)
+			) " . $wpdb->get_charset_collate()
+		);
+	}
+
+	/** The incarnation of the log and the last fingerprint that was seen, from the row that was written when the table was made. */
+	public function birth() {
+		if ( null !== $this->birth ) {
+			return $this->birth;
+		}
+		$sql  = 'SELECT sequence, note FROM ' . $this->table() . ' WHERE state = ' . self::CREATED . ' ORDER BY sequence LIMIT 1';
+		$rows = $this->query( $sql );
+		if ( ! $rows ) {
+			// Two processes may both insert one: the first counts, for both.
+			$this->insert( self::CREATED, 0, "'" . bin2hex( random_bytes( 16 ) ) . " '", '[{"kind":"all","reason":"created"}]' );
+			$rows = $this->query( $sql );
+			if ( ! $rows ) {
+				return null;
+			}
+		}
+		return $this->know( $rows[0]->sequence, $rows[0]->note );
+	}
+
+	/** Keeps what the row of the creation says, for the rest of the request. */
+	private function know( $sequence, $note ) {
+		list( $incarnation, $fingerprint ) = explode( ' ', $note . ' ' );
+		$this->birth = array( 'sequence' => (int) $sequence, 'incarnation' => $incarnation, 'fingerprint' => $fingerprint );
+		return $this->birth;
+	}
+
+	/** The log was restored from a copy: what gateways know of its sequences is no longer true. */
+	public function renew( $birth ) {
+		$birth['incarnation'] = bin2hex( random_bytes( 16 ) );
+		$this->query( 'UPDATE ' . $this->table() . " SET note = '{$birth['incarnation']} {$birth['fingerprint']}' WHERE sequence = {$birth['sequence']}" );
+		return $birth;
+	}
+
+	/** Whether this fingerprint is another than the last: deployed code writes nothing, and may change every answer. */
+	public function is_new( $fingerprint ) {
+		$birth = $this->birth();
+		if ( ! $birth || $birth['fingerprint'] === $fingerprint ) {
+			return false;
+		}
+		$this->birth['fingerprint'] = $fingerprint;
+		$note = $birth['incarnation'] . ' ';
+		$this->query( 'UPDATE ' . $this->table() . " SET note = '$note$fingerprint' WHERE sequence = {$birth['sequence']} AND note = '$note{$birth['fingerprint']}'", $id, $affected );
+		return $affected > 0 && '' !== $birth['fingerprint'];
+	}
+
+	/** Inserts an open mark. Its note is what shows later whether the process still lives. */
+	public function open( $site ) {
+		return $this->insert( self::OPEN, $site, $this->owner(), '' );
+	}
+
+	public function append( $site, $changes ) {
+		return $this->insert( self::CLOSED, $site, "''", $changes );
+	}
+
+	/** Closes a mark with its changes; when the mark is lost (rolled back, or given up as dead) a new row takes them. */
+	public function close( $mark, $site, $changes, $newest ) {
+		if ( $mark > 0 ) {
+			$sql = 'UPDATE ' . $this->table() . ' SET state = ' . self::CLOSED . ", horizon = $newest, site = $site, changes = '" . esc_sql( $changes ) . "' WHERE sequence = $mark AND state = " . self::OPEN;
+			if ( false !== $this->query( $sql, $id, $affected ) && $affected > 0 ) {
+				return $mark;
+			}
+		}
+		$sequence = $this->append( $site, $changes );
+		return $sequence > 0 ? $sequence : $mark;
+	}
+
+	/**
+	 * The newest sequence, the newest closed one, and whether any other request wrote while this mark was open. A row that closed
+	 * has in `horizon` the newest sequence of that time: when it is not below this mark, both were open at once. The same statement
+	 * reads the row of the creation, which `birth` need not do then.
+	 */
+	public function surroundings( $mark ) {
+		$table = $this->table();
+		$rows  = $this->query(
+			"SELECT (SELECT MAX(sequence) FROM $table) AS newest,
+				(SELECT MAX(sequence) FROM $table WHERE state = " . self::CLOSED . ") AS previous,
+				(SELECT COUNT(*) FROM $table WHERE sequence > $mark) AS later,
+				(SELECT COUNT(*) FROM $table WHERE state = " . self::OPEN . " AND sequence <> $mark) AS still_open,
+				(SELECT COUNT(*) FROM $table WHERE horizon >= $mark) AS ended,
+				(SELECT MIN(sequence) FROM $table WHERE state = " . self::CREATED . ") AS created,
+				(SELECT note FROM $table WHERE state = " . self::CREATED . ' ORDER BY sequence LIMIT 1) AS note'
+		);
+		if ( ! $rows ) {
+			return array( 'newest' => 0, 'previous' => 0, 'alone' => false );
+		}
+		$row = $rows[0];
+		if ( null !== $row->created && null !== $row->note ) {
+			$this->know( $row->created, $row->note );
+		}
+		// Without a mark of its own the request cannot know.
+		$alone = $mark > 0 && 0 === $row->later + $row->still_open + $row->ended;
+		return array( 'newest' => (int) $row->newest, 'previous' => (int) $row->previous, 'alone' => $alone );
+	}
+
+	public function prune( $newest ) {
+		$old = time() - self::KEPT_SECONDS;
+		$this->query( 'DELETE FROM ' . $this->table() . ' WHERE state IN (' . self::CLOSED . ', ' . self::DEAD . ") AND sequence < $newest AND (sequence < " . ( $newest - self::KEPT_ROWS ) . " OR since < $old)" );
+	}
+
+	/** Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read. */
+	public function rows_after( $sequence, $max_rows, $max_bytes ) {
+		$table = $this->table();
+		$heads = $this->query( "SELECT sequence, state, since, site, note, LENGTH(changes) AS size FROM $table WHERE sequence > $sequence OR state = " . self::OPEN . ' ORDER BY sequence LIMIT ' . ( $max_rows + 1 ) );
+		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table WHERE state <> " . self::CREATED . ") AS oldest, (SELECT MIN(sequence) FROM $table) AS lowest" );
+		if ( false === $heads || ! $ends ) {
+			return null;
+		}
+		$more  = count( $heads ) > $max_rows;
+		$heads = array_slice( $heads, 0, $max_rows );
+		$bytes = 0;
+		$taken = array();
+		foreach ( $heads as $head ) {
+			$bytes += 100 + $head->size;
+			if ( $bytes > $max_bytes && $taken ) {
+				$more = true;
+				break;
+			}
+			$taken[ (int) $head->sequence ] = $head;
+		}
+		$this->bury( $taken );
+		$texts = array();
+		if ( $taken ) {
+			foreach ( (array) $this->query( "SELECT sequence, changes FROM $table WHERE sequence IN (" . implode( ',', array_keys( $taken ) ) . ')' ) as $row ) {
+				$texts[ (int) $row->sequence ] = $row->changes;
+			}
+		}
+		$rows = array();
+		foreach ( $taken as $number => $head ) {
+			$row = array( 'sequence' => $number, 'site' => (int) $head->site );
+			if ( self::OPEN === (int) $head->state ) {
+				$row += array( 'state' => 'open', 'since' => (int) $head->since );
+			} elseif ( self::DEAD === (int) $head->state ) {
+				$row += array( 'state' => 'dead' );
+			} else {
+				$changes = json_decode( isset( $texts[ $number ] ) ? $texts[ $number ] : '' );
+				// A row that cannot be read says that anything may have changed.
+				$row += is_array( $changes ) ? array( 'state' => 'closed', 'changes' => $changes ) : array( 'state' => 'dead' );
+			}
+			$rows[] = $row;
+		}
+		$lowest = (int) $ends[0]->lowest;
+		$oldest = (int) $ends[0]->oldest;
+		$first  = $oldest <= $lowest + 1 ? $lowest : $oldest;
+		return array( 'first' => max( 1, $first ), 'last' => (int) $ends[0]->newest, 'rows' => $rows, 'more' => $more );
+	}
+
+	/** Marks the open rows whose process is gone as dead. */
+	private function bury( $heads ) {
+		$open = array_filter(
+			$heads,
+			function ( $head ) {
+				return self::OPEN === (int) $head->state;
+			}
+		);
+		foreach ( $open && $this->is_mysql() ? $this->without_connection( $open ) : array_filter( $open, array( $this, 'is_process_gone' ) ) as $head ) {
+			$this->query( 'UPDATE ' . $this->table() . ' SET state = ' . self::DEAD . " WHERE sequence = {$head->sequence} AND state = " . self::OPEN, $id, $affected );
+			// Otherwise it closed a moment ago: the next poll has its changes.
+			$head->state = $affected > 0 ? self::DEAD : self::OPEN;
+		}
+	}
+
+	/** Of the last INSERT on this connection, also when wpdb has forgotten it; 0 when unknown. */
+	public function last_insert_id() {
+		global $wpdb;
+		if ( ! $this->is_mysql() ) {
+			return 0;
+		}
+		// The client library knows it until the next statement.
+		$id   = $wpdb->dbh instanceof mysqli ? (int) mysqli_insert_id( $wpdb->dbh ) : 0;
+		$rows = 0 === $id ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
+		return $rows ? (int) $rows[0]->id : $id;
+	}
+
+	private function is_mysql() {
+		global $wpdb;
+		return ! empty( $wpdb->is_mysql ) && ! ( class_exists( 'WP_SQLite_DB', false ) && $wpdb instanceof WP_SQLite_DB );
+	}
+
+	/** As SQL: the database connection of this process, or the process itself where the database is a file. */
+	private function owner() {
+		if ( $this->is_mysql() ) {
+			return "CONCAT('c ', CONNECTION_ID(), ' ', @@hostname, ':', @@port)";
+		}
+		$process = function_exists( 'getmypid' ) ? (int) getmypid() : 0;
+		return "'" . esc_sql( 'p ' . $process . ' ' . $this->started( $process ) . ' ' . PHP_SAPI . ' ' . php_uname( 'n' ) ) . "'";
+	}
+
+	/** When a process began, in the kernel's count; '' when it is gone or cannot be looked at. */
+	private function started( $process ) {
+		$stat = @file_get_contents( "/proc/$process/stat" );
+		// The second field, a name in parentheses, may hold spaces.
+		$fields = is_string( $stat ) ? explode( ' ', substr( $stat, (int) strrpos( $stat, ')' ) + 2 ) ) : array();
+		return isset( $fields[19] ) ? $fields[19] : '';
+	}
+
+	private function is_process_gone( $head ) {
+		list( , $process, $started, $sapi, $host ) = explode( ' ', $head->note . '    ', 6 );
+		$age = time() - $head->since;
+		if ( php_uname( 'n' ) !== $host || '' === $started || '' === $this->started( getmypid() ) ) {
+			return $age > $this->patience();
+		}
+		// A worker of a web server lives on after a request that could not close its mark.
+		return $this->started( (int) $process ) !== $started || ( 'cli' !== $sapi && $age > $this->patience() );
+	}
+
+	/** Connections end with their process, at once; a busy one is waited for. */
+	private function without_connection( $open ) {
+		$own  = $this->query( "SELECT CONCAT(@@hostname, ':', @@port) AS server" );
+		$list = $this->query( 'SHOW PROCESSLIST' );
+		if ( ! $own || false === $list ) {
+			return array();
+		}
+		$idle = array();
+		foreach ( $list as $one ) {
+			$idle[ (int) $one->Id ] = 'Sleep' === $one->Command ? (int) $one->Time : 0;
+		}
+		return array_filter(
+			$open,
+			function ( $head ) use ( $own, $idle ) {
+				list( $kind, $connection, $server ) = explode( ' ', $head->note . '  ', 4 );
+				if ( 'c' !== $kind || $server !== $own[0]->server ) {
+					return time() - $head->since > $this->patience();
+				}
+				return ! isset( $idle[ (int) $connection ] ) || $idle[ (int) $connection ] > self::IDLE_SECONDS;
+			}
+		);
+	}
+
+	private function patience() {
+		$limit = (int) ini_get( 'max_execution_time' );
+		return $limit > 0 ? max( 60, 2 * $limit ) : self::IDLE_SECONDS;
+	}
+}
+
+/**
+ * What this PHP request has changed, learned from the statements that wpdb sends (the filter `query` sees each before it runs):
+ * hooks are missing for direct SQL, are silenced by importers, and come before the last write. A statement that cannot be
+ * understood is a change of its whole table, or of everything.
+ */
+final class Trellis_Changes {
+	const MAX_ROWS    = 200;
+	const MAX_OBJECTS = 500;
+	const MAX_STEPS   = 5;
+
+	/** After this many seconds with an open mark the changes so far are reported, so that a long import does not hold them back. */
+	const LONGEST_MARK = 5;
+
+	const NAME   = '(?:`?[\w$-]+`?\.)?`?([\w$-]+)`?';
+	const STRING = "'(?:[^'\\\\]++|\\\\.|'')*+'|\"(?:[^\"\\\\]++|\\\\.|\"\")*+\"";
+
+	/** Statements that change no content. */
+	const READS = array( 'SELECT', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'SET', 'START', 'BEGIN', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'USE', 'LOCK', 'UNLOCK', 'ANALYZE', 'CHECK', 'OPTIMIZE', 'REPAIR', 'FLUSH', 'KILL', 'PRAGMA', 'CREATE' );
+
+	/**
+	 * Tables of WordPress: the kind of object that a row belongs to, the column with its id, the row's own key, the column with a
+	 * name, the columns that lists filter by.
+	 */
+	const TABLES = array(
+		'posts'              => array( 'post', 'ID', 'ID', '', 'post_status|post_name|post_parent|post_author|post_date|menu_order|post_type|post_password' ),
+		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
+		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
+		'terms'              => array( 'term', 'term_id', 'term_id', '', 'slug|term_group' ),
+		'term_taxonomy'      => array( 'term', 'term_id', 'term_taxonomy_id', '', 'taxonomy|parent|count' ),
+		'termmeta'           => array( 'term', 'term_id', 'meta_id', 'meta_key', '' ),
+		'comments'           => array( 'comment', 'comment_ID', 'comment_ID', '', 'comment_approved|comment_post_ID|comment_parent|comment_type|user_id' ),
+		'commentmeta'        => array( 'comment', 'comment_id', 'meta_id', 'meta_key', '' ),
+		'users'              => array( 'user', 'ID', 'ID', '', '' ),
+		'usermeta'           => array( 'user', 'user_id', 'umeta_id', 'meta_key', '' ),
+		'options'            => array( 'option', 'option_name', 'option_id', 'option_name', '' ),
+		'sitemeta'           => array( 'network', 'meta_key', 'meta_id', 'meta_key', '' ),
+	);
+
+	/** Tables that belong to the whole network. */
+	const GLOBAL_TABLES = array( 'users', 'usermeta', 'blogs', 'blogmeta', 'site', 'sitemeta', 'sitecategories', 'signups', 'registration_log' );
+
+	/** Names whose values no answer shows; exact, or with the beginning that WordPress gives to temporary values. */
+	const QUIET = array(
+		'options'  => array( 'cron', 'action_scheduler_lock_async-request-runner' ),
+		'sitemeta' => array( 'user_count', 'blog_count' ),
+		'postmeta' => array( '_edit_lock', '_edit_last', '_pingme', '_encloseme', '_wp_old_slug', '_wp_old_date' ),
+		'usermeta' => array( 'session_tokens', 'community-events-location' ),
+	);
+	const QUIET_TABLES = array( 'actionscheduler_actions', 'actionscheduler_claims', 'actionscheduler_groups', 'actionscheduler_logs', 'woocommerce_sessions', 'woocommerce_log', 'signups', 'registration_log' );
+
+	/** @var Trellis_Log */
+	private $log;
+	/** @var callable Gets what is to be pushed. */
+	private $send;
+
+	/** Marks of this request; more than one only after a ROLLBACK, which may have undone the first. */
+	private $marks      = array();
+	private $marked_at  = 0;
+	private $is_marked  = false;
+	/** By blog, kind and id: the states seen (null: not there), and what is known of how it was written. */
+	private $objects    = array();
+	/** By blog: names of options, of tables. */
+	private $options    = array();
+	private $tables     = array();
+	private $reason     = '';
+	/** By blog and id of the row in `term_taxonomy`: terms that were read with a post and not written since. */
+	private $terms      = array();
+	/** Tables in which rows were found by something other than their key. */
+	private $searched   = array();
+	/** By statement: blog, table and rows before the write. */
+	private $compared   = array();
+	private $transacted = false;
+	private $count      = 0;
+	/** The table of the last INSERT, whose id is known only after it has run. */
+	private $inserted   = null;
+
+	public function __construct( Trellis_Log $log, callable $send ) {
+		$this->log  = $log;
+		$this->send = $send;
+	}
+
+	public function start() {
+		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
+		// A plugin that writes through a connection of its own calls these.
+		foreach ( array( 'post', 'comment', 'user' ) as $kind ) {
+			add_action(
+				"clean_{$kind}_cache",
+				function ( $ids ) use ( $kind ) {
+					$this->note_event( $kind, $ids );
+				}
+			);
+		}
+		add_action(
+			'clean_term_cache',
+			function ( $ids ) {
+				$this->note_event( 'term', $ids );
+			}
+		);
+	}
+
+	private function note_event( $kind, $ids ) {
+		$site = 'user' === $kind && is_multisite() ? 0 : get_current_blog_id();
+		foreach ( (array) $ids as $id ) {
+			if ( (int) $id > 0 && ! isset( $this->objects[ $site ][ $kind ][ (int) $id ] ) ) {
+				$this->touch( $site, $kind, (int) $id );
+			}
+		}
+	}
+
+	/** The filter `query`: never throws, never changes the statement. */
+	public function see( $query ) {
+		if ( is_string( $query ) && ! $this->log->is_busy() ) {
+			try {
+				$s0=microtime(true); $this->read( $query ); $GLOBALS['prof'][] = array('see', 1000*(microtime(true)-$s0), preg_replace('/\s+/',' ',substr($query,0,100)));
+			} catch ( Throwable $error ) {
+				$this->everything( 'statement' );
+			}
+		}
+		return $query;
+	}
+
+	private function read( $query ) {
+		$this->settle_insert();
+		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!!).*?\*/|(?:--|\#)[^\n]*+\n)++~s', '', $query );
+		$verb = strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) );
+		if ( in_array( $verb, self::READS, true ) ) {
+			$this->read_only( $verb, $sql );
+			return;
+		}
+		if ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*\(([^()]*)\)\s*VALUES?\s*(?=\()/i', $sql, $part ) ) {
+			$this->insert( $verb, $part[1], $part[2], substr( $sql, strlen( $part[0] ) ) );
+		} elseif ( preg_match( '/^UPDATE\s+(?:(?:LOW_PRIORITY|IGNORE)\s+)*+' . self::NAME . '\s+SET\s/i', $sql, $part ) || preg_match( '/^DELETE\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)*+FROM\s+' . self::NAME . '\s*(?=(?:WHERE|ORDER|LIMIT)\b|;|$)/i', $sql, $part ) ) {
+			$this->modify( $verb, $part[1], substr( $sql, strlen( $part[0] ) ) );
+		} else {
+			$this->mention( $sql );
+		}
+	}
+
+	private function read_only( $verb, $sql ) {
+		if ( 'CREATE' === $verb && ! preg_match( '/^CREATE\s+(?:TEMPORARY\s+)?(?:TABLE|DATABASE|(?:UNIQUE\s+)?INDEX)\s/i', $sql ) || 0 === stripos( $sql, 'SET STATEMENT' ) ) {
+			$this->everything( 'statement' );
+		}
+		if ( 'START' === $verb || 'BEGIN' === $verb || 'SET' === $verb && false !== stripos( $sql, 'autocommit' ) ) {
+			$this->transacted = true;
+		}
+		if ( 'ROLLBACK' === $verb ) {
+			// The mark may be undone with the rest: the next write needs another.
+			$this->is_marked = false;
+		}
+	}
+
+	/** An INSERT or REPLACE with values. */
+	private function insert( $verb, $name, $columns, $values ) {
+		list( $site, $table ) = $this->locate( $name );
+		$spec = isset( self::TABLES[ $table ] ) ? self::TABLES[ $table ] : null;
+		if ( ! $spec ) {
+			$this->whole( $site, $table );
+			return;
+		}
+		list( $kind, $owner, $key, $named, $filters ) = $spec;
+		$columns = array_map(
+			function ( $column ) {
+				return trim( $column, " \t\r\n`" );
+			},
+			explode( ',', $columns )
+		);
+		$at_owner = array_search( $owner, $columns, true );
+		$at_name  = '' === $named ? false : array_search( $named, $columns, true );
+		$rows     = $this->tuples( $values, count( $columns ) );
+		$may_hit  = 'REPLACE' === $verb || false !== stripos( $values, 'ON DUPLICATE KEY' );
+		if ( null === $rows || $may_hit && $owner !== $key && ( in_array( $key, $columns, true ) || 'term_taxonomy' === $table ) ) {
+			// A row of another owner may be replaced.
+			$this->whole( $site, $table );
+			return;
+		}
+		if ( false === $at_owner || in_array( $rows[0][ $at_owner ], array( '0', 'NULL', "''", "'0'" ), true ) ) {
+			if ( $owner !== $key || 'option_name' === $owner || count( $rows ) > 1 ) {
+				$this->whole( $site, $table );
+				return;
+			}
+			$this->mark( $site );
+			$this->inserted = array( $site, $table, $kind, (int) $GLOBALS['wpdb']->insert_id );
+			return;
+		}
+		$ids = array();
+		foreach ( $rows as $row ) {
+			$text = $this->unquote( $row[ $at_owner ] );
+			if ( false !== $at_name && $this->is_quiet( $table, $this->unquote( $row[ $at_name ] ) ) ) {
+				continue;
+			}
+			if ( 'option' === $kind || 'network' === $kind ? null === $text : ! ctype_digit( (string) $text ) ) {
+				$this->whole( $site, $table );
+				return;
+			}
+			$ids[ $text ] = true;
+		}
+		if ( $ids ) {
+			$this->mark( $site );
+			$this->touch_all( $site, $kind, array_keys( $ids ), '' !== $filters );
+		}
+	}
+
+	/** An UPDATE or DELETE of one table. `$rest` begins behind SET, or with what follows the name. */
+	private function modify( $verb, $name, $rest ) {
+		list( $site, $table ) = $this->locate( $name );
+		$spec  = isset( self::TABLES[ $table ] ) ? self::TABLES[ $table ] : null;
+		$plain = $this->mask( $rest );
+		$where = null === $plain ? false : $this->find_where( $plain );
+		if ( ! $spec || false === $where ) {
+			if ( 'blogs' === $table && 'UPDATE' === $verb && false !== $where ) {
+				$this->compare_later( $site, $table, "SELECT * FROM `$name` " . rtrim( substr( $rest, $where ), '; ' ) );
+			} else {
+				$this->whole( $site, $table );
+			}
+			return;
+		}
+		list( $kind, $owner, $key, $named, $filters ) = $spec;
+		$set       = 'UPDATE' === $verb ? substr( $plain, 0, $where ) : '';
+		$condition = rtrim( substr( $rest, $where + 5 ), "; \t\r\n" );
+		$masked    = rtrim( substr( $plain, $where + 5 ), "; \t\r\n" );
+		$is_simple = ! preg_match( '/\b(?:OR|XOR|SELECT|LIMIT|UNION)\b|\|\||\(\s*`?[a-z]/i', $masked );
+
+		if ( '' !== $named && $is_simple && preg_match( '/(?:^|\bAND\s)\s*`?' . $named . '`?\s*=\s*(' . self::STRING . ')/is', $condition, $part, PREG_OFFSET_CAPTURE ) ) {
+			// Not in a quoted string, where the mask has question marks.
+			$is_name = '?' !== $masked[ $part[0][1] ];
+			if ( $is_name && $this->is_quiet( $table, $this->unquote( $part[1][0] ) ) && ! preg_match( '/\b' . $named . '\b/i', $set ) ) {
+				return;
+			}
+		}
+		if ( 'options' === $table && preg_match( '/^\s*(?:`?option_name`?\s+LIKE\s+\'\\\\{1,2}_(?:site\\\\{1,2}_)?transient\\\\{1,2}_[^\']*\'\s*(?:$|AND\s+`?option_))/i', $condition ) ) {
+			return;
+		}
+		if ( preg_match( '/(?:^|,)\s*`?' . $owner . '`?\s*=/i', $set ) ) {
+			// Rows move from one owner to another.
+			$this->whole( $site, $table );
+			return;
+		}
+		$counts_only = 'term_taxonomy' === $table && preg_match( '/^\s*`?count`?\s*=\s*\?*\d*\?*\s*$/i', $set );
+		if ( $counts_only && preg_match( '/^\s*`?term_taxonomy_id`?\s*=\s*(\d+)\s*$/D', $condition, $part ) && $this->count_again( $site, (int) $part[1] ) ) {
+			return;
+		}
+		$ids = null;
+		if ( $is_simple && preg_match( '/^\s*`?' . $owner . '`?\s*(?:=\s*\'?(\d+)\'?|IN\s*\(([\d,\s]+)\))\s*(?:$|AND\b)/i', $condition, $part ) ) {
+			$ids = isset( $part[2] ) ? array_map( 'intval', explode( ',', $part[2] ) ) : array( (int) $part[1] );
+		} elseif ( 'option_name' === $owner && $is_simple && preg_match( '/^\s*`?option_name`?\s*=\s*(' . self::STRING . ')\s*$/is', $condition, $part ) ) {
+			$ids = array( $this->unquote( $part[1] ) );
+		} else {
+			$ids = $this->find( $name, $table, $owner, $named, $condition, $masked );
+			if ( array() === $ids ) {
+				// Nothing to change, or quiet names only; a row that another request inserts meanwhile is reported as searched.
+				$this->searched[ $site ][ $table ] = true;
+				if ( ! $this->is_marked ) {
+					return;
+				}
+			}
+			if ( null === $ids || count( $ids ) > self::MAX_ROWS ) {
+				$this->whole( $site, $table );
+				return;
+			}
+			if ( ! preg_match( '/^\s*`?' . $key . '`?\s*(?:=|IN\b)/i', $condition ) || ! $is_simple ) {
+				$this->searched[ $site ][ $table ] = true;
+			}
+		}
+		$this->mark( $site );
+		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
+		$this->touch_all( $site, $kind, $ids, $changes_state, (bool) $counts_only );
+	}
+
+	/** WordPress counts the terms of a post again after each save. Their states are known when they were read with the post. */
+	private function count_again( $site, $row ) {
+		if ( ! isset( $this->terms[ $site ][ $row ] ) ) {
+			return false;
+		}
+		$this->mark( $site );
+		if ( ! isset( $this->terms[ $site ][ $row ] ) ) {
+			// A long request has reported meanwhile, and begins again.
+			return false;
+		}
+		list( $id, $state ) = $this->terms[ $site ][ $row ];
+		$this->forget_terms( $site, array( $id ) );
+		$this->touch( $site, 'term', $id, $state, true );
+		return true;
+	}
+
+	/** What was read of these terms is about to change. */
+	private function forget_terms( $site, $ids ) {
+		foreach ( isset( $this->terms[ $site ] ) ? $this->terms[ $site ] : array() as $row => list( $id ) ) {
+			if ( in_array( $id, $ids ) ) {
+				unset( $this->terms[ $site ][ $row ] );
+			}
+		}
+	}
+
+	/** WordPress writes the row of a blog with each post, mostly for its `last_updated` alone: other columns are compared at the end. */
+	private function compare_later( $site, $table, $sql ) {
+		$this->mark( $site );
+		if ( ! isset( $this->compared[ $sql ] ) ) {
+			$this->compared[ $sql ] = array( $site, $table, $this->without_time( $sql ) );
+		}
+	}
+
+	private function without_time( $sql ) {
+		$rows = $this->log->query( $sql );
+		foreach ( $rows ? $rows : array() as $row ) {
+			unset( $row->last_updated );
+		}
+		return json_encode( $rows );
+	}
+
+	/** The ids that an UPDATE or DELETE will reach, read with its own condition; null when that fails. */
+	private function find( $name, $table, $owner, $named, $condition, $masked ) {
+		$columns = '' === $named || $named === $owner ? "`$owner` AS id" : "`$owner` AS id, `$named` AS name";
+		$limit   = preg_match( '/\bLIMIT\b/i', $masked ) ? '' : ' LIMIT ' . ( self::MAX_ROWS * 5 );
+		$rows    = $this->log->query( "SELECT $columns FROM `$name` WHERE $condition$limit" );
+		if ( false === $rows || '' !== $limit && count( $rows ) >= self::MAX_ROWS * 5 ) {
+			return null;
+		}
+		$ids = array();
+		foreach ( $rows as $row ) {
+			if ( '' === $named || ! $this->is_quiet( $table, isset( $row->name ) ? $row->name : $row->id ) ) {
+				$ids[ $row->id ] = true;
+			}
+		}
+		return array_keys( $ids );
+	}
+
+	/** Any other statement: every table that it names has changed. */
+	private function mention( $sql ) {
+		$plain  = $this->mask( $sql );
+		$prefix = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
+		// The expired temporary values, which cron deletes from the table joined with itself.
+		if ( preg_match( '/^DELETE a, b FROM \S+ a, \S+ b\s+WHERE a\.(?:option_name|meta_key) LIKE \'\\\\{1,2}_(?:site\\\\{1,2}_)?transient\\\\{1,2}_%\'/', $sql ) ) {
+			return;
+		}
+		if ( null === $plain || ! preg_match_all( '/(?<![\w$])' . $prefix . '[\w$-]+/', $plain, $found ) ) {
+			$this->everything( 'statement' );
+			return;
+		}
+		foreach ( array_unique( $found[0] ) as $name ) {
+			list( $site, $table ) = $this->locate( $name );
+			$this->whole( $site, $table );
+		}
+	}
+
+	/** Blog and unprefixed name of a table; the blog of a network's own tables is 0. */
+	private function locate( $name ) {
+		global $wpdb;
+		$network = is_multisite() ? 0 : 1;
+		if ( $name === $wpdb->users || $name === $wpdb->usermeta ) {
+			return array( $network, $name === $wpdb->users ? 'users' : 'usermeta' );
+		}
+		if ( 0 !== strpos( $name, $wpdb->base_prefix ) ) {
+			return array( $network, $name );
+		}
+		$short = substr( $name, strlen( $wpdb->base_prefix ) );
+		if ( is_multisite() && preg_match( '/^(\d+)_(.+)$/', $short, $part ) ) {
+			return array( (int) $part[1], $part[2] );
+		}
+		return array( in_array( $short, self::GLOBAL_TABLES, true ) ? $network : 1, $short );
+	}
+
+	private function is_quiet( $table, $name ) {
+		if ( null === $name || ! isset( self::QUIET[ $table ] ) ) {
+			return false;
+		}
+		if ( in_array( $name, self::QUIET[ $table ], true ) ) {
+			return true;
+		}
+		if ( 'usermeta' === $table ) {
+			return (bool) preg_match( '/^' . preg_quote( $GLOBALS['wpdb']->base_prefix, '/' ) . '(?:\d+_)?(?:user-settings|user-settings-time|dashboard_quick_press_last_post_id)$/D', $name );
+		}
+		return 'postmeta' !== $table && ( 0 === strpos( $name, '_transient_' ) || 0 === strpos( $name, '_site_transient_' ) );
+	}
+
+	/** The text with every quoted string replaced by question marks, so that keywords in it are not found; null when that fails. */
+	private function mask( $text ) {
+		return preg_replace_callback(
+			'/' . self::STRING . '/s',
+			function ( $found ) {
+				return str_repeat( '?', strlen( $found[0] ) );
+			},
+			$text
+		);
+	}
+
+	private function find_where( $plain ) {
+		$from = 0;
+		while ( preg_match( '/\bWHERE\b/i', $plain, $found, PREG_OFFSET_CAPTURE, $from ) ) {
+			$at     = $found[0][1];
+			$before = substr( $plain, 0, $at );
+			if ( substr_count( $before, '(' ) === substr_count( $before, ')' ) ) {
+				return $at;
+			}
+			$from = $at + 5;
+		}
+		return false;
+	}
+
+	/** The values of an INSERT, tuple by tuple, as written; null when they are not plain. */
+	private function tuples( $text, $width ) {
+		$rows  = array();
+		$at    = 0;
+		$value = '\s*+(' . self::STRING . '|[^\s,()\'"]++(?:\s*\([^()\'"]*\))?)\s*+';
+		do {
+			$row = array();
+			if ( ! preg_match( '/\G\s*+\(/', $text, $found, 0, $at ) ) {
+				return null;
+			}
+			$at += strlen( $found[0] );
+			do {
+				if ( ! preg_match( '/\G' . $value . '([,)])/s', $text, $found, 0, $at ) ) {
+					return null;
+				}
+				$at   += strlen( $found[0] );
+				$row[] = $found[1];
+			} while ( ',' === $found[2] );
+			if ( count( $row ) !== $width || count( $rows ) >= self::MAX_ROWS ) {
+				return null;
+			}
+			$rows[] = $row;
+			$next   = preg_match( '/\G\s*+,/', $text, $found, 0, $at );
+			$at    += $next ? strlen( $found[0] ) : 0;
+		} while ( $next );
+		return $rows;
+	}
+
+	/** A literal's value; null for an expression. */
+	private function unquote( $literal ) {
+		if ( '' !== $literal && ( "'" === $literal[0] || '"' === $literal[0] ) ) {
+			return stripslashes( str_replace( $literal[0] . $literal[0], $literal[0], substr( $literal, 1, -1 ) ) );
+		}
+		return ctype_digit( $literal ) ? $literal : null;
+	}
+
+	/** A whole table has changed. */
+	private function whole( $site, $table ) {
+		if ( 'trellis_changes' === $table || in_array( $table, self::QUIET_TABLES, true ) || in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
+			return;
+		}
+		$this->mark( $site );
+		$this->tables[ $site ][ $table ] = true;
+		$this->terms[ $site ]            = array();
+	}
+
+	private function everything( $reason ) {
+		$this->mark( 0 );
+		$this->reason = $reason;
+	}
+
+	private function touch_all( $site, $kind, $ids, $changes_state, $counts_only = false ) {
+		if ( 'option' === $kind || 'network' === $kind ) {
+			foreach ( $ids as $name ) {
+				if ( 'network' === $kind ) {
+					$this->tables[ $site ]['sitemeta'] = true;
+				} else {
+					$this->options[ $site ][ $name ] = true;
+				}
+			}
+			return;
+		}
+		if ( 'term' === $kind ) {
+			$this->forget_terms( $site, $ids );
+		}
+		$states = $changes_state && 'user' !== $kind ? $this->states( $site, $kind, $ids ) : null;
+		foreach ( $ids as $id ) {
+			$this->touch( $site, $kind, (int) $id, null === $states ? false : ( isset( $states[ $id ] ) ? $states[ $id ] : null ), $counts_only );
+		}
+	}
+
+	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
+	private function touch( $site, $kind, $id, $state = false, $counts_only = false ) {
+		if ( $this->count > self::MAX_OBJECTS ) {
+			$this->reason = 'overflow';
+			return;
+		}
+		if ( ! isset( $this->objects[ $site ][ $kind ][ $id ] ) ) {
+			++$this->count;
+			$this->objects[ $site ][ $kind ][ $id ] = array( 'states' => array(), 'counts_only' => true );
+		}
+		$object = &$this->objects[ $site ][ $kind ][ $id ];
+		if ( false !== $state && ( ! $object['states'] || end( $object['states'] ) !== $state ) ) {
+			$object['states'][] = $state;
+		}
+		$object['counts_only'] = $object['counts_only'] && $counts_only;
+	}
+
+	/** The id of the last INSERT, once it has run. */
+	private function settle_insert() {
+		if ( null === $this->inserted ) {
+			return;
+		}
+		global $wpdb;
+		list( $site, $table, $kind, $earlier ) = $this->inserted;
+		$this->inserted = null;
+		$id = (int) $wpdb->insert_id;
+		if ( 0 === $id && '' === $wpdb->last_error ) {
+			// `$wpdb->insert()` has set it back for the next row; the database still knows.
+			$id = $this->log->last_insert_id();
+		}
+		if ( $id > 0 && ( $id !== $earlier || '' === $wpdb->last_error ) ) {
+			$this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
+		} elseif ( '' === $wpdb->last_error ) {
+			$this->whole( $site, $table );
+		}
+	}
+
+	/** Before the first write of a request: from now on its changes cannot be lost. */
+	private function mark( $site ) {
+		if ( $this->is_marked && time() - $this->marked_at > self::LONGEST_MARK ) {
+			$this->finish();
+		}
+		if ( ! $this->is_marked ) {
+			$this->is_marked = true;
+			$this->marked_at = time();
+			$mark            = $this->log->open( $site );
+			if ( $mark > 0 ) {
+				$this->marks[] = $mark;
+			}
+		}
+	}
+
+	/** What lists filter by, as it is in the database now. */
+	private function states( $site, $kind, $ids ) {
+		global $wpdb;
+		$prefix = $wpdb->get_blog_prefix( $site );
+		$in     = implode( ',', array_map( 'intval', $ids ) );
+		$states = array();
+		if ( 'post' === $kind ) {
+			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			foreach ( (array) $rows as $row ) {
+				if ( ! is_object( $row ) ) {
+					continue;
+				}
+				if ( ! isset( $states[ $row->ID ] ) ) {
+					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array() );
+				}
+				if ( null !== $row->term_id ) {
+					$states[ $row->ID ]['terms'][ $row->taxonomy ][] = (int) $row->term_id;
+					if ( null !== $row->slug ) {
+						$this->terms[ $site ][ (int) $row->term_taxonomy_id ] = array( (int) $row->term_id, $this->term_state( $row ) );
+					}
+				}
+			}
+		} elseif ( 'term' === $kind ) {
+			$rows = $this->log->query( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
+			foreach ( (array) $rows as $row ) {
+				if ( is_object( $row ) && null !== $row->taxonomy ) {
+					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
+				}
+			}
+		} elseif ( 'comment' === $kind ) {
+			$rows = $this->log->query( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
+			foreach ( (array) $rows as $row ) {
+				if ( is_object( $row ) ) {
+					$status                     = array( '1' => 'approve', '0' => 'hold' );
+					$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
+				}
+			}
+		}
+		return $states;
+	}
+
+	private function term_state( $row ) {
+		return array( $row->taxonomy => array( 'slug' => $row->slug, 'parent' => (int) $row->parent, 'count' => (int) $row->count ) );
+	}
+
+	/** The states at the end, of all objects of a blog. Posts come first: their terms are read with them. */
+	private function last_states( $site, $kinds ) {
+		$this->terms[ $site ] = array();
+		$last                 = array();
+		foreach ( array_intersect_key( array( 'post' => 1, 'comment' => 1, 'term' => 1 ), $kinds ) as $kind => $yes ) {
+			$known = array();
+			foreach ( 'term' === $kind ? $this->terms[ $site ] : array() as list( $id, $state ) ) {
+				$known[ $id ] = ( isset( $known[ $id ] ) ? $known[ $id ] : array() ) + $state;
+			}
+			$missing       = array_diff_key( $kinds[ $kind ], $known );
+			$last[ $kind ] = $known + ( $missing ? $this->states( $site, $kind, array_keys( $missing ) ) : array() );
+		}
+		return $last;
+	}
+
+	/** Closes the mark and reports the changes so far. Called at the end of the request, and now and then in a long one. */
+	public function finish() {
+		try {
+			$this->settle_insert();
+			if ( $this->is_marked || $this->marks || $this->count > 0 ) {
+				$this->report();
+			}
+		} catch ( Throwable $error ) {
+			error_log( 'Trellis: the changes of this request could not be reported: ' . $error->getMessage() );
+		}
+		$this->marks      = array();
+		$this->is_marked  = false;
+		$this->objects    = array();
+		$this->options    = array();
+		$this->tables     = array();
+		$this->terms      = array();
+		$this->searched   = array();
+		$this->compared   = array();
+		$this->reason     = '';
+		$this->count      = 0;
+		$this->inserted   = null;
+	}
+
+	private function report() {
+		$last = array();
+		foreach ( $this->objects as $site => $kinds ) {
+			$last[ $site ] = '' === $this->reason ? $this->last_states( $site, $kinds ) : array();
+		}
+		foreach ( $this->compared as $sql => list( $site, $table, $rows ) ) {
+			if ( $this->without_time( $sql ) !== $rows ) {
+				$this->tables[ $site ][ $table ] = true;
+			}
+		}
+		// After the last state was read: a request that begins to write now cannot have changed it.
+		$mark   = $this->marks ? array_pop( $this->marks ) : 0;
+		$around = $this->log->surroundings( $mark );
+		$alone  = $around['alone'] && ! $this->transacted;
+		if ( ! $alone ) {
+			foreach ( $this->searched as $site => $tables ) {
+				$this->tables[ $site ] = $tables + ( isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() );
+			}
+		}
+		$birth = $this->log->birth();
+		$print = Trellis_Companion::fingerprint();
+		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ) );
+		foreach ( $parts as $site => $part ) {
+			// The mark itself closes last: until then the request is known to write.
+			$is_last  = array_key_last( $parts ) === $site;
+			$sequence = $is_last ? $this->log->close( $mark, $site, $part['json'], $around['newest'] ) : $this->log->append( $site, $part['json'] );
+			$parts[ $site ]['sequence'] = $sequence;
+		}
+		foreach ( $this->marks as $lost ) {
+			$this->log->close( $lost, 0, '[]', $around['newest'] );
+		}
+		if ( $birth && 0 === $mark % 100 ) {
+			$this->log->prune( $around['newest'] );
+		}
+		foreach ( $parts as $site => $part ) {
+			if ( '[]' !== $part['json'] ) {
+				call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print );
+			}
+		}
+	}
+
+	/** By blog: the changes as JSON. At least one, possibly without changes. */
+	private function encode( $last, $alone, $is_new_code ) {
+		$lists = $is_new_code ? array( get_current_blog_id() => array( array( 'kind' => 'all', 'reason' => 'fingerprint' ) ) ) : array();
+		foreach ( $this->tables as $site => $names ) {
+			foreach ( $names as $name => $yes ) {
+				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name );
+			}
+		}
+		foreach ( $this->options as $site => $names ) {
+			foreach ( $names as $name => $yes ) {
+				$lists[ $site ][] = array( 'kind' => 'option', 'name' => (string) $name );
+			}
+		}
+		foreach ( $this->objects as $site => $kinds ) {
+			foreach ( $kinds as $kind => $objects ) {
+				foreach ( $objects as $id => $object ) {
+					$state  = isset( $last[ $site ][ $kind ][ $id ] ) ? $last[ $site ][ $kind ][ $id ] : null;
+					$states = $object['states'];
+					if ( ! $states || end( $states ) !== $state ) {
+						$states[] = $state;
+					}
+					if ( 'term' === $kind && $alone && $object['counts_only'] && 1 === count( $states ) && $object['states'] ) {
+						// WordPress counts again after each save: the number is what it was.
+						continue;
+					}
+					foreach ( $this->describe( $site, $kind, $id, $states, $alone ) as $change ) {
+						$lists[ $site ][] = $change;
+					}
+				}
+			}
+		}
+		if ( '' !== $this->reason ) {
+			$lists = array( 0 => array( array( 'kind' => 'all', 'reason' => $this->reason ) ) );
+		}
+		$parts = array();
+		foreach ( $lists ? $lists : array( get_current_blog_id() => array() ) as $site => $list ) {
+			$texts = array();
+			foreach ( $list as $change ) {
+				$texts[ (string) json_encode( $change, JSON_UNESCAPED_SLASHES ) ] = true;
+			}
+			// A change that JSON cannot say (a name that is no UTF-8) is a change of everything, like too many of them.
+			$json     = '[' . implode( ',', array_keys( $texts ) ) . ']';
+			$overflow = isset( $texts[''] ) || strlen( $json ) > 200000 || 'overflow' === $this->reason;
+			$parts[ $site ] = array( 'json' => $overflow ? '[{"kind":"all","reason":"overflow"}]' : $json, 'overflow' => $overflow );
+		}
+		return $parts;
+	}
+
+	/** One change for each step from state to state; without states when another request wrote at the same time. */
+	private function describe( $site, $kind, $id, $states, $alone ) {
+		if ( 'user' === $kind ) {
+			return array( array( 'kind' => 'user', 'id' => $id ) );
+		}
+		if ( 'term' === $kind ) {
+			return $this->describe_term( $id, $states, $alone );
+		}
+		$known = array_values( array_filter( $states ) );
+		if ( ! $known ) {
+			return array( array( 'kind' => 'table', 'name' => 'post' === $kind ? 'posts' : 'comments' ) );
+		}
+		$name    = 'post' === $kind ? 'type' : 'post';
+		$is_told = $alone && count( $states ) <= self::MAX_STEPS + 1;
+		$changes = array();
+		if ( 'post' === $kind && 'revision' === $known[0]['type'] ) {
+			// Answers about the parent count its revisions. The states of the revision name the parent; without them it is reported.
+			foreach ( $is_told ? array() : array_unique( array_column( $known, 'parent' ) ) as $parent ) {
+				$changes[] = array( 'kind' => 'post', 'id' => $parent, 'type' => $this->type_of( $site, $parent ) );
+			}
+		}
+		foreach ( array_unique( array_column( $known, $name ) ) as $value ) {
+			if ( ! $is_told ) {
+				$changes[] = array( 'kind' => $kind, 'id' => $id, $name => $value );
+				continue;
+			}
+			foreach ( 1 === count( $states ) ? array( 0 ) : range( 0, count( $states ) - 2 ) as $step ) {
+				$change = array( 'kind' => $kind, 'id' => $id, $name => $value );
+				foreach ( array( 'before' => $step, 'after' => min( $step + 1, count( $states ) - 1 ) ) as $when => $index ) {
+					// Null says that there is no such object: it is created, or gone.
+					$change[ $when ] = null;
+					if ( null !== $states[ $index ] ) {
+						$change[ $when ] = array_diff_key( $states[ $index ], array( $name => 1 ) );
+						if ( isset( $change[ $when ]['terms'] ) && ! $change[ $when ]['terms'] ) {
+							$change[ $when ]['terms'] = new stdClass();
+						}
+					}
+				}
+				$changes[] = $change;
+			}
+		}
+		return $changes;
+	}
+
+	private function describe_term( $id, $states, $alone ) {
+		$taxonomies = array();
+		foreach ( array_filter( $states ) as $state ) {
+			$taxonomies += array_fill_keys( array_keys( $state ), true );
+		}
+		if ( ! $taxonomies ) {
+			return array( array( 'kind' => 'table', 'name' => 'terms' ) );
+		}
+		$changes = array();
+		foreach ( $taxonomies as $taxonomy => $yes ) {
+			$steps = $alone && count( $states ) <= self::MAX_STEPS + 1 ? range( 0, max( 0, count( $states ) - 2 ) ) : array( -1 );
+			foreach ( $steps as $step ) {
+				$change = array( 'kind' => 'term', 'id' => $id, 'taxonomy' => $taxonomy );
+				foreach ( -1 === $step ? array() : array( 'before' => $step, 'after' => min( $step + 1, count( $states ) - 1 ) ) as $when => $index ) {
+					$change[ $when ] = isset( $states[ $index ][ $taxonomy ] ) ? array_diff_key( $states[ $index ][ $taxonomy ], array( 'count' => 1 ) ) : null;
+				}
+				$changes[] = $change;
+			}
+		}
+		return $changes;
+	}
+
+	private function type_of( $site, $id ) {
+		$rows = $this->log->query( 'SELECT post_type FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . 'posts WHERE ID = ' . (int) $id );
+		return $rows ? $rows[0]->post_type : 'post';
+	}
+}
+
+/** Sends a push to every gateway at once, within one time limit for all. A push that fails is made up for by the next poll. */
+final class Trellis_Push {
+	const LIMIT_MS = 300;
+
+	/** Returns for each gateway the status of its answer, or why there is none. */
+	public static function send( array $gateways, $token, $body ) {
+		$GLOBALS['push0']=microtime(true); $requests = array();
+		foreach ( $gateways as $gateway ) {
+			$url = rtrim( $gateway, '/' ) . '/changes';
+			$at  = parse_url( $url );
+			if ( ! is_array( $at ) || empty( $at['host'] ) || ! in_array( isset( $at['scheme'] ) ? $at['scheme'] : '', array( 'http', 'https' ), true ) ) {
+				continue;
+			}
+			$at['port']  = isset( $at['port'] ) ? $at['port'] : ( 'https' === $at['scheme'] ? 443 : 80 );
+			$signature   = Trellis_Signature::header( $token, 'POST', $at['path'], $body );
+			$requests[ $gateway ] = array( $url, $at, array( 'Content-Type: application/json', "Trellis-Signature: $signature", 'Expect:' ) );
+		}
+		return function_exists( 'curl_multi_init' ) ? self::by_curl( $requests, $body ) : self::by_stream( $requests, $body );
+	}
+
+	/** A handle of its own: the filters of WordPress's HTTP API cannot send it elsewhere or slow it down. */
+	private static function by_curl( $requests, $body ) {
+		$all     = curl_multi_init();
+		$handles = array();
+		foreach ( $requests as $gateway => $request ) {
+			$handle = curl_init( $request[0] );
+			curl_setopt_array(
+				$handle,
+				array(
+					CURLOPT_POST              => true,
+					CURLOPT_POSTFIELDS        => $body,
+					CURLOPT_HTTPHEADER        => $request[2],
+					CURLOPT_RETURNTRANSFER    => true,
+					CURLOPT_FOLLOWLOCATION    => false,
+					CURLOPT_PROXY             => '',
+					CURLOPT_PROTOCOLS         => CURLPROTO_HTTP | CURLPROTO_HTTPS,
+					CURLOPT_NOSIGNAL          => true,
+					CURLOPT_CONNECTTIMEOUT_MS => self::LIMIT_MS,
+					CURLOPT_TIMEOUT_MS        => self::LIMIT_MS,
+				)
+			);
+			curl_multi_add_handle( $all, $handle );
+			$handles[ $gateway ] = $handle;
+		}
+		$end = microtime( true ) + self::LIMIT_MS / 1000;
+		do {
+			$state = curl_multi_exec( $all, $running );
+			$left  = $end - microtime( true );
+			if ( $running && $left > 0 ) {
+				curl_multi_select( $all, min( $left, 0.05 ) );
+			}
+		} while ( $running && $left > 0 && CURLM_OK === $state );
+		$outcomes = array_fill_keys( array_keys( $handles ), 'no answer in ' . self::LIMIT_MS . ' ms' );
+		while ( $done = curl_multi_info_read( $all ) ) {
+			foreach ( $handles as $gateway => $handle ) {
+				if ( $handle === $done['handle'] ) {
+					$outcomes[ $gateway ] = CURLE_OK === $done['result'] ? (int) curl_getinfo( $handle, CURLINFO_RESPONSE_CODE ) : curl_strerror( $done['result'] );
+				}
+			}
+		}
+		foreach ( $handles as $handle ) {
+			curl_multi_remove_handle( $all, $handle );
+			if ( PHP_VERSION_ID < 80000 ) {
+				curl_close( $handle );
+			}
+		}
+		curl_multi_close( $all ); $GLOBALS['prof'][] = array('push', 1000*(microtime(true)-$GLOBALS['push0']), '');
+		return $outcomes;
+	}
+
+	/** Without cURL: one after the other over plain sockets. Only the look-up of a host name is not bounded here. */
+	private static function by_stream( $requests, $body ) {
+		$end      = microtime( true ) + self::LIMIT_MS / 1000;
+		$outcomes = array();
+		foreach ( $requests as $gateway => $request ) {
+			list( , $at, $headers ) = $request;
+			$outcomes[ $gateway ]   = 'no answer in ' . self::LIMIT_MS . ' ms';
+			$left                   = $end - microtime( true );
+			if ( $left <= 0 ) {
+				continue;
+			}
+			$socket = @stream_socket_client( ( 'https' === $at['scheme'] ? 'tls://' : 'tcp://' ) . $at['host'] . ':' . $at['port'], $number, $reason, $left );
+			if ( ! $socket ) {
+				$outcomes[ $gateway ] = '' !== $reason ? $reason : 'no connection';
+				continue;
+			}
+			stream_set_blocking( $socket, false );
+			array_pop( $headers );
+			$text   = "POST {$at['path']} HTTP/1.1\r\nHost: {$at['host']}:{$at['port']}\r\nConnection: close\r\nContent-Length: " . strlen( $body ) . "\r\n" . implode( "\r\n", $headers ) . "\r\n\r\n$body";
+			$answer = '';
+			while ( false === strpos( $answer, "\r\n" ) && ( $left = $end - microtime( true ) ) > 0 ) {
+				$readable = array( $socket );
+				$writable = '' === $text ? null : array( $socket );
+				$except   = null;
+				if ( false === @stream_select( $readable, $writable, $except, 0, (int) ( $left * 1000000 ) ) ) {
+					break;
+				}
+				if ( $writable ) {
+					$text = substr( $text, (int) @fwrite( $socket, $text ) );
+				}
+				if ( $readable ) {
+					$read = @fread( $socket, 8192 );
+					if ( '' === (string) $read && feof( $socket ) ) {
+						break;
+					}
+					$answer .= $read;
+				}
+			}
+			fclose( $socket );
+			if ( preg_match( '~^HTTP/1\.\d (\d{3})~', $answer, $part ) ) {
+				$outcomes[ $gateway ] = (int) $part[1];
+			}
+		}
+		return $outcomes;
+	}
+}
+
+/** Answers `/?trellis-changes=SEQUENCE` while WordPress loads its must-use plugins, which saves most of a request's cost. */
+final class Trellis_Poll {
+	const MAX_ROWS  = 500;
+	const MAX_BYTES = 400000;
+
+	public static function is_asked() {
+		return isset( $_GET['trellis-changes'], $_SERVER['REQUEST_METHOD'], $_SERVER['REQUEST_URI'] ) && 'GET' === $_SERVER['REQUEST_METHOD'];
+	}
+
+	public static function answer( Trellis_Log $log, $token ) {
+		// Page caches keep neither this answer nor a refusal.
+		defined( 'DONOTCACHEPAGE' ) || define( 'DONOTCACHEPAGE', true );
+		header( 'Cache-Control: no-store' );
+		$signature = isset( $_SERVER['HTTP_TRELLIS_SIGNATURE'] ) ? (string) $_SERVER['HTTP_TRELLIS_SIGNATURE'] : '';
+		if ( ! Trellis_Signature::is_valid( $token, $signature, 'GET', (string) $_SERVER['REQUEST_URI'] ) ) {
+			http_response_code( 401 );
+			exit;
+		}
+		if ( ! is_string( $_GET['trellis-changes'] ) || ! preg_match( '/^\d{1,18}$/D', $_GET['trellis-changes'] ) ) {
+			http_response_code( 400 );
+			exit;
+		}
+		if ( method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
+			$GLOBALS['wpdb']->send_reads_to_masters();
+		}
+		$asked  = (int) $_GET['trellis-changes'];
+		$birth  = $log->birth();
+		$answer = null;
+		if ( $birth ) {
+			$print = Trellis_Companion::fingerprint();
+			if ( $log->is_new( $print ) ) {
+				$log->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
+			}
+			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
+		}
+		if ( ! $answer ) {
+			http_response_code( 503 );
+			exit;
+		}
+		if ( $asked > $answer['last'] && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
+			$birth = $log->renew( $birth );
+		}
+		header( 'Content-Type: application/json' );
+		echo json_encode(
+			array(
+				'incarnation' => $birth['incarnation'],
+				'first'       => $answer['first'],
+				'last'        => $answer['last'],
+				'fingerprint' => $print,
+				'rows'        => $answer['rows'],
+				'more'        => $answer['more'],
+				'table'       => $log->table(),
+			),
+			JSON_UNESCAPED_SLASHES
+		);
+		exit;
+	}
+}
+
+/**
+ * Says in a header what an answer of the REST interface was made of: the objects in WordPress's cache of this request, the
+ * collections, options and tables that were read. `complete` is left out when something may be missing.
+ */
+final class Trellis_Tags {
+	const MAX_BYTES = 2500;
+
+	/** Groups of the object cache, and the letter of their ids. */
+	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
+
+	/** Read before recording begins, or by every request. */
+	private $options     = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
+	private $lists       = array();
+	private $tables      = array();
+	private $ids         = array();
+	private $is_complete = true;
+	private $max_age     = 0;
+
+	/** Reads only, and only where the address looks like the REST interface. */
+	public static function is_wanted() {
+		$method = isset( $_SERVER['REQUEST_METHOD'] ) ? $_SERVER['REQUEST_METHOD'] : '';
+		return ( 'GET' === $method || 'HEAD' === $method ) && ( isset( $_GET['rest_route'] ) || false !== strpos( (string) $_SERVER['REQUEST_URI'], '/' . apply_filters( 'rest_url_prefix', 'wp-json' ) ) );
+	}
+
+	public function start() {
+		// Before 6.1 there is no filter that sees every option.
+		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
+		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
+		add_filter(
+			'pre_option',
+			function ( $value, $name ) {
+				$this->options[ $name ] = true;
+				return $value;
+			},
+			PHP_INT_MAX,
+			2
+		);
+		add_action(
+			'pre_get_posts',
+			function ( $query ) {
+				$types = $query->get( 'post_type' );
+				$this->add_lists( $types ? (array) $types : array( 'any' ) );
+				if ( false === $query->get( 'cache_results', true ) ) {
+					$this->is_complete = false;
+				}
+			},
+			PHP_INT_MAX
+		);
+		add_action(
+			'pre_get_terms',
+			function ( $query ) {
+				// The terms of given objects are known by those objects.
+				if ( empty( $query->query_vars['object_ids'] ) ) {
+					$this->add_lists( empty( $query->query_vars['taxonomy'] ) ? array( 'any' ) : (array) $query->query_vars['taxonomy'] );
+				}
+			},
+			PHP_INT_MAX
+		);
+		foreach ( array( 'comment', 'user' ) as $kind ) {
+			add_action(
+				"pre_get_{$kind}s",
+				function () use ( $kind ) {
+					$this->add_lists( array( $kind ) );
+				}
+			);
+		}
+		add_action(
+			'http_api_debug',
+			function ( $response, $context, $class, $arguments, $url ) {
+				// An answer made of another one; not the request with which WordPress starts its own cron.
+				if ( 0 !== strpos( (string) $url, site_url( 'wp-cron.php' ) ) ) {
+					$this->is_complete = false;
+				}
+			},
+			10,
+			5
+		);
+		// "5 minutes ago", and the days of a calendar.
+		add_filter(
+			'human_time_diff',
+			function ( $text ) {
+				$this->bound( 60 );
+				return $text;
+			}
+		);
+		add_filter(
+			'get_calendar',
+			function ( $html ) {
+				$this->bound( max( 1, min( 3600, strtotime( 'tomorrow', $this->local_time() ) - $this->local_time() ) ) );
+				return $html;
+			}
+		);
+		add_filter(
+			'rest_index',
+			function ( $answer ) {
+				// The difference to UTC changes with summer time.
+				$this->bound( 3600 );
+				return $answer;
+			}
+		);
+		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
+	}
+
+	private function local_time() {
+		return time() + (int) ( (float) get_option( 'gmt_offset' ) * 3600 );
+	}
+
+	private function bound( $seconds ) {
+		$this->max_age = 0 === $this->max_age ? $seconds : min( $this->max_age, $seconds );
+	}
+
+	private function add_lists( $names ) {
+		foreach ( $names as $name ) {
+			$this->lists[ is_string( $name ) ? $name : 'any' ] = true;
+		}
+	}
+
+	/** Tables that are read, and ids that are looked up: also those that are not there, and would be if they were created. */
+	public function see( $query ) {
+		if ( is_string( $query ) && 0 === stripos( ltrim( $query, " \t\r\n(" ), 'SELECT' ) ) {
+			$prefix = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
+			preg_match_all( '/(?<![\w$])' . $prefix . '(?:\d+_)?(\w+)|\b(?:FROM|JOIN)\s+`?(?!' . $prefix . ')(\w+)/i', $query, $found );
+			$this->tables += array_fill_keys( array_filter( array_merge( $found[1], $found[2] ) ), true );
+			$this->add_searched( $query, $prefix );
+		}
+		return $query;
+	}
+
+	/**
+	 * Rows that a statement looks for by id are known by that id, also when there is none yet. The queries of WordPress's own
+	 * classes are known by their collections. Any other statement reads the whole collection.
+	 */
+	private function add_searched( $sql, $prefix ) {
+		$tables = array(
+			'posts'    => array( 'p', 'any', '`?(?:ID|p\.ID)`?', '/^SELECT\s+(?:SQL_CALC_FOUND_ROWS\s+)?(?:DISTINCT\s+)?\S+_posts\.(?:ID|\*)/' ),
+			'comments' => array( 'c', 'comment', '`?(?:comment_ID)`?', '/^$/' ),
+			'users'    => array( 'u', 'user', '`?ID`?', '/^$/' ),
+		);
+		foreach ( $tables as $table => list( $letter, $list, $column, $known ) ) {
+			if ( ! preg_match( "/(?<![\\w$])$prefix(?:\\d+_)?$table(?![\\w$])/", $sql ) ) {
+				continue;
+			}
+			if ( preg_match( "/$table`?\\s+WHERE\\s+$column\\s*(?:=|IN)\\s*\\(?\\s*'?([\\d,\\s]+)/", $sql, $found ) ) {
+				foreach ( explode( ',', $found[1] ) as $id ) {
+					$this->ids[ $letter ][ (int) $id ] = true;
+				}
+			} elseif ( ! preg_match( $known, $sql ) ) {
+				$this->lists[ $list ] = true;
+			}
+		}
+	}
+
+	/** The last moment at which a header can be sent: what `_embed` reads is among it. */
+	public function send( $answer, $server, $request ) {
+		if ( headers_sent() || false !== strpos( $request->get_route(), '/batch/' ) ) {
+			return $answer;
+		}
+		try {
+			$value = $this->value();
+			header( "Trellis-Tags: $value" );
+			if ( $this->max_age > 0 ) {
+				header( "Trellis-Max-Age: {$this->max_age}" );
+			}
+		} catch ( Throwable $error ) {
+			// Without tags the gateway uses its own table.
+			header_remove( 'Trellis-Tags' );
+		}
+		return $answer;
+	}
+
+	private function value() {
+		global $wp_object_cache;
+		// Queries that a persistent object cache answers are not seen.
+		$is_complete = $this->is_complete && ! wp_using_ext_object_cache() && ! wp_suspend_cache_addition() && 200 === http_response_code();
+		$cache       = isset( $wp_object_cache->cache ) && is_array( $wp_object_cache->cache ) ? $wp_object_cache->cache : null;
+		$is_complete = $is_complete && null !== $cache && ! is_multisite();
+		foreach ( self::GROUPS as $group => $letter ) {
+			foreach ( isset( $cache[ $group ] ) && is_array( $cache[ $group ] ) ? $cache[ $group ] : array() as $key => $value ) {
+				if ( preg_match( '/^(?:\d+:)?(\d+)$/D', (string) $key, $part ) ) {
+					$this->ids[ $letter ][ (int) $part[1] ] = true;
+				}
+			}
+		}
+		$names = array( 'list' => $this->lists, 'o' => $this->told_options(), 'x' => $this->tables );
+		$text = $this->join( array( 'p' => null, 't' => null, 'u' => null, 'c' => null ), $names, $is_complete );
+		// Too long: collections and tables alone, known as incomplete.
+		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => $this->lists, 'x' => $this->tables ), false );
+	}
+
+	private function told_options() {
+		$names = array();
+		foreach ( $this->options as $name => $yes ) {
+			if ( 'cron' !== $name && ! preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
+				$names[ $name ] = true;
+			}
+		}
+		return $names;
+	}
+
+	private function plain( $name ) {
+		return substr( preg_replace( '/[^A-Za-z0-9_.-]/', '_', (string) $name ), 0, 64 );
+	}
+
+	private function join( $letters, $names, $is_complete ) {
+		$count = 0;
+		$parts = array();
+		foreach ( $letters as $letter => $nothing ) {
+			$ids = isset( $this->ids[ $letter ] ) ? array_keys( $this->ids[ $letter ] ) : array();
+			sort( $ids );
+			if ( $ids ) {
+				$count  += count( $ids );
+				$parts[] = "$letter=" . implode( ',', $ids );
+			}
+		}
+		foreach ( $names as $name => $list ) {
+			// "mods_Twenty Twenty-Four" is an option, too: in the header it has other characters, and a gateway compares it so.
+			$plain = array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
+			if ( $plain ) {
+				$count  += count( $plain );
+				$parts[] = "$name=" . implode( ',', $plain );
+			}
+		}
+		return "v1;n=$count;" . ( $is_complete ? 'complete;' : '' ) . 'site=' . get_current_blog_id() . ( $parts ? ';' . implode( ';', $parts ) : '' );
+	}
+}
+
+/** Puts the parts together. */
+final class Trellis_Companion {
+	/** @var Trellis_Log */
+	private $log;
+	/** @var Trellis_Changes */
+	private $changes;
+	private $token;
+	private $gateways;
+	/** Memory for the end of a request that has used up its own. */
+	private $reserve;
+
+	public function __construct( $token, array $gateways ) {
+		$this->token    = $token;
+		$this->gateways = $gateways;
+		$this->log      = new Trellis_Log();
+		$this->changes  = new Trellis_Changes( $this->log, array( $this, 'push' ) );
+	}
+
+	public function start() {
+		if ( Trellis_Poll::is_asked() ) {
+			Trellis_Poll::answer( $this->log, $this->token );
+		}
+		$this->changes->start();
+		$this->reserve = str_repeat( ' ', 1 << 16 );
+		// Before plugins that end the response early or take long at the end; and again behind all of them, for what they write.
+		add_action( 'shutdown', array( $this, 'finish' ), PHP_INT_MIN );
+		register_shutdown_function(
+			function () {
+				register_shutdown_function( array( $this, 'finish' ) );
+			}
+		);
+		if ( Trellis_Tags::is_wanted() ) {
+			( new Trellis_Tags() )->start();
+		}
+		if ( defined( 'WP_CLI' ) && WP_CLI ) {
+			WP_CLI::add_command( 'trellis', new Trellis_Command( $this ) );
+		}
+	}
+
+	public function finish() { $f0=microtime(true); $n0=count($GLOBALS['prof']??array()); $this->finish_(); $GLOBALS['prof'][] = array('finish', 1000*(microtime(true)-$f0), ''); if ( defined('PROF') ) file_put_contents( WP_CONTENT_DIR . '/prof', json_encode($GLOBALS['prof'])."\n", FILE_APPEND ); $GLOBALS['prof']=array(); }
+	public function finish_() {
+		$this->reserve = null;
+		$error         = error_get_last();
+		if ( $error && in_array( $error['type'], array( E_ERROR, E_PARSE, E_CORE_ERROR, E_COMPILE_ERROR, E_USER_ERROR, E_RECOVERABLE_ERROR ), true ) ) {
+			// The request has reached its limits; its changes must still be reported.
+			@set_time_limit( 5 );
+			@ini_set( 'memory_limit', '-1' );
+		}
+		$this->log->reset();
+		$this->changes->finish();
+	}
+
+	public function push( $incarnation, $site, $part, $previous, $fingerprint ) {
+		return Trellis_Push::send(
+			$this->gateways,
+			$this->token,
+			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}'
+		);
+	}
+
+	/** Reports that everything has changed. */
+	public function drop() {
+		$birth    = $this->log->birth();
+		$json     = '[{"kind":"all","reason":"requested"}]';
+		$sequence = $this->log->append( 0, $json );
+		return $this->push( $birth ? $birth['incarnation'] : '', 0, array( 'json' => $json, 'overflow' => false, 'sequence' => $sequence ), max( 0, $sequence - 1 ), self::fingerprint() );
+	}
+
+	public function log() {
+		return $this->log;
+	}
+
+	public function gateways() {
+		return $this->gateways;
+	}
+
+	/** Of the versions of WordPress, of its active plugins and of its theme: a deployment changes answers and writes nothing. */
+	public static function fingerprint() { $p0=microtime(true); $r=self::fingerprint_(); $GLOBALS['prof'][]=array('print',1000*(microtime(true)-$p0),''); return $r; }
+	public static function fingerprint_() {
+		static $print = null;
+		if ( null === $print ) {
+			$files = array();
+			foreach ( wp_get_mu_plugins() as $file ) {
+				$files[] = $file;
+			}
+			// Plugins and theme of a blog are options, whose change is reported; in a network each blog has its own.
+			$plugins = is_multisite() ? array_keys( (array) get_site_option( 'active_sitewide_plugins', array() ) ) : (array) get_option( 'active_plugins', array() );
+			foreach ( $plugins as $plugin ) {
+				$files[] = WP_PLUGIN_DIR . '/' . $plugin;
+			}
+			foreach ( is_multisite() ? array() : array_unique( array( get_option( 'stylesheet' ), get_option( 'template' ) ) ) as $theme ) {
+				$files[] = WP_CONTENT_DIR . "/themes/$theme/style.css";
+			}
+			$text = $GLOBALS['wp_version'] . ' ' . $GLOBALS['wp_db_version'];
+			foreach ( $files as $file ) {
+				$head  = is_readable( $file ) ? (string) file_get_contents( $file, false, null, 0, 8192 ) : '';
+				$text .= "\n" . basename( $file ) . ' ' . ( preg_match( '/^[ \t\/*#@]*Version:(.*)$/mi', $head, $part ) ? trim( $part[1] ) : '' );
+			}
+			$print = sha1( $text );
+		}
+		return $print;
+	}
+}
+
+/** `wp trellis`. */
+final class Trellis_Command {
+	/** @var Trellis_Companion */
+	private $companion;
+
+	public function __construct( Trellis_Companion $companion ) {
+		$this->companion = $companion;
+	}
+
+	/** Shows the log of changes: its table, its last rows, requests that write at the moment. */
+	public function status() {
+		$log   = $this->companion->log();
+		$birth = $log->birth();
+		$all   = $birth ? $log->rows_after( 0, 1000000, PHP_INT_MAX ) : null;
+		if ( ! $all ) {
+			WP_CLI::error( 'The table ' . $log->table() . ' cannot be read or made. May the database user create tables?' );
+		}
+		$open = array_filter(
+			$all['rows'],
+			function ( $row ) {
+				return 'open' === $row['state'];
+			}
+		);
+		WP_CLI::line( 'gateways:    ' . ( implode( ', ', $this->companion->gateways() ) ?: 'none, they poll' ) );
+		WP_CLI::line( 'table:       ' . $log->table() . ', rows ' . $all['first'] . ' to ' . $all['last'] );
+		WP_CLI::line( 'incarnation: ' . $birth['incarnation'] );
+		WP_CLI::line( 'open:        ' . count( $open ) );
+		foreach ( array_slice( $all['rows'], -10 ) as $row ) {
+			WP_CLI::line( $row['sequence'] . ' ' . $row['state'] . ' ' . substr( json_encode( isset( $row['changes'] ) ? $row['changes'] : array() ), 0, 200 ) );
+		}
+	}
+
+	/** Makes all gateways drop everything that they hold of this site. */
+	public function drop() {
+		$this->show( $this->companion->drop() );
+	}
+
+	/** Sends an empty push to each gateway and shows the answer. */
+	public function test() {
+		$birth = $this->companion->log()->birth();
+		$this->show( $this->companion->push( $birth ? $birth['incarnation'] : '', 0, array( 'json' => '[]', 'overflow' => false, 'sequence' => $birth ? $birth['sequence'] : 0 ), 0, Trellis_Companion::fingerprint() ) );
+	}
+
+	private function show( $outcomes ) {
+		if ( ! $outcomes ) {
+			WP_CLI::warning( 'TRELLIS_GATEWAYS names no gateway: each learns of changes when it polls.' );
+		}
+		$failed = 0;
+		foreach ( $outcomes as $gateway => $outcome ) {
+			WP_CLI::line( "$gateway: $outcome" );
+			$failed += 200 === $outcome ? 0 : 1;
+		}
+		$failed ? WP_CLI::error( 'Not every gateway has accepted it.' ) : WP_CLI::success( 'Done.' );
+	}
+}
+
+( function () {
+	$token = trellis_setting( 'TRELLIS_TOKEN' );
+	if ( '' === $token ) {
+		return;
+	}
+	if ( strlen( $token ) < 16 ) {
+		error_log( 'Trellis: TRELLIS_TOKEN has less than 16 characters; changes are not reported.' );
+		return;
+	}
+	( new Trellis_Companion( $token, array_filter( array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_GATEWAYS' ) ) ) ) ) )->start();
+} )();

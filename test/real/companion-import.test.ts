@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { type SiteBehindGateway, startSiteBehindGateway } from './companion/gateway.ts'
+import { poll } from './companion/intake.ts'
+
+/** COMPANION_IMPORT=10000 for a large one. */
+const posts = Number(process.env['COMPANION_IMPORT'] ?? 500)
+const longestMs = 3_600_000
+/** Imports with and without the companion take turns, so that the load of the machine meets both. */
+const turns = 4
+
+/** As the importer of WordPress does it; prints the milliseconds of processor time and in all, and the memory in MiB. */
+const importing = (count: number, name: string): string => `
+	define( 'WP_IMPORTING', true );
+	wp_suspend_cache_invalidation( true );
+	wp_defer_term_counting( true );
+	wp_defer_comment_counting( true );
+	$measure = function () { $u = getrusage(); return 1000 * ( $u['ru_utime.tv_sec'] + $u['ru_stime.tv_sec'] ) + ( $u['ru_utime.tv_usec'] + $u['ru_stime.tv_usec'] ) / 1000; };
+	$began = array( $measure(), microtime( true ) );
+	for ( $n = 0; $n < ${count}; $n++ ) {
+		$id = wp_insert_post( array( 'post_title' => "${name} $n", 'post_content' => str_repeat( '<p>An imported paragraph.</p>', 40 ), 'post_status' => 'publish', 'post_author' => 1, 'post_category' => array( 2 + $n % 3 ), 'tags_input' => array( 'imported' ), 'meta_input' => array( 'origin' => "$n" ) ) );
+		if ( 0 === $n % 10 ) { wp_insert_comment( array( 'comment_post_ID' => $id, 'comment_content' => 'old', 'comment_author_email' => 'reader@example.org', 'comment_approved' => 1 ) ); }
+	}
+	wp_suspend_cache_invalidation( false );
+	wp_cache_flush();
+	wp_defer_term_counting( false );
+	wp_defer_comment_counting( false );
+	register_shutdown_function( function () use ( $measure, $began ) { register_shutdown_function( function () use ( $measure, $began ) { register_shutdown_function( function () use ( $measure, $began ) {
+		echo json_encode( array( 'processor' => $measure() - $began[0], 'elapsed' => 1000 * ( microtime( true ) - $began[1] ), 'memory' => memory_get_peak_usage() / 1048576 ) );
+	} ); } ); } );`
+
+type Figures = { readonly processor: number; readonly elapsed: number; readonly memory: number }
+
+const read: readonly string[] = [
+  ...['/wp/v2/posts', '/wp/v2/posts?page=2', '/wp/v2/posts?_embed=1', '/wp/v2/posts?categories=2'],
+  ...['/wp/v2/posts/10', '/wp/v2/pages', '/wp/v2/categories', '/wp/v2/categories/2', '/wp/v2/comments'],
+  ...['/wp/v2/tags?search=imported', '/wp/v2/posts?search=import', '/wp/v2/users', '/wp/v2/search?search=an'],
+]
+
+describeWith('mariadb', 'an import into a WordPress with the companion', () => {
+  let started: SiteBehindGateway
+
+  beforeAll(async () => {
+    started = await startSiteBehindGateway()
+  }, 300_000)
+  afterAll(() => started?.stop())
+
+  const runImport = async (count: number, name: string, isReported: boolean): Promise<Figures> => {
+    const settings = isReported ? {} : { TRELLIS_TOKEN: '' }
+    const { code, output } = await started.site.php(importing(count, name), settings, [], longestMs)
+    if (code !== 0) throw new Error(`${code}: ${output}`)
+    return JSON.parse(output) as Figures
+  }
+  const answersOf = (origin: string): Promise<readonly string[]> =>
+    Promise.all(
+      read.map(async (path) => {
+        const answer = await fetch(`${origin}${started.restPath}${path}`)
+        return `${path} ${answer.status} ${answer.headers.get('x-wp-total')} ${await answer.text()}`
+      }),
+    )
+  const hitsOf = async (): Promise<number> => {
+    const { gateway, restPath } = started
+    const answers = await Promise.all(read.map((path) => fetch(`${gateway.origin}${restPath}${path}`)))
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()))
+    return answers.filter((answer) => answer.headers.get('cache-status')?.includes('hit')).length
+  }
+
+  test(`${posts} posts take at most 1.2 times the processor time, and 32 MiB more memory`, async () => {
+    const sums = {
+      with: { processor: 0, elapsed: 0, memory: 0 },
+      without: { processor: 0, elapsed: 0, memory: 0 },
+    }
+    for (let turn = 0; turn < turns; turn += 1) {
+      const order = turn % 2 === 0 ? (['with', 'without'] as const) : (['without', 'with'] as const)
+      for (const kind of order) {
+        const figures = await runImport(Math.ceil(posts / (2 * turns)), `${kind} ${turn}`, kind === 'with')
+        const sum = sums[kind]
+        sum.processor += figures.processor
+        sum.elapsed += figures.elapsed
+        sum.memory = Math.max(sum.memory, figures.memory)
+      }
+    }
+    const { with: one, without: other } = sums
+    const ratio = (member: keyof Figures): number => one[member] / other[member]
+    process.stdout.write(
+      `an import of ${posts} posts, half of them with the companion: ${ratio('processor').toFixed(2)} of the processor time of PHP (${(other.processor / 1000).toFixed(1)} s without), ${ratio('elapsed').toFixed(2)} of the time (${(other.elapsed / 1000).toFixed(1)} s without), ${(one.memory - other.memory).toFixed(1)} MiB more than ${other.memory.toFixed(0)} MiB\n`,
+    )
+    expect(ratio('processor')).toBeLessThan(1.2)
+    expect(one.memory - other.memory).toBeLessThan(32)
+  }, longestMs)
+
+  test('a row of the log is written every five seconds, and after the end every response of the gateway is new', async () => {
+    const { site, gateway } = started
+    // Stored again, while the companion reports nothing.
+    await expect.poll(hitsOf).toBeGreaterThan(10)
+    const { last } = await poll(site.origin, 1_000_000_000)
+    const { elapsed, memory } = await runImport(posts, 'whole', true)
+    const own = await answersOf(site.origin)
+    const older = async () => {
+      const answers = await answersOf(gateway.origin)
+      return answers.filter((answer, at) => answer !== own[at]).map((answer) => answer.slice(0, 100))
+    }
+    // On a busy machine the last push is given up, and the next poll finds its row.
+    await expect.poll(older).toEqual([])
+    const { rows } = await poll(site.origin, last)
+    process.stdout.write(
+      `${posts} posts in one process: ${rows.length} rows in ${(elapsed / 1000).toFixed(1)} s, ${memory.toFixed(0)} MiB\n`,
+    )
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows.length).toBeLessThanOrEqual(1 + elapsed / 5000)
+    expect(new Set(rows.map(({ state }) => state))).toEqual(new Set(['closed']))
+    expect(JSON.stringify(rows).length).toBeLessThan(300_000)
+  }, longestMs)
+})

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Cache } from '../cache/cache.ts'
-import type { FeedLease } from '../cache/decide-caching.ts'
+import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, LimitsConfig, RateLimitConfig, ServiceConfig } from '../config/config.ts'
@@ -158,7 +158,7 @@ export type LastingRooms = {
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known. */
-  readonly feedLease?: (name: string) => FeedLease
+  readonly feedLease?: (name: string) => ReportedLease
   readonly overload: Overload
   readonly buffered: BufferedBytes
   /** See edge/unread-answers.ts. */

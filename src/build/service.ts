@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.ts'
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
-import type { FeedLease } from '../cache/decide-caching.ts'
+import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
@@ -169,7 +169,7 @@ export type ServiceParts = {
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
-  readonly feedLease?: (name: string) => FeedLease
+  readonly feedLease?: (name: string) => ReportedLease
 }
 
 const indexTimeoutMs = 10_000
@@ -349,6 +349,7 @@ export const buildService = async (
     validator: contract.validator,
     policyFor: contract.policyFor,
     tagger: contract.tagger,
+    isReported: feed?.hasApplied,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open',
     sharing: () => parts.sharing(config.name),

@@ -72,6 +72,8 @@ export type ServiceFeed = {
   reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
   /** Known already, from a push or a poll, with the same changes? */
   wasApplied(incarnation: string, sequence: number, changes: readonly SiteChange[]): boolean
+  /** The same for a row whose changes are not at hand, by incarnation and sequence. */
+  hasApplied(row: string): boolean
   applied(incarnation: string, sequence: number, changes: readonly SiteChange[]): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
@@ -88,6 +90,7 @@ const createAppliedRows = () => {
   const digests = new Map<string, string>()
   return {
     has: (row: string, digest: string): boolean => digests.get(row) === digest,
+    hasAny: (row: string): boolean => digests.has(row),
     add: (row: string, digest: string): void => {
       digests.delete(row)
       digests.set(row, digest)
@@ -238,6 +241,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       }
     },
     wasApplied: (incarnation, sequence, changes) => rows.has(`${incarnation} ${sequence}`, digestOf(changes)),
+    hasApplied: rows.hasAny,
     applied: (incarnation, sequence, changes) => {
       const row = `${incarnation} ${sequence}`
       const digest = digestOf(changes)

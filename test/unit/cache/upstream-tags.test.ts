@@ -2,11 +2,12 @@ import { expect, test } from 'vitest'
 import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
 import { tagsReachedBy, unsafeTargets } from '../../../src/cache/tagger.ts'
 import {
-  companionTags,
+
   createTagNames,
   invalidatedGroups,
   upstreamTags,
 } from '../../../src/cache/tags/tag-names.ts'
+import { companionTags } from '../../../src/cache/tags/companion-tags.ts'
 
 const names = createTagNames('blog')
 
@@ -50,7 +51,7 @@ test('all groups of a write are invalidated, however many they are', () => {
 })
 
 const companion = (tags: string): readonly string[] =>
-  companionTags(names, { hints: { tags, maxAge: undefined } })
+  companionTags(names, { hints: { tags, maxAge: undefined } }).tags
 
 test('the ids in Trellis-Tags are tags of the response', () => {
   expect(companion('v1;n=5;complete;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([

@@ -12,8 +12,23 @@ import { writes } from './companion/writes.ts'
 /** By the door: the beginning of a title. */
 const doorOf = (title: string): string => title.split(':', 1)[0] ?? title
 
+/**
+ * Percent that were kept, by door, when the table and the tags were used together: measured with the same writes and answers before
+ * complete tags decided alone.
+ */
+const keptByBoth: Readonly<Record<string, number>> = {
+  'wp-admin': 18,
+  'a reader comments on a page': 7,
+  'XML-RPC': 28,
+  cron: 26,
+  REST: 27,
+  PHP: 12,
+  $wpdb: 8,
+  importer: 12,
+}
+
 const isWhole = isAll || process.env['COMPANION_MATRIX'] === 'all'
-const nth = isWhole ? 1 : 8
+const nth = isWhole ? Number(process.env['COMPANION_NTH'] ?? 1) : 8
 const paths = moreReads.filter((_, at) => isWhole || at % 3 !== 2)
 
 describeWith('php', 'writes to a WordPress with the companion that bypass the gateway', () => {
@@ -62,10 +77,10 @@ describeWith('php', 'writes to a WordPress with the companion that bypass the ga
       some.reduce((sum, { kept }) => sum + kept, 0) /
       some.reduce((sum, { unchanged }) => sum + unchanged, 0)
     for (const [door, some] of doors) {
-      process.stdout.write(`${door}: ${some.length} writes, ${(100 * share(some)).toFixed(1)} % kept\n`)
+      process.stdout.write(`${door}: ${some.length} writes, ${(100 * share(some)).toFixed(1)} % kept (${keptByBoth[door]} % by table and tags together)\n`)
     }
     process.stdout.write(`all: ${results.length} writes, ${(100 * share(results)).toFixed(1)} % kept\n`)
     expect(results.flatMap(({ title, stale }) => stale.map((path) => `${title}: ${path}`))).toEqual([])
-    expect(share(results)).toBeGreaterThan(0.05)
+    expect(share(results)).toBeGreaterThan(isWhole ? 0.85 : 0.8)
   }, 3_600_000)
 })

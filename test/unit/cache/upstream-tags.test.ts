@@ -58,7 +58,10 @@ test('the ids in Trellis-Tags are tags of the response', () => {
     'blog/companion/p/12',
     'blog/companion/p/15',
     'blog/companion/t/3',
+    'blog/companion/count/3',
     'blog/companion/list/post',
+    'blog/companion/o/blogname',
+    'blog/described',
   ])
 })
 

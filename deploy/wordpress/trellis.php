@@ -1304,6 +1304,7 @@ final class Trellis_Tags {
 	public function start() {
 		// Before 6.1 there is no filter that sees every option.
 		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
+		$this->look_back();
 		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
 		add_filter(
 			'pre_option',
@@ -1453,6 +1454,17 @@ final class Trellis_Tags {
 		$code = is_array( $callback ) ? new ReflectionMethod( $callback[0], $callback[1] ) : ( is_object( $callback ) && ! $callback instanceof Closure ? new ReflectionMethod( $callback, '__invoke' ) : new ReflectionFunction( $callback ) );
 		$file = (string) $code->getFileName();
 		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
+	}
+
+	/** What was read before this file: WordPress counts its filters, and has one for each option by name. */
+	private function look_back() {
+		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
+		$options = preg_filter( '/^pre_option_/', '', array_keys( $filters ) );
+		$this->options += array_fill_keys( $options, true );
+		// One statement reads all options, and one each that are not among these; of any other nothing is known.
+		if ( isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
+			$this->is_complete = false;
+		}
 	}
 
 	private function local_time() {

@@ -69,8 +69,15 @@ const comment: fc.Arbitrary<SiteChange & { kind: 'comment' }> = fc.record({
 
 test('a change of an object drops every response that was made of it', () => {
   fc.assert(fc.property(post(unsure), (one) => drops(one, complete(`p=${one.id}`))))
-  fc.assert(fc.property(term, (one) => drops(one, complete(`t=${one.id}`)) && drops(one, complete(`b=${one.id}`))))
-  fc.assert(fc.property(comment, (one) => drops(one, complete(`c=${one.id}`)) && drops(one, complete(`q=k:${one.post}`))))
+  fc.assert(
+    fc.property(term, (one) => drops(one, complete(`t=${one.id}`)) && drops(one, complete(`b=${one.id}`))),
+  )
+  fc.assert(
+    fc.property(
+      comment,
+      (one) => drops(one, complete(`c=${one.id}`)) && drops(one, complete(`q=k:${one.post}`)),
+    ),
+  )
   fc.assert(fc.property(id, (one) => drops({ kind: 'user', id: one }, complete(`u=${one}`))))
 })
 
@@ -94,7 +101,11 @@ test('a change of a whole table drops every response that read it', () => {
 type Place = Exclude<State, null>
 
 /** Is a post in that place in the list? Written a second time, from what the list means. */
-const isListed = (of: string, place: Place | null | undefined, listed: { type: string; status: string; filter: string }) => {
+const isListed = (
+  of: string,
+  place: Place | null | undefined,
+  listed: { type: string; status: string; filter: string },
+) => {
   if (!place) return false
   const [name, value] = listed.filter.split(':')
   const filters: Readonly<Record<string, boolean>> = {
@@ -126,7 +137,9 @@ const asQuery = (one: { letters: string; type: string; status: string; filter: s
 test('a post that comes to a list, or goes from it, drops the list', () => {
   fc.assert(
     fc.property(post(known), list, (one, listed) => {
-      const [was, is] = [one.before, one.after].map((place) => isListed(one.type, place as Place | null, listed))
+      const [was, is] = [one.before, one.after].map((place) =>
+        isListed(one.type, place as Place | null, listed),
+      )
       return was === is || drops(one, asQuery(listed))
     }),
     { numRuns: 2_000 },
@@ -138,7 +151,8 @@ test('a post that moves within a list by a column that the list uses drops the l
   fc.assert(
     fc.property(post(known), list, (one, listed) => {
       const [before, after] = [one.before, one.after] as [Place | null, Place | null]
-      if (!before || !after || !isListed(one.type, before, listed) || !isListed(one.type, after, listed)) return true
+      if (!before || !after || !isListed(one.type, before, listed) || !isListed(one.type, after, listed))
+        return true
       const isMoved = Object.entries(columns).some(
         ([letter, name]) =>
           listed.letters.includes(letter) && JSON.stringify(before[name]) !== JSON.stringify(after[name]),

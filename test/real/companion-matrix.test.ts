@@ -67,17 +67,20 @@ describeWith('php', 'writes to a WordPress with the companion that bypass the ga
       const one = await keeper.after(write)
       results.push(one)
       if (process.env['SHOW_KEPT'] !== undefined) {
-        process.stdout.write(`${one.title}: ${one.kept} of ${one.unchanged} kept; ${one.needless.join(' ')}\n`)
+        process.stdout.write(
+          `${one.title}: ${one.kept} of ${one.unchanged} kept; ${one.needless.join(' ')}\n`,
+        )
       }
       if (one.stale.length > 0) process.stdout.write(`STALE ${one.title}: ${one.stale.join(' ')}\n`)
     }
     const doors = new Map<string, Kept[]>()
     for (const one of results) doors.set(doorOf(one.title), [...(doors.get(doorOf(one.title)) ?? []), one])
     const share = (some: readonly Kept[]): number =>
-      some.reduce((sum, { kept }) => sum + kept, 0) /
-      some.reduce((sum, { unchanged }) => sum + unchanged, 0)
+      some.reduce((sum, { kept }) => sum + kept, 0) / some.reduce((sum, { unchanged }) => sum + unchanged, 0)
     for (const [door, some] of doors) {
-      process.stdout.write(`${door}: ${some.length} writes, ${(100 * share(some)).toFixed(1)} % kept (${keptByBoth[door]} % by table and tags together)\n`)
+      process.stdout.write(
+        `${door}: ${some.length} writes, ${(100 * share(some)).toFixed(1)} % kept (${keptByBoth[door]} % by table and tags together)\n`,
+      )
     }
     process.stdout.write(`all: ${results.length} writes, ${(100 * share(results)).toFixed(1)} % kept\n`)
     expect(results.flatMap(({ title, stale }) => stale.map((path) => `${title}: ${path}`))).toEqual([])

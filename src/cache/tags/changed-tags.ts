@@ -184,9 +184,7 @@ export const createChangedTags = (
     if (collections === undefined || id <= 0) return undefined
     const tags = collections.map((collection) => ofItem({ collection, id, before, after }))
     const known = tags.filter((one) => one !== undefined)
-    return known.length < tags.length
-      ? undefined
-      : [...known.flat(), ...seen(true)]
+    return known.length < tags.length ? undefined : [...known.flat(), ...seen(true)]
   }
 
   const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {

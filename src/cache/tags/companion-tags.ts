@@ -85,9 +85,7 @@ export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hi
   const described = descriptionIn(hints.tags)
   if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
   const { lists, isComplete } = described
-  const tags = lists.flatMap(({ kind, values }) =>
-    values.flatMap((value) => tagsOfValue(names, kind, value)),
-  )
+  const tags = lists.flatMap(({ kind, values }) => values.flatMap((value) => tagsOfValue(names, kind, value)))
   return { tags: isComplete ? [...tags, names.described] : [...tags, names.companionUnknown], isComplete }
 }
 

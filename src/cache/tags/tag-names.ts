@@ -1,10 +1,4 @@
-import {
-  type FieldLines,
-  fieldValue,
-  fieldValues,
-  hasField,
-  ownText,
-} from '../../http/message.ts'
+import { type FieldLines, fieldValue, fieldValues, hasField, ownText } from '../../http/message.ts'
 import { parseList } from '../../http/structured-fields.ts'
 
 /** The spelling of tags. All begin with the name of the service, so that no service reaches another's. */
@@ -122,7 +116,8 @@ export const createTagNames = (service: string): TagNames => ({
   companionUnknown: `${service}/companion`,
   described: `${service}/described`,
   undescribed: `${service}/undescribed`,
-  inDescribed: (tag) => (isOfBoth(service, tag) ? undefined : `${service}/described${tag.slice(service.length)}`),
+  inDescribed: (tag) =>
+    isOfBoth(service, tag) ? undefined : `${service}/described${tag.slice(service.length)}`,
 })
 
 /** On responses of both kinds, whoever says what they were made of. */

@@ -124,16 +124,16 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
       await confirmPushes(gateway, site.intake.pushes.slice(count))
       const kept = await forAll([...before.keys()], (path) => read(gateway.publicAddress, path))
       const direct = await directly(before)
-      const result = { title, unchanged: 0, kept: 0, needless: [] as string[], stale: [] as string[] }
-      for (const [at, [path, shown]] of [...before].entries()) {
-        const isKept = kept[at]?.isHit === true
-        const isSame = isDeepStrictEqual(direct[at], shown)
-        if (isSame) result.unchanged += 1
-        if (isSame && isKept) result.kept += 1
-        if (isSame && !isKept) result.needless.push(path)
-        if (isKept && !isDeepStrictEqual(direct[at], kept[at]?.shown)) result.stale.push(path)
-      }
-      return result
+      const seen = [...before].map(([path, shown], at) => ({
+        path,
+        isKept: kept[at]?.isHit === true,
+        isSame: isDeepStrictEqual(direct[at], shown),
+        isStale: kept[at]?.isHit === true && !isDeepStrictEqual(direct[at], kept[at]?.shown),
+      }))
+      const same = seen.filter(({ isSame }) => isSame)
+      const needless = same.filter(({ isKept }) => !isKept).map(({ path }) => path)
+      const stale = seen.filter(({ isStale }) => isStale).map(({ path }) => path)
+      return { title, unchanged: same.length, kept: same.length - needless.length, needless, stale }
     },
   }
 }

@@ -1432,7 +1432,7 @@ final class Trellis_Tags {
 	/** Whether the answer may show how many posts a term has. */
 	private function shows_counts() {
 		global $wp_filter, $wp_rest_additional_fields;
-		if ( $this->shows_counts || $wp_rest_additional_fields || preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) ) ) {
+		if ( $this->shows_counts || ! empty( $wp_rest_additional_fields ) || preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) ) ) {
 			return true;
 		}
 		foreach ( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) as $hook ) {
@@ -1743,8 +1743,13 @@ final class Trellis_Tags {
 		return false;
 	}
 
+	/** Each request reads the widgets and the rules of addresses; what WordPress itself makes of posts shows none of them. */
 	private function told_options() {
-		return array_diff_key( $this->options, array( 'cron' => true ) );
+		$options = array_diff_key( $this->options, array( 'cron' => true ) );
+		if ( $this->shows_counts() ) {
+			return $options;
+		}
+		return array_intersect_key( $options, array_flip( preg_grep( '/^(?:widget_.*|sidebars_widgets|rewrite_rules)$/D', array_map( 'strval', array_keys( $options ) ), PREG_GREP_INVERT ) ) );
 	}
 
 	private function plain( $name ) {

@@ -98,25 +98,25 @@ test('a change of a whole table drops every response that read it', () => {
   expect(drops({ kind: 'all', reason: 'fingerprint' }, complete('x=links'))).toBe(true)
 })
 
-type Place = Exclude<State, null>
+type Position = Exclude<State, null>
 
-/** Is a post in that place in the list? Written a second time, from what the list means. */
+/** Is a post in that position in the list? Written a second time, from the meaning of the list. */
 const isListed = (
   of: string,
-  place: Place | null | undefined,
+  position: Position | null | undefined,
   listed: { type: string; status: string; filter: string },
 ) => {
-  if (!place) return false
+  if (!position) return false
   const [name, value] = listed.filter.split(':')
   const filters: Readonly<Record<string, boolean>> = {
     '': true,
-    parent: String(place.parent) === value,
-    author: String(place.author) === value,
-    relation: place.relations.map(String).includes(value ?? ''),
+    parent: String(position.parent) === value,
+    author: String(position.author) === value,
+    relation: position.relations.map(String).includes(value ?? ''),
   }
   return (
     (listed.type === 'any' || listed.type === of) &&
-    (listed.status === 'any' || listed.status === place.status) &&
+    (listed.status === 'any' || listed.status === position.status) &&
     filters[name ?? ''] === true
   )
 }
@@ -137,8 +137,8 @@ const asQuery = (one: { letters: string; type: string; status: string; filter: s
 test('a post that comes to a list, or goes from it, drops the list', () => {
   fc.assert(
     fc.property(post(known), list, (one, listed) => {
-      const [was, is] = [one.before, one.after].map((place) =>
-        isListed(one.type, place as Place | null, listed),
+      const [was, is] = [one.before, one.after].map((position) =>
+        isListed(one.type, position as Position | null, listed),
       )
       return was === is || drops(one, asQuery(listed))
     }),
@@ -150,7 +150,7 @@ test('a post that moves within a list by a column that the list uses drops the l
   const columns = { d: 'date', w: 'slug', p: 'parent', a: 'author', m: 'menu_order', r: 'relations' } as const
   fc.assert(
     fc.property(post(known), list, (one, listed) => {
-      const [before, after] = [one.before, one.after] as [Place | null, Place | null]
+      const [before, after] = [one.before, one.after] as [Position | null, Position | null]
       if (!before || !after || !isListed(one.type, before, listed) || !isListed(one.type, after, listed))
         return true
       const isMoved = Object.entries(columns).some(
@@ -173,7 +173,7 @@ test('a change of which a state is not known, or only in part, drops every list 
   )
 })
 
-test('a response that is not described completely is left to the table, which drops it for what it does not know', () => {
+test('a response that is not described completely is left to the table, and a change that the table does not list drops it', () => {
   const incomplete = fc.constantFrom(undefined, 'v1;n=1;p=900', 'v1;n=2;complete;p=900', 'damaged')
   const unlisted = fc.constantFrom<SiteChange>(
     { kind: 'option', name: 'never_heard_of' },

@@ -170,7 +170,7 @@ describeWith('php', 'the tags of answers', () => {
       foreach ( $texts as $name => $text ) { add_shortcode( $name, $text ); }
     } );`
 
-  test('what a plugin reads past the caches of WordPress is told, or the answer is known as incomplete', {
+  test('the tags name what a plugin reads by statements of its own, or the answer is incomplete', {
     timeout: 240_000,
   }, async () => {
     await writeFile(`${site.site}/wp-content/mu-plugins/0-hidden.php`, hiddenCode)

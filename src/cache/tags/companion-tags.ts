@@ -41,7 +41,7 @@ const descriptionIn = (text: string): Description | undefined => {
  */
 const commonOptions: ReadonlySet<string> = new Set([
   ...['siteurl', 'home', 'active_plugins', 'stylesheet', 'template', 'blog_charset', 'WPLANG'],
-  ...['rewrite_rules', 'permalink_structure', 'wp_user_roles', 'gmt_offset', 'timezone_string'],
+  ...['permalink_structure', 'wp_user_roles', 'gmt_offset', 'timezone_string'],
 ])
 
 /**
@@ -98,7 +98,7 @@ const integersIn = (value: unknown): readonly number[] | undefined =>
 const digestOf = (text: string): string => createHash('md5').update(text).digest('hex').slice(0, 12)
 
 /** What decides in which lists a post is and where, of a state that tells all of it. */
-type Place = {
+type Position = {
   readonly status: string
   readonly slug: string
   readonly parent: unknown
@@ -109,7 +109,7 @@ type Place = {
   readonly isProtected: unknown
 }
 
-const placeOf = (state: ChangedState): Place | undefined => {
+const positionOf = (state: ChangedState): Position | undefined => {
   const { status, slug, parent, author, date, menu_order, relations, protected: isProtected } = state
   const related = integersIn(relations)
   if (typeof status !== 'string' || typeof slug !== 'string' || related === undefined) return undefined
@@ -120,7 +120,7 @@ const placeOf = (state: ChangedState): Place | undefined => {
 }
 
 /** Kinds of lists that show a post in this state, or may. */
-const kindsShowing = (type: string, { status }: Place): readonly string[] => [
+const kindsShowing = (type: string, { status }: Position): readonly string[] => [
   `${type}:${status}`,
   `${type}:any`,
   `any:${status}`,
@@ -128,7 +128,7 @@ const kindsShowing = (type: string, { status }: Place): readonly string[] => [
 ]
 
 /** Values that a list may filter by, as the companion spells them, by the letter of the column. */
-const filtersOf = ({ slug, parent, author, relations }: Place): readonly (readonly [string, string])[] => [
+const filtersOf = ({ slug, parent, author, relations }: Position): readonly (readonly [string, string])[] => [
   ['w', `:name:${digestOf(slug)}`],
   ['p', `:parent:${parent}`],
   ['a', `:author:${author}`],
@@ -136,7 +136,7 @@ const filtersOf = ({ slug, parent, author, relations }: Place): readonly (readon
 ]
 
 /** The letters of the columns that differ. */
-const movedColumns = (before: Place, after: Place): readonly string[] => {
+const movedColumns = (before: Position, after: Position): readonly string[] => {
   const pairs: readonly (readonly [string, unknown, unknown])[] = [
     ['d', before.date, after.date],
     ['w', before.slug, after.slug],
@@ -148,13 +148,13 @@ const movedColumns = (before: Place, after: Place): readonly string[] => {
   return pairs.flatMap(([letter, was, is]) => (isDeepStrictEqual(was, is) ? [] : [letter]))
 }
 
-/** The tags of lists that a post in this place reaches, by what has moved it; `s`: it has come or gone. */
-const listsAt = (type: string, place: Place, moved: readonly string[]): readonly string[] => {
-  const filters = filtersOf(place)
+/** The tags of lists that a post in this position reaches, by what has moved it; `s`: it has come or gone. */
+const listsAt = (type: string, position: Position, moved: readonly string[]): readonly string[] => {
+  const filters = filtersOf(position)
   // With another value of a filter it has come to the lists of the one, and gone from those of the other.
   const classesOf = (letter: string): readonly string[] =>
     moved.includes(letter) ? ['x', 's', ...moved] : ['x', ...moved]
-  return kindsShowing(type, place).flatMap((kind) => [
+  return kindsShowing(type, position).flatMap((kind) => [
     ...classesOf('').map((one) => `${one}:${kind}`),
     ...filters.flatMap(([letter, filter]) => classesOf(letter).map((one) => `${one}:${kind}${filter}`)),
   ])
@@ -163,13 +163,13 @@ const listsAt = (type: string, place: Place, moved: readonly string[]): readonly
 /** Lists that a change of a post reaches; undefined when the states say too little. */
 const changedLists = (type: string, before: MaybeState, after: MaybeState): readonly string[] | undefined => {
   const states = [before, after].filter((state) => state !== null)
-  const places = states.map((state) => (state === undefined ? undefined : placeOf(state)))
-  const known = places.filter((place) => place !== undefined)
+  const positions = states.map((state) => (state === undefined ? undefined : positionOf(state)))
+  const known = positions.filter((position) => position !== undefined)
   const [was, is] = known
-  if (known.length < places.length || was === undefined) return undefined
+  if (known.length < positions.length || was === undefined) return undefined
   const isSameKind = is !== undefined && was.status === is.status && was.isProtected === is.isProtected
   const moved = isSameKind ? movedColumns(was, is) : ['s']
-  return known.flatMap((place) => listsAt(type, place, moved))
+  return known.flatMap((position) => listsAt(type, position, moved))
 }
 
 type Post = Extract<SiteChange, { kind: 'post' }>

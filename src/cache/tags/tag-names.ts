@@ -67,7 +67,7 @@ export type TagNames = {
   /** On all others: every change that no table lists reaches them. */
   readonly undescribed: string
   /**
-   * The tag by which a write reaches a response that is described completely, in place of one of the table; undefined for a tag that
+   * The tag by which a write reaches a response that is described completely, instead of one of the table; undefined for a tag that
    * both kinds of responses have. A write that the companion has reported does not need it.
    */
   inDescribed(tag: string): string | undefined
@@ -120,7 +120,7 @@ export const createTagNames = (service: string): TagNames => ({
     isOfBoth(service, tag) ? undefined : `${service}/described${tag.slice(service.length)}`,
 })
 
-/** On responses of both kinds, whoever says what they were made of. */
+/** On responses of both kinds, described completely or not. */
 const isOfBoth = (service: string, tag: string): boolean =>
   ['all', 'callers', 'more-upstream', 'undescribed'].some((name) => tag === `${service}/${name}`) ||
   ['upstream', 'companion'].some((name) => tag.startsWith(`${service}/${name}/`))

@@ -27,9 +27,10 @@ const complete = (...parts: readonly string[]): string => {
   return ['v1', `n=${count}`, 'complete', 'site=1', ...parts].join(';')
 }
 
-const id = fc.integer({ min: 1, max: 9 })
-const status = fc.constantFrom('publish', 'draft', 'private', 'inherit', 'trash')
-const type = fc.constantFrom('post', 'page', 'attachment', 'garden_note', 'revision')
+// Few values, so that a post and a list often have the same ones.
+const id = fc.integer({ min: 1, max: 3 })
+const status = fc.constantFrom('publish', 'draft')
+const type = fc.constantFrom('post', 'garden_note', 'revision')
 const slug = fc.constantFrom('oak', 'fern')
 
 const state = fc.record({

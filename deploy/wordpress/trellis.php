@@ -481,6 +481,8 @@ final class Trellis_Changes {
 	private $is_uncommitted = false;
 	private $autocommit     = true;
 	private $count      = 0;
+	/** A gateway has not accepted a part: it finds the others by its next poll as well. */
+	private $has_failed = false;
 	/** The table of the last INSERT, whose id is known only after it has run. */
 	private $inserted   = null;
 
@@ -506,6 +508,14 @@ final class Trellis_Changes {
 				$this->note_event( 'term', $ids );
 			}
 		);
+	}
+
+	/** The row of the log that will have the changes of this request; '' when there is none yet, or an earlier part was not accepted. */
+	public function row() {
+		// The changes of a transaction take a row of their own.
+		$is_only = $this->is_marked && 1 === count( $this->marks ) && ! $this->is_uncommitted && ! $this->transacted && ! $this->has_failed;
+		$birth   = $is_only ? $this->log->birth() : null;
+		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] : '';
 	}
 
 	private function note_event( $kind, $ids ) {
@@ -967,13 +977,14 @@ final class Trellis_Changes {
 					continue;
 				}
 				if ( ! isset( $states[ $row->ID ] ) ) {
-					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array() );
+					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array() );
 				}
 				if ( null !== $row->term_id ) {
 					$states[ $row->ID ]['terms'][ $row->taxonomy ][] = (int) $row->term_id;
 					if ( null !== $row->slug ) {
 						$this->terms[ $site ][ (int) $row->term_taxonomy_id ] = array( (int) $row->term_id, $this->term_state( $row ) );
 					}
+					$states[ $row->ID ]['relations'][]               = (int) $row->term_taxonomy_id;
 				}
 			}
 		} elseif ( 'term' === $kind ) {
@@ -1080,8 +1091,10 @@ final class Trellis_Changes {
 			$this->log->prune( $around['newest'] );
 		}
 		foreach ( $parts as $site => $part ) {
-			if ( '[]' !== $part['json'] ) {
-				call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print );
+			// The row that a gateway knows of (see `row`) must not seem to be all when an earlier one is missing.
+			if ( '[]' !== $part['json'] && ! $this->has_failed ) {
+				$outcomes         = call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print );
+				$this->has_failed = array() !== array_diff( $outcomes, array( 200 ) );
 			}
 		}
 	}
@@ -1111,7 +1124,7 @@ final class Trellis_Changes {
 						// WordPress counts again after each save: the number is what it was.
 						continue;
 					}
-					foreach ( $this->describe( $site, $kind, $id, $states, $alone ) as $change ) {
+					foreach ( $this->describe( $site, $kind, $id, $states, $alone, $object['counts_only'] ) as $change ) {
 						$lists[ $site ][] = $change;
 					}
 				}
@@ -1135,19 +1148,20 @@ final class Trellis_Changes {
 	}
 
 	/** One change for each step from state to state; without states when another request wrote at the same time. */
-	private function describe( $site, $kind, $id, $states, $alone ) {
+	private function describe( $site, $kind, $id, $states, $alone, $counts_only ) {
 		if ( 'user' === $kind ) {
 			return array( array( 'kind' => 'user', 'id' => $id ) );
 		}
 		if ( 'term' === $kind ) {
-			return $this->describe_term( $id, $states, $alone );
+			return $this->describe_term( $id, $states, $alone, $counts_only );
 		}
 		$known = array_values( array_filter( $states ) );
 		if ( ! $known ) {
 			return array( array( 'kind' => 'table', 'name' => 'post' === $kind ? 'posts' : 'comments' ) );
 		}
 		$name    = 'post' === $kind ? 'type' : 'post';
-		$is_told = $alone && count( $states ) <= self::MAX_STEPS + 1;
+		// A post that changes its type is another one in each list: the states say too little.
+		$is_told = $alone && count( $states ) <= self::MAX_STEPS + 1 && ( 'post' !== $kind || 1 === count( array_unique( array_column( $known, 'type' ) ) ) );
 		$changes = array();
 		if ( 'post' === $kind && 'revision' === $known[0]['type'] ) {
 			// Answers about the parent count its revisions. The states of the revision name the parent; without them it is reported.
@@ -1178,7 +1192,7 @@ final class Trellis_Changes {
 		return $changes;
 	}
 
-	private function describe_term( $id, $states, $alone ) {
+	private function describe_term( $id, $states, $alone, $counts_only ) {
 		$taxonomies = array();
 		foreach ( array_filter( $states ) as $state ) {
 			$taxonomies += array_fill_keys( array_keys( $state ), true );
@@ -1193,6 +1207,10 @@ final class Trellis_Changes {
 				$change = array( 'kind' => 'term', 'id' => $id, 'taxonomy' => $taxonomy );
 				foreach ( -1 === $step ? array() : array( 'before' => $step, 'after' => min( $step + 1, count( $states ) - 1 ) ) as $when => $index ) {
 					$change[ $when ] = isset( $states[ $index ][ $taxonomy ] ) ? array_diff_key( $states[ $index ][ $taxonomy ], array( 'count' => 1 ) ) : null;
+					if ( $counts_only && null !== $change[ $when ] ) {
+						// Nothing was written but the number of posts.
+						$change[ $when ]['only'] = 'count';
+					}
 				}
 				$changes[] = $change;
 			}
@@ -1397,6 +1415,11 @@ final class Trellis_Tags {
 	/** Read before recording begins, or by every request. */
 	private $options     = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
 	private $lists       = array();
+	private $shows_counts = false;
+	/** Temporary values: what they were made of is not known. */
+	private $temporary   = array();
+	/** Lists that are known by what their items have. */
+	private $queries     = array();
 	private $tables      = array();
 	private $ids         = array();
 	private $is_complete = true;
@@ -1413,14 +1436,19 @@ final class Trellis_Tags {
 	public function start() {
 		// Before 6.1 there is no filter that sees every option.
 		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
+		$this->look_back();
 		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
 		add_filter(
 			'pre_option',
 			function ( $value, $name ) {
-				$this->options[ $name ] = true;
-				if ( $this->is_dispatched && preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
-					// Temporary values are not reported: feeds, answers of other sites.
-					$this->bound( 60 );
+				if ( preg_match( '/^_(?:site_)?transient_(?!timeout_)/', (string) $name ) ) {
+					$this->temporary[ $name ] = true;
+					if ( $this->is_dispatched ) {
+						// Temporary values are not reported: feeds, answers of other sites.
+						$this->bound( 60 );
+					}
+				} elseif ( 0 !== strpos( (string) $name, '_transient_timeout_' ) && 0 !== strpos( (string) $name, '_site_transient_timeout_' ) ) {
+					$this->options[ $name ] = true;
 				}
 				return $value;
 			},
@@ -1437,32 +1465,38 @@ final class Trellis_Tags {
 		add_action(
 			'pre_get_posts',
 			function ( $query ) {
-				$types = $query->get( 'post_type' );
-				$this->add_lists( $types ? (array) $types : array( 'any' ) );
 				if ( false === $query->get( 'cache_results', true ) ) {
 					$this->is_complete = false;
 				}
 			},
 			PHP_INT_MAX
 		);
-		add_action(
-			'pre_get_terms',
-			function ( $query ) {
-				// The terms of given objects are known by those objects.
-				if ( empty( $query->query_vars['object_ids'] ) ) {
-					$this->add_lists( empty( $query->query_vars['taxonomy'] ) ? array( 'any' ) : (array) $query->query_vars['taxonomy'] );
+		// What a query found is known by its statement; a plugin that answers instead sends none.
+		foreach ( array( 'posts', 'terms', 'comments', 'users' ) as $kind ) {
+			add_filter(
+				"{$kind}_pre_query",
+				function ( $found ) {
+					if ( null !== $found ) {
+						$this->lists['any'] = true;
+					}
+					return $found;
+				},
+				PHP_INT_MAX
+			);
+		}
+		// A plugin that reads all options at once reads each.
+		add_filter(
+			'alloptions',
+			function ( $options ) {
+				$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 6 ), 'function' );
+				$at      = array_search( 'wp_load_alloptions', $callers, true );
+				if ( false === $at || ! isset( $callers[ $at + 1 ] ) || ! in_array( $callers[ $at + 1 ], array( 'get_option', 'add_option', 'update_option', 'delete_option', 'get_transient', 'wp_prime_option_caches', 'is_blog_installed' ), true ) ) {
+					$this->is_complete = false;
 				}
+				return $options;
 			},
 			PHP_INT_MAX
 		);
-		foreach ( array( 'comment', 'user' ) as $kind ) {
-			add_action(
-				"pre_get_{$kind}s",
-				function () use ( $kind ) {
-					$this->add_lists( array( $kind ) );
-				}
-			);
-		}
 		add_action(
 			'http_api_debug',
 			function ( $response, $context, $class, $arguments, $url ) {
@@ -1505,7 +1539,83 @@ final class Trellis_Tags {
 				return $answer;
 			}
 		);
+		// Posts and pages name their terms and do not show how many posts these have; anything else may.
+		add_filter(
+			'rest_request_before_callbacks',
+			function ( $answer, $handler ) {
+				$of = isset( $handler['callback'][0] ) && is_array( $handler['callback'] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
+				if ( ! in_array( $of, self::COUNTLESS, true ) ) {
+					$this->shows_counts = true;
+				}
+				return $answer;
+			},
+			PHP_INT_MAX,
+			2
+		);
+		add_filter(
+			'pre_do_shortcode_tag',
+			function ( $html ) {
+				$this->shows_counts = true;
+				return $html;
+			}
+		);
+		add_filter(
+			'render_block',
+			function ( $html, $block ) {
+				$type = isset( $block['blockName'] ) ? WP_Block_Type_Registry::get_instance()->get_registered( $block['blockName'] ) : null;
+				if ( $type && $type->is_dynamic() ) {
+					$this->shows_counts = true;
+				}
+				return $html;
+			},
+			PHP_INT_MAX,
+			2
+		);
 		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
+	}
+
+	/** Controllers whose answers show no number of posts of a term, unless a plugin adds it. */
+	const COUNTLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller' );
+
+	/** Where plugins add to what these show. */
+	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );
+
+	/** Whether the answer may show how many posts a term has. */
+	private function shows_counts() {
+		global $wp_filter, $wp_rest_additional_fields;
+		if ( $this->shows_counts || ! empty( $wp_rest_additional_fields ) || preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) ) ) {
+			return true;
+		}
+		foreach ( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) as $hook ) {
+			foreach ( isset( $wp_filter[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
+				foreach ( $callbacks as $callback ) {
+					if ( ! $this->is_of_wordpress( $callback['function'] ) ) {
+						return true;
+					}
+				}
+			}
+		}
+		return false;
+	}
+
+	private function is_of_wordpress( $callback ) {
+		if ( is_string( $callback ) && false !== strpos( $callback, '::' ) ) {
+			$callback = explode( '::', $callback );
+		}
+		$code = is_array( $callback ) ? new ReflectionMethod( $callback[0], $callback[1] ) : ( is_object( $callback ) && ! $callback instanceof Closure ? new ReflectionMethod( $callback, '__invoke' ) : new ReflectionFunction( $callback ) );
+		$file = (string) $code->getFileName();
+		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
+	}
+
+	/** What was read before this file: WordPress counts its filters, and has one for each option by name. */
+	private function look_back() {
+		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
+		$options = preg_filter( '/^pre_option_/', '', array_keys( $filters ) );
+		$this->options += array_fill_keys( $options, true );
+		// One statement reads all options, and one each that are not among these; of any other nothing is known.
+		if ( isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
+			$this->is_complete = false;
+		}
 	}
 
 	private function local_time() {
@@ -1516,45 +1626,221 @@ final class Trellis_Tags {
 		$this->max_age = 0 === $this->max_age ? $seconds : min( $this->max_age, $seconds );
 	}
 
-	private function add_lists( $names ) {
-		foreach ( $names as $name ) {
-			$this->lists[ is_string( $name ) ? $name : 'any' ] = true;
-		}
-	}
-
-	/** Tables that are read, and ids that are looked up: also those that are not there, and would be if they were created. */
+	/** Tables that are read, and what is looked for in them: also what is not there, and would be if it were created. */
 	public function see( $query ) {
 		if ( is_string( $query ) && 0 === stripos( ltrim( $query, " \t\r\n(" ), 'SELECT' ) ) {
-			$prefix = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
-			preg_match_all( '/(?<![\w$])' . $prefix . '(?:\d+_)?(\w+)|\b(?:FROM|JOIN)\s+`?(?!' . $prefix . ')(\w+)/i', $query, $found );
-			$this->tables += array_fill_keys( array_filter( array_merge( $found[1], $found[2] ) ), true );
-			$this->add_searched( $query, $prefix );
+			try {
+				$this->read( $query );
+			} catch ( Throwable $error ) {
+				$this->is_complete = false;
+			}
 		}
 		return $query;
 	}
 
-	/**
-	 * Rows that a statement looks for by id are known by that id, also when there is none yet. The queries of WordPress's own
-	 * classes are known by their collections. Any other statement reads the whole collection.
-	 */
-	private function add_searched( $sql, $prefix ) {
-		$tables = array(
-			'posts'    => array( 'p', 'any', '`?(?:ID|p\.ID)`?', '/^SELECT\s+(?:SQL_CALC_FOUND_ROWS\s+)?(?:DISTINCT\s+)?\S+_posts\.(?:ID|\*)/' ),
-			'comments' => array( 'c', 'comment', '`?(?:comment_ID)`?', '/^$/' ),
-			'users'    => array( 'u', 'user', '`?ID`?', '/^$/' ),
+	private function read( $query ) {
+		$prefix  = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
+		$strings = array();
+		// Quoted text is set aside, so that nothing in it is taken for a part of the statement.
+		$sql = preg_replace_callback(
+			'/' . Trellis_Changes::STRING . '/s',
+			function ( $found ) use ( &$strings ) {
+				$strings[] = stripslashes( str_replace( $found[0][0] . $found[0][0], $found[0][0], substr( $found[0], 1, -1 ) ) );
+				return "'" . ( count( $strings ) - 1 ) . "'";
+			},
+			$query
 		);
-		foreach ( $tables as $table => list( $letter, $list, $column, $known ) ) {
-			if ( ! preg_match( "/(?<![\\w$])$prefix(?:\\d+_)?$table(?![\\w$])/", $sql ) ) {
-				continue;
+		$sql = preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) );
+		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
+		$this->tables += array_fill_keys( array_filter( array_merge( $found[1], $found[2] ) ), true );
+		// Each SELECT by itself, from the innermost to the outermost.
+		do {
+			$sql = preg_replace_callback(
+				'/\(\s*(SELECT\b(?:[^()]|\((?!\s*SELECT\b)(?:[^()]|\((?!\s*SELECT\b)(?:[^()]|\([^()]*\))*\))*\))*)\)/i',
+				function ( $found ) use ( $strings, $prefix ) {
+					$this->read_select( $found[1], $strings, $prefix, true );
+					// The relations by which posts are left out are among the columns of the statement around it.
+					return preg_match( "/\\bFROM\\s+$prefix(?:\\d+_)?term_relationships\\b/i", $found[1] ) ? '(term_taxonomy_id)' : '(NULL)';
+				},
+				$sql,
+				-1,
+				$replaced
+			);
+		} while ( $replaced > 0 );
+		$this->read_select( $sql, $strings, $prefix, false );
+	}
+
+	/** Columns by which posts are listed whose values changes tell, and words of statements. */
+	const STRUCTURE = array( 'id', 'post_type', 'post_status', 'post_name', 'post_parent', 'post_author', 'post_date', 'menu_order', 'object_id', 'term_taxonomy_id', 'select', 'sql_calc_found_rows', 'distinct', 'from', 'where', 'and', 'or', 'in', 'not', 'as', 'inner', 'left', 'join', 'on', 'order', 'group', 'by', 'asc', 'desc', 'limit', 'count', 'is', 'null', 'field', 'between', 'year', 'month', 'dayofmonth' );
+
+	/** The letters of columns whose change moves a post in a list, or in or out of it; its status always does. */
+	const COLUMNS = array( 'post_date' => 'd', 'post_name' => 'w', 'post_parent' => 'p', 'post_author' => 'a', 'menu_order' => 'm', 'term_taxonomy_id' => 'r' );
+
+	/** Tables with the contents of WordPress, and the column of each with the id of an object, and the letter of that. */
+	const OBJECTS = array( 'posts' => array( 'ID', 'p' ), 'postmeta' => array( 'post_id', 'p' ), 'term_relationships' => array( 'object_id', 'p' ), 'terms' => array( 'term_id', 't' ), 'term_taxonomy' => array( 'term_id', 't' ), 'termmeta' => array( 'term_id', 't' ), 'comments' => array( 'comment_ID', 'c' ), 'commentmeta' => array( 'comment_id', 'c' ), 'users' => array( 'ID', 'u' ), 'usermeta' => array( 'user_id', 'u' ) );
+
+	/**
+	 * Rows that a statement looks for by id are known by that id. A list is known by the type, the status and one more value that its
+	 * items have. Any statement that is not understood reads everything.
+	 */
+	private function read_select( $sql, $strings, $prefix, $is_inner ) {
+		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)(?!\\s*\\.|\\w)/", $sql, $found );
+		$tables = array_values( array_intersect( $found[1], array_keys( self::OBJECTS ) ) );
+		if ( ! $tables ) {
+			return;
+		}
+		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b(?!.*\bWHERE\b)|$)/is', $sql, $part ) ? $part[1] : '';
+		$value = function ( $columns ) use ( $where, $strings ) {
+			return $this->values_of( $where, $columns, $strings );
+		};
+		$names = array_unique( $tables );
+		$first = $tables[0];
+		if ( preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'WHERE' ) > 1 ) {
+			$this->lists['any'] = true;
+			return;
+		}
+		// By id, from the one table or from it and what belongs to it.
+		list( $column, $letter ) = self::OBJECTS[ $first ];
+		$is_term                 = in_array( $first, array( 'terms', 'term_taxonomy' ), true );
+		$ids                     = 1 === count( $names ) || $is_term ? $value( array( $column, "t\\.$column", "tt\\.$column", "{$prefix}(?:\\d+_)?$first\\.$column" ) ) : null;
+		$objects                 = $is_term && in_array( 'term_relationships', $names, true ) ? $value( array( 'tr\.object_id', 'object_id' ) ) : null;
+		if ( null !== $ids || null !== $objects ) {
+			foreach ( null !== $ids ? $ids : $objects as $id ) {
+				$this->ids[ null !== $ids ? $letter : 'p' ][ (int) $id ] = true;
 			}
-			if ( preg_match( "/$table`?\\s+WHERE\\s+$column\\s*(?:=|IN)\\s*\\(?\\s*'?([\\d,\\s]+)/", $sql, $found ) ) {
-				foreach ( explode( ',', $found[1] ) as $id ) {
-					$this->ids[ $letter ][ (int) $id ] = true;
+			return;
+		}
+		if ( array() === array_diff( $names, array( 'posts', 'postmeta', 'term_relationships' ) ) && in_array( 'posts', $names, true ) ) {
+			$this->read_posts( $sql, $value, $prefix );
+		} elseif ( $is_inner && array( 'term_relationships' ) === $names ) {
+			// The statement around it lists the posts, and their terms are among what decides.
+			return;
+		} elseif ( array() === array_diff( $names, array( 'terms', 'term_taxonomy', 'termmeta' ) ) && null !== $value( array( 'tt\.taxonomy', 'taxonomy' ) ) ) {
+			foreach ( $value( array( 'tt\.taxonomy', 'taxonomy' ) ) as $taxonomy ) {
+				$this->queries[ "t:$taxonomy" ] = true;
+				if ( preg_match( '/\bcount\b(?!\s*\()|\*/i', str_ireplace( 'COUNT(*)', '', $sql ) ) ) {
+					$this->queries[ "n:$taxonomy" ] = true;
 				}
-			} elseif ( ! preg_match( $known, $sql ) ) {
-				$this->lists[ $list ] = true;
+			}
+		} elseif ( array() === array_diff( $names, array( 'comments', 'commentmeta' ) ) ) {
+			$posts = $value( array( 'comment_post_ID', "{$prefix}(?:\\d+_)?comments\\.comment_post_ID" ) );
+			foreach ( null !== $posts && count( $posts ) <= 20 ? $posts : array() as $post ) {
+				$this->queries[ 'k:' . (int) $post ] = true;
+			}
+			$this->lists += null !== $posts && count( $posts ) <= 20 ? array() : array( 'comment' => true );
+		} elseif ( array() === array_diff( $names, array( 'users', 'usermeta' ) ) ) {
+			$this->lists['user'] = true;
+		} else {
+			$this->lists['any'] = true;
+		}
+	}
+
+	private function read_posts( $sql, $value, $prefix ) {
+		$table = "(?:{$prefix}(?:\\d+_)?posts\\.|p\\.)?";
+		$plain = preg_replace( array( "/\\b$prefix(?:\\d+_)?(?:posts|term_relationships)\\b/", '/COUNT\s*\(\s*\*\s*\)/i', "/'\\d+'/" ), ' ', $sql );
+		preg_match_all( '/[A-Za-z_]\w*/', $plain, $words );
+		// Short names stand for tables, as in `tt1` and `p`.
+		$others = array_diff( preg_grep( '/^(?:tt\d*|p)$/', array_map( 'strtolower', $words[0] ), PREG_GREP_INVERT ), self::STRUCTURE );
+		$used   = array_count_values( array_map( 'strtolower', $words[0] ) );
+		$class  = $others || false !== strpos( $plain, '*' ) ? 'x' : 's';
+		$types  = $value( array( "{$table}post_type" ) );
+		$states = $value( array( "{$table}post_status" ) );
+		if ( count( (array) $types ) * max( 1, count( (array) $states ) ) > 12 ) {
+			$states = null;
+		}
+		if ( count( (array) $types ) > 12 ) {
+			$types = null;
+		}
+		$filter = array( '' );
+		foreach ( array( 'name' => "{$table}post_name", 'relation' => '\w+\.term_taxonomy_id', 'parent' => "{$table}post_parent", 'author' => "{$table}post_author" ) as $name => $column ) {
+			$values = $value( array( $column ) );
+			if ( null !== $values && count( $values ) <= 5 ) {
+				// What the values of a change tell need not be told by its columns, unless the statement also sorts by it.
+				$own = 'relation' === $name ? 'term_taxonomy_id' : "post_$name";
+				if ( 1 === $used[ $own ] ) {
+					unset( $used[ $own ] );
+				}
+				$filter = array();
+				foreach ( $values as $one ) {
+					$filter[] = ":$name:" . ( 'name' === $name ? substr( md5( $one ), 0, 12 ) : (int) $one );
+				}
+				break;
 			}
 		}
+		foreach ( 's' === $class ? array_intersect_key( self::COLUMNS, $used ) : array() as $letter ) {
+			$class .= $letter;
+		}
+		foreach ( null === $types ? array( 'any' ) : $types as $type ) {
+			foreach ( null === $states ? array( 'any' ) : $states as $state ) {
+				foreach ( $filter as $one ) {
+					$this->queries[ "$class:$type:$state$one" ] = true;
+				}
+			}
+		}
+	}
+
+	/** The values to which a condition bounds a column; null when it may have any. */
+	private function values_of( $condition, $columns, $strings ) {
+		$text = trim( $condition );
+		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
+			$text = trim( $part[1] );
+		}
+		foreach ( array( 'OR', 'AND' ) as $word ) {
+			$parts = $this->split( $text, $word );
+			if ( count( $parts ) < 2 ) {
+				continue;
+			}
+			$all = array();
+			foreach ( $parts as $part ) {
+				$values = $this->values_of( $part, $columns, $strings );
+				if ( 'AND' === $word && null !== $values ) {
+					return $values;
+				}
+				if ( 'OR' === $word && null === $values ) {
+					return null;
+				}
+				$all = array_merge( $all, (array) $values );
+			}
+			return 'OR' === $word ? array_values( array_unique( $all ) ) : null;
+		}
+		foreach ( $columns as $column ) {
+			if ( preg_match( "/^$column\\s*(?:=\\s*('?\\d+'?)|IN\\s*\\(((?:\\s*'?\\d+'?\\s*,?)+)\\))$/is", $text, $part ) ) {
+				$values = array();
+				foreach ( explode( ',', '' !== $part[1] ? $part[1] : $part[2] ) as $one ) {
+					$one      = trim( $one );
+					$values[] = '' !== $one && "'" === $one[0] ? $strings[ (int) substr( $one, 1, -1 ) ] : $one;
+				}
+				return $values;
+			}
+		}
+		return null;
+	}
+
+	/** Whether every parenthesis in the text is closed in it. */
+	private function is_one( $text ) {
+		$depth = 0;
+		foreach ( str_split( preg_replace( '/[^()]/', '', $text ) ) as $sign ) {
+			$depth += '(' === $sign ? 1 : ( ')' === $sign ? -1 : 0 );
+			if ( $depth < 0 ) {
+				return false;
+			}
+		}
+		return 0 === $depth;
+	}
+
+	/** The parts of a condition between the words that stand in no parentheses. */
+	private function split( $text, $word ) {
+		$parts = array( '' );
+		$depth = 0;
+		foreach ( preg_split( "/([()]|\\b$word\\b)/i", $text, -1, PREG_SPLIT_DELIM_CAPTURE ) as $piece ) {
+			$depth += '(' === $piece ? 1 : ( ')' === $piece ? -1 : 0 );
+			if ( 0 === $depth && 0 === strcasecmp( $piece, $word ) ) {
+				$parts[] = '';
+			} else {
+				$parts[ count( $parts ) - 1 ] .= $piece;
+			}
+		}
+		return $parts;
 	}
 
 	/** The last moment at which a header can be sent: what `_embed` reads is among it. */
@@ -1580,7 +1866,7 @@ final class Trellis_Tags {
 		// Queries that a persistent object cache answers are not seen.
 		$is_complete = $this->is_complete && ! wp_using_ext_object_cache() && ! wp_suspend_cache_addition() && 200 === http_response_code();
 		$cache       = isset( $wp_object_cache->cache ) && is_array( $wp_object_cache->cache ) ? $wp_object_cache->cache : null;
-		$is_complete = $is_complete && null !== $cache && ! is_multisite();
+		$is_complete = $is_complete && null !== $cache && ! is_multisite() && ! $this->shows_temporary();
 		foreach ( self::GROUPS as $group => $letter ) {
 			foreach ( isset( $cache[ $group ] ) && is_array( $cache[ $group ] ) ? $cache[ $group ] : array() as $key => $value ) {
 				if ( preg_match( '/^(?:\d+:)?(\d+)$/D', (string) $key, $part ) ) {
@@ -1588,24 +1874,37 @@ final class Trellis_Tags {
 				}
 			}
 		}
-		$names = array( 'list' => $this->lists, 'o' => $this->told_options(), 'x' => $this->tables );
-		$text = $this->join( array( 'p' => null, 't' => null, 'u' => null, 'c' => null ), $names, $is_complete );
+		$names = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => $this->told_options(), 'x' => $this->tables );
+		if ( isset( $this->ids['t'] ) && ! $this->shows_counts() ) {
+			// Terms of which only the texts are shown.
+			$this->ids = array( 'b' => $this->ids['t'] ) + array_diff_key( $this->ids, array( 't' => 1 ) );
+		}
+		$text = $this->join( array( 'p' => null, 't' => null, 'b' => null, 'u' => null, 'c' => null ), $names, $is_complete );
 		// Too long: collections and tables alone, known as incomplete.
-		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => $this->lists, 'x' => $this->tables ), false );
+		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables ), false );
 	}
 
-	private function told_options() {
-		$names = array();
-		foreach ( $this->options as $name => $yes ) {
-			if ( 'cron' !== $name && ! preg_match( '/^_(?:site_)?transient_/', (string) $name ) ) {
-				$names[ $name ] = true;
+	/** Whether a temporary value was there, apart from those of WordPress, which are made of files and of the clock. */
+	private function shows_temporary() {
+		foreach ( array_keys( $this->temporary ) as $name ) {
+			if ( ! preg_match( '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/', $name ) && false !== get_option( $name ) ) {
+				return true;
 			}
 		}
-		return $names;
+		return false;
+	}
+
+	/** Each request reads the widgets and the rules of addresses; what WordPress itself makes of posts shows none of them. */
+	private function told_options() {
+		$options = array_diff_key( $this->options, array( 'cron' => true ) );
+		if ( $this->shows_counts() ) {
+			return $options;
+		}
+		return array_intersect_key( $options, array_flip( preg_grep( '/^(?:widget_.*|sidebars_widgets|rewrite_rules)$/D', array_map( 'strval', array_keys( $options ) ), PREG_GREP_INVERT ) ) );
 	}
 
 	private function plain( $name ) {
-		return substr( preg_replace( '/[^A-Za-z0-9_.-]/', '_', (string) $name ), 0, 64 );
+		return substr( preg_replace( '/[^A-Za-z0-9_.:-]/', '_', (string) $name ), 0, 64 );
 	}
 
 	private function join( $letters, $names, $is_complete ) {
@@ -1670,10 +1969,21 @@ final class Trellis_Companion {
 		);
 		if ( Trellis_Tags::is_wanted() ) {
 			( new Trellis_Tags() )->start();
+		} else {
+			add_filter( 'rest_pre_echo_response', array( $this, 'name_row' ), PHP_INT_MAX );
 		}
 		if ( defined( 'WP_CLI' ) && WP_CLI ) {
 			WP_CLI::add_command( 'trellis', new Trellis_Command( $this ) );
 		}
+	}
+
+	/** Tells the gateway that sent a write which row will report it. */
+	public function name_row( $answer ) {
+		$row = headers_sent() ? '' : $this->changes->row();
+		if ( '' !== $row ) {
+			header( "Trellis-Change: $row" );
+		}
+		return $answer;
 	}
 
 	public function finish( $may_wait = false ) {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
-import type { FeedLease } from '../cache/decide-caching.ts'
+import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -61,7 +61,7 @@ export type LastingRooms = {
   /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known. */
-  readonly feedLease?: (name: string) => FeedLease
+  readonly feedLease?: (name: string) => ReportedLease
   readonly overload: Overload
   readonly buffered: BufferedBytes
   /** Responses that wait for slow clients. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
-import type { FeedLease } from '../cache/decide-caching.ts'
+import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
@@ -174,7 +174,7 @@ export type ServiceParts = {
   /** See sharing-upstream.ts. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
-  readonly feedLease?: (name: string) => FeedLease
+  readonly feedLease?: (name: string) => ReportedLease
 }
 
 const indexTimeoutMs = 10_000
@@ -343,6 +343,7 @@ export const buildService = async (
     validator: contract.validator,
     policyFor: contract.policyFor,
     tagger: contract.tagger,
+    isReported: feed?.hasApplied,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     sharing: () => parts.sharing(config.name),

@@ -3,8 +3,9 @@ import type { Row } from '../contracts/row.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { contentText } from '../http/message.ts'
-import type { TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
+import type { Shown, TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
 import { createChangedTags } from './tags/changed-tags.ts'
+import { companionTags } from './tags/companion-tags.ts'
 import {
   type DescribedItem,
   type Description,
@@ -14,9 +15,9 @@ import {
   mostItemTags,
 } from './tags/described-items.ts'
 import {
-  companionTags,
   createTagNames,
   invalidatedGroups,
+  namesInDescribed,
   type TagNames,
   upstreamTags,
 } from './tags/tag-names.ts'
@@ -261,7 +262,20 @@ const besidesTags = (names: TagNames, write: Write): readonly string[] => [
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
 export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
   const names = createTagNames(service)
+  const inDescribed = namesInDescribed(service)
   const writtenTags = createWrittenTags(names)
+  /** Contents of responses of both kinds. */
+  const shownOfBoth =
+    (shown: Shown): Shown =>
+    (tag) => {
+      const other = names.inDescribed(tag)
+      return other === undefined ? shown(tag) : [...shown(tag), ...shown(other)]
+    }
+  /** The tags of a write on responses of both kinds; one that was reported has dropped those that are described. */
+  const onBoth = (tags: readonly string[], isReported: boolean): readonly string[] =>
+    isReported
+      ? tags.map((tag) => (tag === names.all ? names.undescribed : tag))
+      : [...tags, ...tags.flatMap((tag) => names.inDescribed(tag) ?? [])]
   const entryOf = (collection: string): CollectionTags | undefined =>
     Object.hasOwn(table, collection) ? table[collection] : undefined
 
@@ -270,27 +284,31 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)
       const description = entry === undefined ? undefined : describeItems(response.content, collection)
-      const upstream = [...upstreamTags(names, response.fields), ...companionTags(names, response)]
+      const said = companionTags(names, response)
+      // The table does not decide about a response of which everything is known, unless a write was not reported.
+      const own = said.isComplete ? inDescribed : names
+      const upstream = [...upstreamTags(names, response.fields), ...said.tags]
       const isEmbedding = embeds(args, response)
-      const ofContent = contentTags(names, response, entry, description, isEmbedding)
-      const general = [names.all, ...upstream, ...ofContent]
+      const ofContent = contentTags(own, response, entry, description, isEmbedding)
+      const kind = said.isComplete ? [] : [names.undescribed]
+      const general = [names.all, ...kind, ...upstream, ...ofContent]
       if (found === undefined || entry === undefined || description === undefined) {
-        return [...general, names.unknown]
+        return [...general, own.unknown]
       }
       const of = { found, collection, entry, args, response, description, isEmbedding }
-      return [...new Set([...general, ...rowTags(names, of)])]
+      return [...new Set([...general, ...rowTags(own, of)])]
     },
     callers: names.callers,
     undeclared: names.unknown,
     everything: names.all,
     changedTags: createChangedTags(names, table, writtenTags),
     isReadable,
-    writtenTags: (found, given, method, response, shown) => {
+    writtenTags: (found, given, method, response, shown, isReported = false) => {
       const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
       if (outcomeOf(response) === 'nothing') return asked
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = entryOf(collection)
-      if (found === undefined || entry === undefined) return [...asked, names.all]
+      if (found === undefined || entry === undefined) return onBoth([...asked, names.all], isReported)
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined
       const write: Write = {
@@ -299,10 +317,11 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
         entry,
         action,
         response: done,
-        shown: shown ?? (() => []),
+        shown: shownOfBoth(shown ?? (() => [])),
         given: given(),
       }
-      return [...new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])]
+      const tags = new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])
+      return onBoth([...tags], isReported)
     },
   }
 }

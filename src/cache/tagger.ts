@@ -39,7 +39,8 @@ export type Tagger = {
   isReadable(response: TaggedResponse): boolean
   /**
    * `response` is undefined if the outcome is unknown; then everything that may have changed counts as changed. `shown`: stored
-   * contents with a tag, which show the data right before the write; undefined if that is unknown.
+   * contents with a tag, which show the data right before the write; undefined if that is unknown. `isReported`: the companion has
+   * reported the changes of this write, and what they reach is dropped.
    */
   writtenTags(
     found: Found | undefined,
@@ -47,6 +48,7 @@ export type Tagger = {
     method: string,
     response: WriteResponse | undefined,
     shown?: Shown,
+    isReported?: boolean,
   ): readonly string[]
   /** On every stored response; undefined where only targets and tags of the upstream tell responses apart. */
   readonly everything: string | undefined

@@ -40,12 +40,15 @@ export type FeedStanding = {
   readonly lagSeconds: number | undefined
 }
 
+/** `hasApplied`: have the changes of this row (incarnation and sequence) been applied in all processes, as far as this one knows? */
+export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }
+
 /** The change feeds of all services. */
 export type ChangeFeeds = {
   /** Puts the services of a configuration in force. */
   use(services: readonly FeedService[]): void
   /** Whether every change of a service is known; the same object for all configurations. */
-  lease(service: string): FeedLease
+  lease(service: string): ReportedLease
   receive(request: ChangesRequest): Promise<ChangesAnswer>
   told(message: FeedMessage): void
   /** Of the services whose log is read. */
@@ -232,6 +235,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     lease: (name) => ({
       isCurrent: (at) => running.get(name)?.feed.lease.isCurrent(at) === true,
       endedMs: (at) => running.get(name)?.feed.lease.endedMs(at) ?? Number.POSITIVE_INFINITY,
+      hasApplied: (row) => running.get(name)?.feed.hasApplied(row) === true,
     }),
     receive: async (request) => {
       const { signature, authorization } = request

@@ -80,6 +80,8 @@ export type ServiceFeed = {
   reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
   /** Was a push with this signature applied? One with the same row but another signature may be of a restored log. */
   wasApplied(signature: string): boolean
+  /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation and a sequence. */
+  hasApplied(row: string): boolean
   applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'changes'>): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
@@ -99,6 +101,7 @@ const createAppliedRows = () => {
   const digests = new Map<string, string>()
   return {
     has: (row: string, digest: string): boolean => digests.get(row) === digest,
+    hasAny: (row: string): boolean => digests.has(row),
     add: (row: string, digest: string): void => {
       digests.delete(row)
       digests.set(row, digest)
@@ -265,6 +268,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       }
     },
     wasApplied: (signature) => rows.has(signature, ''),
+    hasApplied: rows.hasAny,
     applied: (signature, { incarnation, sequence, changes }) => {
       // Without a row, two changes may have the same signature.
       if (sequence === 0) return

@@ -143,7 +143,7 @@ const isNamedAway = (option: string): boolean =>
   option !== '' && !connectionFieldSet.has(option) && !neverConnectionOptions.has(option)
 
 /** Fields that an upstream sends to the gateway alone (see ResponseHints). */
-const hintFields: readonly string[] = ['trellis-tags', 'trellis-max-age']
+const hintFields: readonly string[] = ['trellis-tags', 'trellis-max-age', 'trellis-change']
 
 const endingFields: ReadonlySet<string> = new Set([...connectionFields, ...hintFields])
 

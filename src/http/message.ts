@@ -148,6 +148,8 @@ export type ResponseHints = {
   readonly tags: string | undefined
   /** Trellis-Max-Age: seconds after which the response changes by the clock. */
   readonly maxAge: string | undefined
+  /** Trellis-Change: the row of the change log that reports this write. */
+  readonly change?: string | undefined
 }
 
 /** RFC 9110 §6.4.1: these have no content whatever their fields say. */

@@ -239,8 +239,11 @@ export const writeNotes = (
     const { query, content, request } = exchange
     return givenNames(query, requestField(request.fields, 'content-type'), content)
   }
+  // A response that is named later than the report of its changes: nothing that they reach is left.
+  const row = response?.hints?.change
+  const isReported = row !== undefined && service.isReported?.(row) === true
   const tags = [
-    ...service.tagger.writtenTags(found, given, method, written, shown),
+    ...service.tagger.writtenTags(found, given, method, written, shown, isReported),
     ...targetTags(exchange, written),
   ]
   // It may still be carried out, until the total timeout of the upstream.

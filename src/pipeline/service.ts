@@ -143,6 +143,8 @@ export type Service = {
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
   readonly tagger: Tagger
+  /** Has this row of the change log been applied in all processes, as far as this one knows? Absent without a change feed. */
+  readonly isReported?: ((row: string) => boolean) | undefined
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
   /** A write also invalidates the targets that it and its response name (RFC 9111 §4.4), where tags do not reach everything. */

@@ -16,6 +16,7 @@ import {
   type SiteChange,
 } from '../../contracts/site/changes.ts'
 import type { CollectionTags, WriteAction } from '../../contracts/site/tags.ts'
+import { createDescribedChange } from './companion-tags.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Write } from './written-tags.ts'
 
@@ -144,8 +145,8 @@ const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): numb
 }
 
 /**
- * Gives the tags that changes reach, by the same table as a write through the gateway; undefined when it may reach everything of
- * the service.
+ * Gives the tags that changes reach. A response that the companion describes completely is reached by what it was made of, any other
+ * one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
  */
 export const createChangedTags = (
   names: TagNames,
@@ -161,28 +162,19 @@ export const createChangedTags = (
     return [...tags, ...others.map(names.any)]
   }
 
-  /**
-   * Tags of answers that the companion describes; `kinds` name the object, and `listed` the lists that show it. Without `listed` only
-   * editors see the object: an answer of which not everything is known can show it only by its id.
-   */
-  const described = (kinds: readonly string[], id: number, listed: string | undefined): readonly string[] => {
-    const own = kinds.map((kind) => names.companion(kind, String(id)))
-    return listed === undefined
-      ? own
-      : [...own, names.companionUnknown, ...[listed, 'any'].map((name) => names.companion('list', name))]
-  }
+  /** The tag of responses that are not described completely. Without lists only editors see the object, by its id. */
+  const seen = (isSeen: boolean): readonly string[] => (isSeen ? [names.companionUnknown] : [])
 
-  /** No list of a type shows revisions, `any` included. */
   const ofRevision = (change: PostChange): readonly string[] => {
     const parent = parentOf(change)
     // The companion tells of its post as well.
-    if (parent === undefined) return described(['p'], change.id, undefined)
+    if (parent === undefined) return []
     const tags = revisedCollections.flatMap((collection) =>
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
     )
     const any = Object.keys(anyItemOf).map(names.any)
-    const own = [names.unknown, names.opaque, ...described(['p'], parent, undefined)]
-    return [...tags.filter((tag) => tag !== undefined), ...any, ...own]
+    const post = names.companion('p', String(parent))
+    return [...tags.filter((tag) => tag !== undefined), ...any, names.unknown, names.opaque, post]
   }
 
   const ofPost = (change: PostChange): readonly string[] | undefined => {
@@ -195,7 +187,7 @@ export const createChangedTags = (
     if (tags === undefined) return undefined
     const hidden = lookUp(table, collection)?.refinement?.hidden ?? []
     const isListed = !isHidden(before, hidden) || !isHidden(after, hidden)
-    return [...tags, ...described(['p', 'm'], id, isListed ? type : undefined)]
+    return [...tags, ...seen(isListed)]
   }
 
   const ofTerm = (change: Extract<SiteChange, { kind: 'term' }>): readonly string[] | undefined => {
@@ -206,9 +198,7 @@ export const createChangedTags = (
       ofItem({ collection, id, before, after, hasStatuses: false }),
     )
     const known = tags.filter((one) => one !== undefined)
-    return known.length < tags.length
-      ? undefined
-      : [...known.flat(), ...described(['t', 'm'], id, change.taxonomy)]
+    return known.length < tags.length ? undefined : [...known.flat(), ...seen(true)]
   }
 
   const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {
@@ -217,7 +207,7 @@ export const createChangedTags = (
     const states = { before: withPost(before), after: withPost(after) }
     const item = { collection: 'comments', id, ...states, hasStatuses: true }
     const tags = ofItem(item)
-    return tags && [...tags, ...described(['c'], id, 'comment'), ...described(['p'], post, undefined)]
+    return tags && [...tags, ...seen(true)]
   }
 
   /** Content that goes to another author, or is deleted with a user, has changes of its own. */
@@ -225,7 +215,7 @@ export const createChangedTags = (
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined
     const tags = writtenTags(asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'))
-    return [...tags, names.any('users'), names.any('media'), names.callers, ...described(['u'], id, 'user')]
+    return [...tags, names.any('users'), names.any('media'), names.callers, ...seen(true)]
   }
 
   const ofOption = (name: string): readonly string[] | undefined => {
@@ -263,12 +253,15 @@ export const createChangedTags = (
     }
   }
 
+  const describedChange = createDescribedChange(names)
+
   return (changes) => {
     const tags = new Set<string>()
     for (const change of changes) {
-      const reached = ofOne(change)
-      if (reached === undefined || tags.size > mostTags) return undefined
-      for (const tag of reached) tags.add(tag)
+      const described = describedChange(change)
+      if (described === undefined || tags.size > mostTags) return undefined
+      for (const tag of ofOne(change) ?? [names.undescribed]) tags.add(tag)
+      for (const tag of described) tags.add(tag)
     }
     return [...tags]
   }

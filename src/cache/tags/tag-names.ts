@@ -1,11 +1,4 @@
-import {
-  type FieldLines,
-  fieldValue,
-  fieldValues,
-  hasField,
-  ownText,
-  type ResponseHead,
-} from '../../http/message.ts'
+import { type FieldLines, fieldValue, fieldValues, hasField, ownText } from '../../http/message.ts'
 import { parseList } from '../../http/structured-fields.ts'
 
 /** The spelling of tags. All begin with the name of the service, so that no service reaches another's. */
@@ -69,6 +62,15 @@ export type TagNames = {
   companion(kind: string, id: string): string
   /** On responses whose list from the companion is incomplete: every change that it tells of reaches them. */
   readonly companionUnknown: string
+  /** On responses whose list from the companion is complete. */
+  readonly described: string
+  /** On all others: every change that no table lists reaches them. */
+  readonly undescribed: string
+  /**
+   * The tag by which a write reaches a response that is described completely, instead of one of the table; undefined for a tag that
+   * both kinds of responses have. A write that the companion has reported does not need it.
+   */
+  inDescribed(tag: string): string | undefined
 }
 
 const longestIdentifier = 128
@@ -112,7 +114,24 @@ export const createTagNames = (service: string): TagNames => ({
   moreUpstream: `${service}/more-upstream`,
   companion: (kind, id) => `${service}/companion/${kind}/${id}`,
   companionUnknown: `${service}/companion`,
+  described: `${service}/described`,
+  undescribed: `${service}/undescribed`,
+  inDescribed: (tag) =>
+    isOfBoth(service, tag) ? undefined : `${service}/described${tag.slice(service.length)}`,
 })
+
+/** On responses of both kinds, described completely or not. */
+const isOfBoth = (service: string, tag: string): boolean =>
+  ['all', 'callers', 'more-upstream', 'undescribed'].some((name) => tag === `${service}/${name}`) ||
+  ['upstream', 'companion'].some((name) => tag.startsWith(`${service}/${name}/`))
+
+/** The names for the tags of the table on responses that are described completely. */
+export const namesInDescribed = (service: string): TagNames => {
+  const own = createTagNames(service)
+  const { all, callers, upstream, moreUpstream, companion, companionUnknown, described } = own
+  const shared = { all, callers, upstream, moreUpstream, companion, companionUnknown, described }
+  return { ...createTagNames(`${service}/described`), ...shared }
+}
 
 /** Fields with tags of the upstream, and their separators. */
 const tagFields: readonly { readonly name: string; readonly separator: RegExp }[] = [
@@ -161,47 +180,4 @@ export const invalidatedGroups = (names: TagNames, fields: FieldLines): readonly
   const groups = new Set(groupsIn(fields, 'cache-group-invalidation'))
   groups.delete('')
   return groups.size === 0 ? none : [...[...groups].map(names.upstream), names.moreUpstream]
-}
-
-/** Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, listed types, options, tables. */
-const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list'])
-const knownKinds: ReadonlySet<string> = new Set([...taggedKinds, 'o', 'x'])
-const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
-/** The companion sends at most 4,000 octets. */
-const longestList = 4_096
-
-type Listed = { readonly kind: string; readonly values: readonly string[] }
-
-const flags: ReadonlySet<string> = new Set(['complete', 'n', 'site'])
-
-type Description = { readonly lists: readonly Listed[]; readonly isComplete: boolean }
-
-/** The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. */
-const descriptionIn = (text: string): Description | undefined => {
-  const [version, ...parts] = text.split(';')
-  const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
-  if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined
-  const lists = [...members].flatMap(([kind, list]) =>
-    flags.has(kind) ? [] : [{ kind, values: list === undefined || list === '' ? [] : list.split(',') }],
-  )
-  const values = lists.flatMap((list) => list.values)
-  const isSound =
-    lists.every(({ kind }) => knownKinds.has(kind)) &&
-    values.every((value) => valuePattern.test(value)) &&
-    members.get('n') === String(values.length)
-  return isSound ? { lists, isComplete: members.has('complete') } : undefined
-}
-
-/**
- * Tags for what the companion says that a response was made of. Every change that others than editors see reaches a response that is
- * not described completely.
- */
-export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hints'>): readonly string[] => {
-  if (hints?.tags === undefined) return none
-  const described = descriptionIn(hints.tags)
-  if (described === undefined) return [names.companionUnknown]
-  const tags = described.lists
-    .filter(({ kind }) => taggedKinds.has(kind))
-    .flatMap(({ kind, values }) => values.map((value) => names.companion(kind, ownText(value))))
-  return described.isComplete ? tags : [...tags, names.companionUnknown]
 }

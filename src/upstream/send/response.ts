@@ -46,7 +46,9 @@ export const responseHead = (status: number, fields: FieldLines): ResponseHead =
 const hintsOf = (fields: FieldLines): ResponseHints | undefined => {
   const tags = fieldValue(fields, 'trellis-tags')
   const maxAge = fieldValue(fields, 'trellis-max-age')
-  return tags === undefined && maxAge === undefined ? undefined : { tags, maxAge }
+  const change = fieldValue(fields, 'trellis-change')
+  const isNone = tags === undefined && maxAge === undefined && change === undefined
+  return isNone ? undefined : { tags, maxAge, ...(change === undefined ? {} : { change }) }
 }
 
 /** Names of fields, by length and two octets: comparing costs a quarter of decoding the same few names again. */

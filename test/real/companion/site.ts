@@ -68,9 +68,12 @@ function runPhp(
 export async function startCompanionSite(
   settings: CompanionSettings = {},
   plugins: readonly TestPlugin[] = [],
+  /** Admin addresses of gateways that it reports to as well. */
+  gateways: readonly string[] = [],
 ): Promise<CompanionSite> {
   const intake = await startIntake()
-  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
+  const all = [intake.origin, ...gateways].join(',')
+  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: all, ...settings }
   const wordpress = await startWordPress({ companion, plugins })
   const { origin, credentials, site, database, log, stop } = wordpress
   const dsn = `sqlite:${database}`

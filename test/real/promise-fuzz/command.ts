@@ -48,7 +48,8 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
   return stale.length === 0
 }
 
-const sites = await startFuzzedSites()
+// With the companion, which reports them, half of the writes bypass the gateway.
+const sites = await startFuzzedSites(process.env['PROMISE_COMPANION'] === '1')
 try {
   const only = process.env['PROMISE_PLANT'] ?? ''
   const isRight = plantsAll

@@ -1,6 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
 import { copyFile, rm } from 'node:fs/promises'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { freePort } from '../../support/ports.ts'
+import { poll, sign, token } from '../companion/intake.ts'
 import { steadyContent } from '../differential/steady-content.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
@@ -39,6 +41,8 @@ export type FuzzedSite = {
   nonce(action: string): string
   /** The namespaces and keys as clients of the gateway spell them. */
   spelled(text: string): string
+  /** Where every second write goes that does not pass the gateway; undefined without the companion, which reports them. */
+  readonly bypass: { readonly origin: string; reported(): Promise<void> } | undefined
   /** Puts the database back to what it was when everything began, and empties the cache. */
   reset(): Promise<void>
   /** Copies the database under a name, from which `restore` puts it back; `restore` empties the cache as well. */
@@ -112,8 +116,9 @@ const everythingOneHour = [
 const mounts = { same: '/index.php/wp-json', wordpress: '/index.php/site-json' } as const
 
 /** The services of a gateway in front of the site, as its configuration names them. */
-export const servicesFor = ({ origin }: WordPress, { names, pages }: Setting) => ({
+export const servicesFor = ({ origin }: WordPress, { names, pages }: Setting, changes?: object) => ({
   site: {
+    ...(changes === undefined ? {} : { changes }),
     contract: 'site',
     mount: mounts[names],
     names,
@@ -164,8 +169,38 @@ const untilLearned = async (restRoot: string, prefix: string): Promise<void> => 
 
 const neutralNames = /\bwp_(pattern_category|pattern_sync_status)\b/g
 
-export const startFuzzedSites = async (): Promise<FuzzedSites> => {
-  const wordpress = await startWordPress({ plugins: ['garden-notes', 'promise-fuzz'] })
+/** Ports for the admin sides of the gateways, one for each setting. */
+const adminPorts = async (): Promise<ReadonlyMap<string, number>> => {
+  const ports = new Map<string, number>()
+  for (const names of ['same', 'wordpress'] as const)
+    for (const pages of [true, false]) ports.set(JSON.stringify({ names, pages }), await freePort())
+  return ports
+}
+
+/** Signed as by the companion, each change once more: a report is given up after 300 ms, which a busy machine may need. */
+const reportRows = async (wordpress: WordPress, gateway: TestGateway, after: number): Promise<number> => {
+  const { rows, last, incarnation, fingerprint } = await poll(wordpress.origin, after)
+  for (const { sequence, changes = [] } of rows) {
+    const body = JSON.stringify({ incarnation, sequence, fingerprint, changes })
+    const response = await fetch(`${gateway.adminAddress}/changes`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Trellis-Signature': sign('POST', '/changes', body) },
+      body,
+    })
+    await response.arrayBuffer()
+    if (response.status !== 200) throw new Error(`the report was answered with ${response.status}`)
+  }
+  return last
+}
+
+export const startFuzzedSites = async (withCompanion = false): Promise<FuzzedSites> => {
+  const ports = await adminPorts()
+  const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
+  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
+  const wordpress = await startWordPress({
+    plugins: ['garden-notes', 'promise-fuzz'],
+    ...(withCompanion ? { companion } : {}),
+  })
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`
   const fresh = copyNamed('fresh')
   const gateways = new Map<string, TestGateway>()
@@ -175,7 +210,14 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
     const key = JSON.stringify(setting)
     const known = gateways.get(key)
     if (known !== undefined) return known
-    const gateway = await startTestGateway({ services: servicesFor(wordpress, setting) })
+    const gateway = await startTestGateway(
+      withCompanion
+        ? {
+            admin: { port: ports.get(JSON.stringify({ names: setting.names, pages: setting.pages })) ?? 0 },
+            services: servicesFor(wordpress, setting, { token, poll: '1s' }),
+          }
+        : { services: servicesFor(wordpress, setting) },
+    )
     gateways.set(key, gateway)
     await untilLearned(
       gateway.publicAddress + mounts[setting.names],
@@ -213,10 +255,19 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
       if (!response.ok) throw new Error(`the purge was answered with ${response.status}: ${text}`)
     }
 
+    let reportedUntil = 0
     const putBack = async (copy: string): Promise<void> => {
       for (const end of ['-wal', '-shm']) await rm(wordpress.database + end, { force: true })
       await copyFile(copy, wordpress.database)
+      if (withCompanion) {
+        // The log was restored with the rest: its rows have other contents from here on.
+        const { incarnation } = await poll(wordpress.origin, 0)
+        reportedUntil = (await poll(wordpress.origin, 1_000_000_000, incarnation)).last
+      }
       await purge()
+    }
+    const reported = async (): Promise<void> => {
+      reportedUntil = await reportRows(wordpress, gateway, reportedUntil)
     }
 
     return {
@@ -225,6 +276,7 @@ export const startFuzzedSites = async (): Promise<FuzzedSites> => {
       restRoot,
       setting,
       cookies,
+      bypass: withCompanion ? { origin: wordpress.origin, reported } : undefined,
       nonce: (action) => nonceOf(action, token),
       spelled,
       purge,

@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest'
 import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
 import { tagsReachedBy, unsafeTargets } from '../../../src/cache/tagger.ts'
-import {
-  companionTags,
-  createTagNames,
-  invalidatedGroups,
-  upstreamTags,
-} from '../../../src/cache/tags/tag-names.ts'
+import { companionTags } from '../../../src/cache/tags/companion-tags.ts'
+import { createTagNames, invalidatedGroups, upstreamTags } from '../../../src/cache/tags/tag-names.ts'
 
 const names = createTagNames('blog')
 
@@ -50,14 +46,17 @@ test('all groups of a write are invalidated, however many they are', () => {
 })
 
 const companion = (tags: string): readonly string[] =>
-  companionTags(names, { hints: { tags, maxAge: undefined } })
+  companionTags(names, { hints: { tags, maxAge: undefined } }).tags
 
 test('the ids in Trellis-Tags are tags of the response', () => {
   expect(companion('v1;n=5;complete;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
     'blog/companion/p/12',
     'blog/companion/p/15',
     'blog/companion/t/3',
+    'blog/companion/count/3',
     'blog/companion/list/post',
+    'blog/companion/o/blogname',
+    'blog/described',
   ])
 })
 

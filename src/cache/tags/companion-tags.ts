@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { ChangedState, MaybeState, SiteChange } from '../../contracts/site/changes.ts'
+import { ownText, type ResponseHead } from '../../http/message.ts'
+import type { TagNames } from './tag-names.ts'
+
+/**
+ * Kinds of ids and names in Trellis-Tags: posts, terms, terms whose numbers of posts are not shown, users, comments, menus, lists of a
+ * whole type, lists that are known by what their items have, options, tables.
+ */
+const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'b', 'u', 'c', 'm', 'list', 'q', 'o', 'x'])
+const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
+/** The companion sends at most 4,000 octets. */
+const longestList = 4_096
+
+type Listed = { readonly kind: string; readonly values: readonly string[] }
+
+const flags: ReadonlySet<string> = new Set(['complete', 'n', 'site'])
+
+type Description = { readonly lists: readonly Listed[]; readonly isComplete: boolean }
+
+/** The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. */
+const descriptionIn = (text: string): Description | undefined => {
+  const [version, ...parts] = text.split(';')
+  const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
+  if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined
+  const lists = [...members].flatMap(([kind, list]) =>
+    flags.has(kind) ? [] : [{ kind, values: list === undefined || list === '' ? [] : list.split(',') }],
+  )
+  const values = lists.flatMap((list) => list.values)
+  const isSound =
+    lists.every(({ kind }) => taggedKinds.has(kind)) &&
+    values.every((value) => valuePattern.test(value)) &&
+    members.get('n') === String(values.length)
+  return isSound ? { lists, isComplete: members.has('complete') } : undefined
+}
+
+/**
+ * Options that nearly every response reads: a change of one reaches all that are described, so that none of them needs a tag for
+ * each.
+ */
+const commonOptions: ReadonlySet<string> = new Set([
+  ...['siteurl', 'home', 'active_plugins', 'stylesheet', 'template', 'blog_charset', 'WPLANG'],
+  ...['permalink_structure', 'wp_user_roles', 'gmt_offset', 'timezone_string'],
+])
+
+/**
+ * The tags of a list that is known by what its items have, `sd:post:publish:author:1`: the letters say what moves an item in it, then
+ * follow type, status, and a value that it filters by. A change of which not everything is known reaches each list of the type.
+ */
+const tagsOfList = (names: TagNames, list: string): readonly string[] => {
+  const at = list.indexOf(':')
+  const [type = 'any'] = list.slice(at + 1).split(':', 1)
+  const own = [...list.slice(0, at)].map((letter) => names.companion('q', ownText(letter + list.slice(at))))
+  return [...own, names.companion('type', ownText(type))]
+}
+
+const tagsOfValue = (names: TagNames, kind: string, value: string): readonly string[] => {
+  switch (kind) {
+    case 'o':
+      return commonOptions.has(value) ? [] : [names.companion('o', ownText(value))]
+    case 'q':
+      return tagsOfList(names, value)
+    case 't':
+      return [names.companion('t', value), names.companion('count', value)].map(ownText)
+    case 'b':
+      return [ownText(names.companion('t', value))]
+    default:
+      return [names.companion(kind, ownText(value))]
+  }
+}
+
+/** What the companion says that a response was made of. */
+export type Described = {
+  readonly tags: readonly string[]
+  /** Nothing is missing in the tags: they alone decide which changes reach the response. */
+  readonly isComplete: boolean
+}
+
+const undescribed: Described = { tags: [], isComplete: false }
+
+/** Every change that others than editors see reaches a response that is not described completely. */
+export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hints'>): Described => {
+  if (hints?.tags === undefined) return undescribed
+  const described = descriptionIn(hints.tags)
+  if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
+  const { lists, isComplete } = described
+  const tags = lists.flatMap(({ kind, values }) => values.flatMap((value) => tagsOfValue(names, kind, value)))
+  return { tags: isComplete ? [...tags, names.described] : [...tags, names.companionUnknown], isComplete }
+}
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+const integersIn = (value: unknown): readonly number[] | undefined =>
+  Array.isArray(value) && value.every(isWhole) ? value : undefined
+
+/** The companion shortens texts of any length to these digits. */
+const digestOf = (text: string): string => createHash('md5').update(text).digest('hex').slice(0, 12)
+
+/** What decides in which lists a post is and where, of a state that tells all of it. */
+type Position = {
+  readonly status: string
+  readonly slug: string
+  readonly parent: unknown
+  readonly author: unknown
+  readonly date: unknown
+  readonly menu_order: unknown
+  readonly relations: readonly number[]
+  readonly isProtected: unknown
+}
+
+const positionOf = (state: ChangedState): Position | undefined => {
+  const { status, slug, parent, author, date, menu_order, relations, protected: isProtected } = state
+  const related = integersIn(relations)
+  if (typeof status !== 'string' || typeof slug !== 'string' || related === undefined) return undefined
+  const others = [parent, author, date, menu_order, isProtected]
+  return others.includes(undefined)
+    ? undefined
+    : { status, slug, parent, author, date, menu_order, relations: related, isProtected }
+}
+
+/** Kinds of lists that show a post in this state, or may. */
+const kindsShowing = (type: string, { status }: Position): readonly string[] => [
+  `${type}:${status}`,
+  `${type}:any`,
+  `any:${status}`,
+  'any:any',
+]
+
+/** Values that a list may filter by, as the companion spells them, by the letter of the column. */
+const filtersOf = ({ slug, parent, author, relations }: Position): readonly (readonly [string, string])[] => [
+  ['w', `:name:${digestOf(slug)}`],
+  ['p', `:parent:${parent}`],
+  ['a', `:author:${author}`],
+  ...relations.map((relation): readonly [string, string] => ['r', `:relation:${relation}`]),
+]
+
+/** The letters of the columns that differ. */
+const movedColumns = (before: Position, after: Position): readonly string[] => {
+  const pairs: readonly (readonly [string, unknown, unknown])[] = [
+    ['d', before.date, after.date],
+    ['w', before.slug, after.slug],
+    ['p', before.parent, after.parent],
+    ['a', before.author, after.author],
+    ['m', before.menu_order, after.menu_order],
+    ['r', before.relations, after.relations],
+  ]
+  return pairs.flatMap(([letter, was, is]) => (isDeepStrictEqual(was, is) ? [] : [letter]))
+}
+
+/** The tags of lists that a post in this position reaches, by what has moved it; `s`: it has come or gone. */
+const listsAt = (type: string, position: Position, moved: readonly string[]): readonly string[] => {
+  const filters = filtersOf(position)
+  // With another value of a filter it has come to the lists of the one, and gone from those of the other.
+  const classesOf = (letter: string): readonly string[] =>
+    moved.includes(letter) ? ['x', 's', ...moved] : ['x', ...moved]
+  return kindsShowing(type, position).flatMap((kind) => [
+    ...classesOf('').map((one) => `${one}:${kind}`),
+    ...filters.flatMap(([letter, filter]) => classesOf(letter).map((one) => `${one}:${kind}${filter}`)),
+  ])
+}
+
+/** Lists that a change of a post reaches; undefined when the states say too little. */
+const changedLists = (type: string, before: MaybeState, after: MaybeState): readonly string[] | undefined => {
+  const states = [before, after].filter((state) => state !== null)
+  const positions = states.map((state) => (state === undefined ? undefined : positionOf(state)))
+  const known = positions.filter((position) => position !== undefined)
+  const [was, is] = known
+  if (known.length < positions.length || was === undefined) return undefined
+  const isSameKind = is !== undefined && was.status === is.status && was.isProtected === is.isProtected
+  const moved = isSameKind ? movedColumns(was, is) : ['s']
+  return known.flatMap((position) => listsAt(type, position, moved))
+}
+
+type Post = Extract<SiteChange, { kind: 'post' }>
+type Term = Extract<SiteChange, { kind: 'term' }>
+
+const isCountOnly = ({ before, after }: Term): boolean =>
+  before?.['only'] === 'count' && after?.['only'] === 'count'
+
+/** As the companion writes names of options and tables. */
+const plainName = (name: string): string => name.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 64)
+
+/** Tables that are read before anything is noted. */
+const earlyTables: ReadonlySet<string> = new Set(['options', 'sitemeta', 'site', 'blogs', 'blogmeta'])
+
+/**
+ * The tags by which a change reaches responses that the companion describes completely, whatever the table of the gateway says;
+ * undefined when it may reach all of them.
+ */
+export const createDescribedChange = (
+  names: TagNames,
+): ((change: SiteChange) => readonly string[] | undefined) => {
+  const lists = (...of: readonly string[]): readonly string[] =>
+    ['any', ...of].map((list) => names.companion('list', list))
+  const queries = (of: readonly string[]): readonly string[] => of.map((list) => names.companion('q', list))
+
+  const ofPost = ({ id, type, before, after }: Post): readonly string[] => {
+    const known = changedLists(type, before, after)
+    const reached =
+      known === undefined ? [type, 'any'].map((one) => names.companion('type', one)) : queries(known)
+    return [...['p', 'm'].map((kind) => names.companion(kind, String(id))), ...lists(type), ...reached]
+  }
+
+  const ofTerm = (change: Term): readonly string[] => {
+    const { id, taxonomy } = change
+    const kinds = isCountOnly(change) ? ['count'] : ['t', 'count', 'm']
+    const own = kinds.map((kind) => names.companion(kind, String(id)))
+    const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
+    return [...own, ...lists(taxonomy), ...queries(reached)]
+  }
+
+  return (change) => {
+    switch (change.kind) {
+      case 'post':
+        return ofPost(change)
+      case 'term':
+        return ofTerm(change)
+      case 'comment':
+        return [
+          names.companion('c', String(change.id)),
+          names.companion('p', String(change.post)),
+          ...lists('comment'),
+          ...queries([`k:${change.post}`]),
+        ]
+      case 'user':
+        return [names.companion('u', String(change.id)), ...lists('user')]
+      case 'option': {
+        const name = plainName(change.name)
+        return commonOptions.has(name) ? [names.described] : [names.companion('o', name)]
+      }
+      case 'table':
+        return earlyTables.has(change.name)
+          ? [names.described]
+          : [names.companion('x', plainName(change.name))]
+      case 'all':
+        return undefined
+    }
+  }
+}

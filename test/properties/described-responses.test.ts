@@ -1,0 +1,205 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createSiteTagger } from '../../src/cache/site-tagger.ts'
+import type { SiteChange } from '../../src/contracts/site/changes.ts'
+import { siteTags } from '../../src/contracts/site/tags.ts'
+
+const tagger = createSiteTagger({ service: 'site', table: siteTags })
+
+const storedTags = (tags: string | undefined): ReadonlySet<string> =>
+  new Set(
+    tagger.storedTags(
+      undefined,
+      {},
+      { status: 200, fields: [], content: Buffer.from('{}'), hints: { tags, maxAge: undefined } },
+    ),
+  )
+
+/** Does the change drop a response of which the companion says this? */
+const drops = (change: SiteChange, tags: string | undefined): boolean => {
+  const stored = storedTags(tags)
+  return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
+}
+
+/** A complete description by these parts. */
+const complete = (...parts: readonly string[]): string => {
+  const count = parts.flatMap((part) => part.slice(part.indexOf('=') + 1).split(',')).length
+  return ['v1', `n=${count}`, 'complete', 'site=1', ...parts].join(';')
+}
+
+// Few values, so that a post and a list often have the same ones.
+const id = fc.integer({ min: 1, max: 3 })
+const status = fc.constantFrom('publish', 'draft')
+const type = fc.constantFrom('post', 'garden_note', 'revision')
+const slug = fc.constantFrom('oak', 'fern')
+
+const state = fc.record({
+  status,
+  slug,
+  parent: id,
+  author: id,
+  date: fc.constantFrom('2026-01-01 00:00:00', '2026-02-01 00:00:00'),
+  menu_order: fc.integer({ min: 0, max: 2 }),
+  protected: fc.boolean(),
+  terms: fc.constant({}),
+  relations: fc.uniqueArray(id, { maxLength: 3 }),
+})
+type State = typeof state extends fc.Arbitrary<infer Of> ? Of : never
+
+const known = fc.option(state, { nil: null })
+const unsure = fc.option(known, { nil: undefined })
+const post = (before: fc.Arbitrary<State | null | undefined>): fc.Arbitrary<SiteChange & { kind: 'post' }> =>
+  fc.record({ kind: fc.constant('post' as const), id, type, before, after: before })
+
+const taxonomy = fc.constantFrom('category', 'post_tag', 'garden_bed')
+const termState = fc.option(fc.record({ slug, parent: id }), { nil: undefined })
+const term: fc.Arbitrary<SiteChange & { kind: 'term' }> = fc.record({
+  kind: fc.constant('term' as const),
+  id,
+  taxonomy,
+  before: termState,
+  after: termState,
+})
+const comment: fc.Arbitrary<SiteChange & { kind: 'comment' }> = fc.record({
+  kind: fc.constant('comment' as const),
+  id,
+  post: id,
+  before: fc.constant(undefined),
+  after: fc.constant(undefined),
+})
+
+test('a change of an object drops every response that was made of it', () => {
+  fc.assert(fc.property(post(unsure), (one) => drops(one, complete(`p=${one.id}`))))
+  fc.assert(
+    fc.property(term, (one) => drops(one, complete(`t=${one.id}`)) && drops(one, complete(`b=${one.id}`))),
+  )
+  fc.assert(
+    fc.property(
+      comment,
+      (one) => drops(one, complete(`c=${one.id}`)) && drops(one, complete(`q=k:${one.post}`)),
+    ),
+  )
+  fc.assert(fc.property(id, (one) => drops({ kind: 'user', id: one }, complete(`u=${one}`))))
+})
+
+test.each(['blogname', 'siteurl', "d'or é", 'permalink_structure', 'cron', 'category_children'])(
+  'a change of the option %s drops every response that read it',
+  (name) => {
+    const said = name.replace(/[^A-Za-z0-9_.:-]/g, '_')
+    expect(drops({ kind: 'option', name }, complete(`o=${said}`))).toBe(true)
+  },
+)
+
+test('a change of a whole table drops every response that read it', () => {
+  for (const name of ['posts', 'terms', 'garden']) {
+    expect(drops({ kind: 'table', name }, complete(`x=options,${name}`))).toBe(true)
+    expect(drops({ kind: 'table', name }, complete('x=links'))).toBe(false)
+  }
+  expect(drops({ kind: 'table', name: 'options' }, complete('x=links'))).toBe(true)
+  expect(drops({ kind: 'all', reason: 'fingerprint' }, complete('x=links'))).toBe(true)
+})
+
+type Position = Exclude<State, null>
+
+/** Is a post in that position in the list? Written a second time, from the meaning of the list. */
+const isListed = (
+  of: string,
+  position: Position | null | undefined,
+  listed: { type: string; status: string; filter: string },
+) => {
+  if (!position) return false
+  const [name, value] = listed.filter.split(':')
+  const filters: Readonly<Record<string, boolean>> = {
+    '': true,
+    parent: String(position.parent) === value,
+    author: String(position.author) === value,
+    relation: position.relations.map(String).includes(value ?? ''),
+  }
+  return (
+    (listed.type === 'any' || listed.type === of) &&
+    (listed.status === 'any' || listed.status === position.status) &&
+    filters[name ?? ''] === true
+  )
+}
+
+const list = fc.record({
+  letters: fc.constantFrom('s', 'sd', 'sdm', 'swpadmr', 'x'),
+  type: fc.oneof(type, fc.constant('any')),
+  status: fc.oneof(status, fc.constant('any')),
+  filter: fc.oneof(
+    fc.constant(''),
+    fc.tuple(fc.constantFrom('parent', 'author', 'relation'), id).map(([name, value]) => `${name}:${value}`),
+  ),
+})
+
+const asQuery = (one: { letters: string; type: string; status: string; filter: string }): string =>
+  complete(`q=${[one.letters, one.type, one.status, ...(one.filter === '' ? [] : [one.filter])].join(':')}`)
+
+test('a post that comes to a list, or goes from it, drops the list', () => {
+  fc.assert(
+    fc.property(post(known), list, (one, listed) => {
+      const [was, is] = [one.before, one.after].map((position) =>
+        isListed(one.type, position as Position | null, listed),
+      )
+      return was === is || drops(one, asQuery(listed))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a post that moves within a list by a column that the list uses drops the list', () => {
+  const columns = { d: 'date', w: 'slug', p: 'parent', a: 'author', m: 'menu_order', r: 'relations' } as const
+  fc.assert(
+    fc.property(post(known), list, (one, listed) => {
+      const [before, after] = [one.before, one.after] as [Position | null, Position | null]
+      if (!before || !after || !isListed(one.type, before, listed) || !isListed(one.type, after, listed))
+        return true
+      const isMoved = Object.entries(columns).some(
+        ([letter, name]) =>
+          listed.letters.includes(letter) && JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+      )
+      return (!isMoved && listed.letters !== 'x') || drops(one, asQuery(listed))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a change of which a state is not known, or only in part, drops every list of the type', () => {
+  const partly = fc.oneof(fc.constant(undefined), fc.record({ status, slug }))
+  fc.assert(
+    fc.property(post(partly as fc.Arbitrary<State | undefined>), list, (one, listed) => {
+      const isOf = listed.type === one.type || listed.type === 'any'
+      return !isOf || drops(one, asQuery(listed))
+    }),
+  )
+})
+
+test('a response that is not described completely is left to the table, and a change that the table does not list drops it', () => {
+  const incomplete = fc.constantFrom(undefined, 'v1;n=1;p=900', 'v1;n=2;complete;p=900', 'damaged')
+  const unlisted = fc.constantFrom<SiteChange>(
+    { kind: 'option', name: 'never_heard_of' },
+    { kind: 'table', name: 'garden' },
+    { kind: 'post', id: 3, type: 'garden_note', before: null, after: null },
+    { kind: 'term', id: 3, taxonomy: 'garden_bed', before: undefined, after: undefined },
+  )
+  fc.assert(fc.property(incomplete, unlisted, (tags, change) => drops(change, tags)))
+  expect(drops({ kind: 'option', name: 'never_heard_of' }, complete('p=900'))).toBe(false)
+})
+
+test('the number of posts of a term drops the responses that show it, and no others', () => {
+  const counted = { slug: 'a', parent: 0, only: 'count' }
+  const change: SiteChange = { kind: 'term', id: 3, taxonomy: 'category', before: counted, after: counted }
+  expect(drops(change, complete('t=3'))).toBe(true)
+  expect(drops(change, complete('q=n:category'))).toBe(true)
+  expect(drops(change, complete('b=3'))).toBe(false)
+  expect(drops(change, complete('q=t:category'))).toBe(false)
+})
+
+test('a write drops what the table says in responses of both kinds, unless its changes were reported', () => {
+  const described = storedTags(complete('p=1'))
+  const written = (isReported: boolean) =>
+    tagger.writtenTags(undefined, () => undefined, 'POST', undefined, undefined, isReported)
+  expect(written(false).some((tag) => described.has(tag))).toBe(true)
+  expect(written(true).some((tag) => described.has(tag))).toBe(false)
+  expect(written(true).some((tag) => storedTags(undefined).has(tag))).toBe(true)
+})

@@ -1,0 +1,139 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { TestGateway } from '../../support/gateway.ts'
+import { inWordPressNames } from '../in-wordpress-names.ts'
+import type { SiteUnderTest } from '../site-under-test.ts'
+import { type Push, sign } from './intake.ts'
+import type { CompanionSite } from './site.ts'
+import type { Write } from './writes.ts'
+
+/** Four workers serve the site of the tests. */
+const atOnce = 4
+
+/** Runs in parallel, in the order of the list. */
+const forAll = async <In, Out>(list: readonly In[], step: (one: In) => Promise<Out>): Promise<Out[]> => {
+  const results: Out[] = []
+  const queue = [...list.entries()]
+  const work = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      results[next[0]] = await step(next[1])
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  return results
+}
+
+type Answer = { readonly isHit: boolean; readonly shown: unknown; readonly tags: string }
+
+/** What one write left of the stored answers. */
+export type Kept = {
+  readonly title: string
+  /** Answers that the write did not change and that were stored before it. */
+  readonly unchanged: number
+  readonly kept: number
+  readonly needless: readonly string[]
+  /** Kept although they changed. */
+  readonly stale: readonly string[]
+}
+
+/** Sends what was pushed once more and waits: a push is given up after 300 ms, which a busy machine may need for nothing. */
+export const confirmPushes = async (gateway: TestGateway, pushes: readonly Push[]): Promise<void> => {
+  for (const push of pushes) {
+    const body = JSON.stringify(push)
+    const answer = await fetch(`${gateway.adminAddress}/changes`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Trellis-Signature': sign('POST', '/changes', body) },
+      body,
+    })
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`)
+  }
+}
+
+/** Compares what a gateway has stored with what WordPress says, write by write. */
+export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: readonly string[]) => {
+  const root = '/index.php/wp-json'
+  const names: SiteUnderTest = {
+    title: 'gateway',
+    restRoot: gateway.publicAddress + root,
+    names: 'wordpress',
+    namespace: 'wp/v2',
+    throughGateway: true,
+    admin: { username: '', password: '' },
+  }
+
+  const shownOf = (status: number, counts: readonly (string | null)[], text: string): unknown => {
+    let body: unknown = text
+    try {
+      body = inWordPressNames(JSON.parse(text), names, site.origin + root)
+    } catch {
+      // Shown as it is.
+    }
+    return { status, counts, body }
+  }
+
+  const read = async (origin: string, path: string): Promise<Answer> => {
+    const response = await fetch(origin + root + path)
+    const text = await response.text()
+    const counts = ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
+    const isHit = response.headers.get('cache-status')?.startsWith('trellis; hit') === true
+    const tags = response.headers.get('trellis-tags') ?? ''
+    return { isHit, tags, shown: shownOf(response.status, counts, text) }
+  }
+
+  /** What WordPress itself says: many answers in one request, and those that differ by a request of their own. */
+  const directly = async (stored: ReadonlyMap<string, unknown>): Promise<readonly unknown[]> => {
+    const asked = [...stored.keys()].map((route) => {
+      const [path = '', query = ''] = route.split('?')
+      return { path, query, user: 0 }
+    })
+    const response = await fetch(`${site.origin}/?read_many`, {
+      method: 'POST',
+      headers: { 'content-type': 'text/plain' },
+      body: JSON.stringify(asked),
+    })
+    type One = { status: number; total: string | null; pages: string | null; body: string }
+    const answers = JSON.parse(await response.text()) as readonly One[]
+    return forAll([...stored], async ([path, shown]) => {
+      const answer = answers[[...stored.keys()].indexOf(path)]
+      if (answer !== undefined) {
+        const said = shownOf(answer.status, [answer.total, answer.pages], answer.body)
+        if (isDeepStrictEqual(said, shown)) return said
+      }
+      return (await read(site.origin, path)).shown
+    })
+  }
+
+  /** Reads until everything is stored that can be; while a request writes nothing is. */
+  const store = async (): Promise<ReadonlyMap<string, unknown>> => {
+    const stored = new Map<string, unknown>()
+    for (let tries = 0; tries < 6 && stored.size < paths.length; tries += 1) {
+      if (tries > 1) await new Promise((resolve) => setTimeout(resolve, 300 * tries))
+      const missing = paths.filter((path) => !stored.has(path))
+      const answers = await forAll(missing, (path) => read(gateway.publicAddress, path))
+      for (const [at, { isHit, shown }] of answers.entries()) if (isHit) stored.set(missing[at] ?? '', shown)
+    }
+    return stored
+  }
+
+  return {
+    store,
+    direct: (path: string) => read(site.origin, path),
+    after: async ([title, , run]: Write): Promise<Kept> => {
+      const before = await store()
+      const count = site.intake.pushes.length
+      await run(site)
+      await confirmPushes(gateway, site.intake.pushes.slice(count))
+      const kept = await forAll([...before.keys()], (path) => read(gateway.publicAddress, path))
+      const direct = await directly(before)
+      const seen = [...before].map(([path, shown], at) => ({
+        path,
+        isKept: kept[at]?.isHit === true,
+        isSame: isDeepStrictEqual(direct[at], shown),
+        isStale: kept[at]?.isHit === true && !isDeepStrictEqual(direct[at], kept[at]?.shown),
+      }))
+      const same = seen.filter(({ isSame }) => isSame)
+      const needless = same.filter(({ isKept }) => !isKept).map(({ path }) => path)
+      const stale = seen.filter(({ isStale }) => isStale).map(({ path }) => path)
+      return { title, unchanged: same.length, kept: same.length - needless.length, needless, stale }
+    },
+  }
+}

@@ -7,16 +7,11 @@ import { type Answer, type GatewayResponse, requestField } from '../http/message
 import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
+import type { IdempotencyStore, KeptAnswer } from '../pipeline/shared-stores.ts'
 import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'
 import { admitItem } from './envelope.ts'
 import type { BatchEvent } from './events.ts'
-import {
-  createMemoryIdempotencyStore,
-  hashOf,
-  type IdempotencyStore,
-  type KeptAnswer,
-  readIdempotencyKey,
-} from './idempotency-store.ts'
+import { createMemoryIdempotencyStore, hashOf, readIdempotencyKey } from './idempotency-store.ts'
 import type { Dialect } from './item.ts'
 import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
 import { runChunk } from './send/send-chunk.ts'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/shared-stores.ts'
 
 /** The parsed Idempotency-Key field. */
 type IdempotencyKey =
@@ -24,32 +25,6 @@ export const hashOf = (parts: readonly (string | Buffer)[]): string => {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(`${part.length}:`).update(part)
   return hash.digest('base64url')
-}
-
-/** An answer that is kept to be given again. */
-export type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
-
-/** What is known of a key when a request with it arrives. */
-type KeyState =
-  /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
-  | { readonly kind: 'begun' }
-  | { readonly kind: 'in-flight' }
-  /** It was used for a request that said something else. */
-  | { readonly kind: 'mismatch' }
-  | { readonly kind: 'finished'; readonly answer: KeptAnswer }
-  /** The request has been carried out, but its answer was too large to keep. */
-  | { readonly kind: 'not-kept' }
-
-/**
- * Where the keys of requests that must not be carried out twice are remembered. A store that several instances share can
- * replace the one in memory: `begin` must be atomic across them.
- */
-export type IdempotencyStore = {
-  /** Hashes: `key` of the caller and the key, `fingerprint` of the request. */
-  begin(key: string, fingerprint: string): Promise<KeyState>
-  finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
-  /** Nothing was carried out: the key may be used again. */
-  abandon(key: string): Promise<void>
 }
 
 type Entry = {

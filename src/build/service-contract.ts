@@ -175,7 +175,7 @@ export const serviceContract = (
       ? batchRequests(service, limits, documentRequests(service, limits))
       : service.contract === 'plants'
         ? documentRequests(service, limits)
-      : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
+        : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   const resources = documentResources(service)
   let { find } = requests
   /** Of the rules in force and of those before them, by which some requests may still be in flight. */

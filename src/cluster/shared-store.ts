@@ -2,19 +2,10 @@ import { createHash, createHmac } from 'node:crypto'
 import type { SharedTier } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import type { IdempotencyStore, RateLimitStore } from '../pipeline/shared-stores.ts'
 import type { CoherenceOptions, Ledger, Position } from './ledger.ts'
 import type { ChangePositions } from './redis/change-positions.ts'
-import type { IdempotencyKeys } from './redis/idempotency-keys.ts'
 import type { SharedTierEvent } from './redis-events.ts'
-
-/** Counts requests of one client in one limit for all instances together. */
-type RequestCounter = {
-  increment(
-    limit: string,
-    key: string,
-    windowMs: number,
-  ): Promise<{ readonly count: number; readonly leftMs: number }>
-}
 
 type SharedStoreParts = {
   readonly config: Config
@@ -25,12 +16,12 @@ type SharedStoreParts = {
 
 /** Stores that several instances share. */
 export type SharedStores = {
-  readonly limits: RequestCounter
+  readonly limits: RateLimitStore
   /** The same hash of a credential on all instances. */
   readonly partitionOf: (credential: string) => string
   /** How far the changes of a service have been applied in all instances. */
   changePosition(service: string): ChangePositions
-  idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyKeys
+  idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyStore
 }
 
 /** The ledger and the second tier of stored responses in Redis. */

@@ -192,10 +192,7 @@ export const createOpenApiRequests = (
     keyParameters,
     hasStrictIntegers,
     hasFormQueries,
-  }: Pick<
-    ApiContract,
-    'rows' | 'definitions' | 'keyParameters' | 'hasStrictIntegers' | 'hasFormQueries'
-  >,
+  }: Pick<ApiContract, 'rows' | 'definitions' | 'keyParameters' | 'hasStrictIntegers' | 'hasFormQueries'>,
   options: OpenApiRequestsOptions,
 ): OpenApiRequests => {
   const { limits, refusalOf = problemOf, hasDecodedPaths = false } = options

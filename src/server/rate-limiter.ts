@@ -6,16 +6,7 @@ import { sameSettings } from '../config/same-settings.ts'
 import { addressGroup } from '../http/bounds.ts'
 import type { Identity } from '../pipeline/access.ts'
 import type { CountRequest, RateLimitVerdict } from '../pipeline/phase-options.ts'
-
-/** The store of request counts that several processes share. */
-export type RateLimitStore = {
-  /** Adds one to a key of a limit; returns the count of the current window and the time until it ends. */
-  increment(
-    limit: string,
-    key: string,
-    windowMs: number,
-  ): Promise<{ readonly count: number; readonly leftMs: number }>
-}
+import type { RateLimitStore } from '../pipeline/shared-stores.ts'
 
 export type RateLimit = {
   readonly name: string

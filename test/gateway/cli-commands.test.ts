@@ -387,7 +387,11 @@ describe('the command line', () => {
     ],
     ['nothing to warm', ['warm'], 'warm takes 1 to 1000 URLs'],
     ['--force of another command', ['check', '--force'], '--force is an option of init only'],
-    ['a kind that init does not know', ['init', 'wordpres'], 'init "wordpres": expected wordpress, openapi or open'],
+    [
+      'a kind that init does not know',
+      ['init', 'wordpres'],
+      'init "wordpres": expected wordpress, openapi or open',
+    ],
     [
       'an upstream that is no URL',
       ['init', 'open', 'api.example'],

@@ -1,14 +1,10 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import { pause } from '../support/origin.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 const readers = 200
 const list = JSON.stringify([{ id: 1, title: { rendered: 'Quince' } }])
-/** Requests for the list that the upstream has seen. */
-let received = 0
-let upstream: Server
+let upstream: Origin
 let gateway: GatewayProcess
 
 const waiting = async (): Promise<number> => {
@@ -16,24 +12,26 @@ const waiting = async (): Promise<number> => {
   return Number(/^trellis_in_flight_requests(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? 0)
 }
 
+/** Requests for the list that the upstream has received. */
+const received = (): number => upstream.received.filter(({ target }) => target.includes('/posts')).length
+
 beforeAll(async () => {
-  upstream = createServer(async (request, response) => {
-    if (!request.url?.includes('/posts')) return void response.writeHead(404).end()
-    received += 1
+  upstream = await startOrigin(async ({ target }, wire) => {
+    if (!target.includes('/posts')) return wire.respond({ status: 404 })
     // Answers when all clients wait: a request that was not collapsed would be counted.
     while ((await waiting()) < readers) await pause(20)
-    response.writeHead(200, { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' })
-    response.end(list)
+    wire.respond({
+      fields: { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' },
+      content: list,
+    })
   })
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  const { port } = upstream.address() as AddressInfo
   gateway = await startGatewayProcess({
     services: {
       site: {
         contract: 'site',
         mount: '/index.php/site-json',
         names: 'wordpress',
-        upstream: { targets: [`http://127.0.0.1:${port}`], basePath: '/index.php/wp-json' },
+        upstream: { targets: [upstream.origin], basePath: '/index.php/wp-json' },
         cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] },
       },
     },
@@ -41,8 +39,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await gateway?.stop()
-  upstream?.closeAllConnections()
-  await new Promise((resolve) => upstream?.close(resolve))
+  await upstream?.close()
 })
 
 const ask = (): Promise<Response> => fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=5`)
@@ -51,16 +48,16 @@ test(`${readers} concurrent readers of a list that is not stored send one reques
   const answers = await Promise.all(Array.from({ length: readers }, ask))
   expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
   for (const answer of answers) expect(await answer.text()).toBe(list)
-  expect(received).toBe(1)
+  expect(received()).toBe(1)
 })
 
 test('the next reader gets a hit, and the metrics say so', async () => {
-  const before = received
+  const before = received()
   const answer = await ask()
   expect(answer.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
   expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(0)
   expect(await answer.text()).toBe(list)
-  expect(received).toBe(before)
+  expect(received()).toBe(before)
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   const counted = (cache: string): string =>
     `trellis_requests_total{service="site",route="/site/v2/posts",method="GET",status_class="2xx",cache="${cache}"}`

@@ -1,8 +1,6 @@
-import { createServer, type Server } from 'node:http'
-import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, type Script, startOrigin } from '../support/origin.ts'
+import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 
 type Value = { readonly stringValue?: string; readonly intValue?: number }
@@ -24,30 +22,21 @@ type Export = {
 }
 
 /** An OTLP collector: takes JSON over HTTP at /v1/traces. */
-const startCollector = async (): Promise<{
-  url: string
-  spans: Span[]
-  services: Set<string>
-  server: Server
-}> => {
+const startCollector = async () => {
   const spans: Span[] = []
   const services = new Set<string>()
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      if (request.url === '/v1/traces') {
-        const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString()) as Export
-        for (const { resource, scopeSpans } of resourceSpans) {
-          services.add(text(resource.attributes, 'service.name'))
-          for (const scope of scopeSpans) spans.push(...scope.spans)
-        }
+  const origin = await startOrigin(({ target, content }, wire) => {
+    if (target === '/v1/traces') {
+      const { resourceSpans } = JSON.parse(content.toString()) as Export
+      for (const { resource, scopeSpans } of resourceSpans) {
+        services.add(text(resource.attributes, 'service.name'))
+        for (const scope of scopeSpans) spans.push(...scope.spans)
       }
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
-    })
+    }
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{}' })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, services, server }
+  ends.push(() => origin.close())
+  return { url: origin.origin, spans, services }
 }
 
 const text = (attributes: readonly Attribute[], key: string): string => {
@@ -94,7 +83,6 @@ const start = async (
 
 const traced = async (sampleRatio: number, script?: Script, trustedProxies?: readonly string[]) => {
   const collector = await startCollector()
-  ends.push(() => new Promise((resolve) => collector.server.close(resolve)))
   const started = await start(
     { otlpUrl: collector.url, sampleRatio, serviceName: 'edge-7' },
     script,
@@ -103,7 +91,6 @@ const traced = async (sampleRatio: number, script?: Script, trustedProxies?: rea
   /** Spans come in batches; going away sends the last one. */
   const finished = async (): Promise<readonly Span[]> => {
     await started.gateway.close()
-    collector.server.closeAllConnections()
     return collector.spans
   }
   return { ...started, collector, finished }
@@ -222,31 +209,17 @@ test('a collector that is not there costs no request; what it did not take is co
   expect((await ask('/site/v2/posts')).status).toBe(200)
 })
 
-/** Answers every request with this head, and then with a byte now and then, for ever. */
-const startNagging = async (head: string) => {
-  const sockets = new Set<Socket>()
-  let asked = 0
-  const server = createNetServer((socket) => {
-    sockets.add(socket)
-    let timer: NodeJS.Timeout | undefined
-    socket.once('data', () => {
-      asked += 1
-      socket.write(`HTTP/1.1 ${head}\r\n\r\n`)
-      timer = setInterval(() => socket.write('1\r\nx\r\n'), 100)
-    })
-    socket.on('error', () => undefined)
-    socket.on('close', () => {
-      clearInterval(timer)
-      sockets.delete(socket)
-    })
+/** Answers every request with this head, and then with a byte now and then, until the connection ends. */
+const startNagging = async (head: string): Promise<Origin> => {
+  const collector = await startOrigin(async (_, wire) => {
+    wire.write(`HTTP/1.1 ${head}\r\n\r\n`)
+    while (!wire.socket.destroyed) {
+      await pause(100)
+      wire.write('1\r\nx\r\n')
+    }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  ends.push(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, sockets, asked: () => asked }
+  ends.push(() => collector.close())
+  return collector
 }
 
 test.each([
@@ -256,13 +229,13 @@ test.each([
   'an answer of the collector that %s is given up, and what it was for is counted',
   async (_, head) => {
     const collector = await startNagging(head)
-    const { ask, gateway } = await start({ otlpUrl: collector.url, sampleRatio: 1 })
+    const { ask, gateway } = await start({ otlpUrl: collector.origin, sampleRatio: 1 })
     await ask('/site/v2/posts')
     await expect
       .poll(() => gateway.metric('trellis_trace_spans_total', 'outcome="failed"'), { timeout: 30_000 })
       .toBeGreaterThan(0)
-    await expect.poll(() => collector.sockets.size).toBe(0)
-    expect(collector.asked()).toBe(1)
+    await expect.poll(() => collector.open).toBe(0)
+    expect(collector.received).toHaveLength(1)
   },
   60_000,
 )

@@ -71,7 +71,7 @@ describeWith('nginx', 'docs/migration.md goes as it is written', () => {
     afterAll(() => Promise.all([nginx?.stop(), trellis?.stop(0), wordpress?.stop()]))
 
     test('it has commands for both', () => {
-      expect([beside.length, instead.length]).toEqual([4, 5])
+      expect([beside.length, instead.length]).toEqual([4, 3])
     })
 
     test.each(beside)('beside nginx: $command', async ({ command, output }) => {

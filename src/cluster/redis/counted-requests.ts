@@ -1,13 +1,5 @@
+import type { RateLimitStore } from '../../pipeline/shared-stores.ts'
 import { type Connection, scriptOn } from './connections.ts'
-
-/** The number of requests in the current window, and when the window ends. */
-export type CountedRequests = {
-  increment(
-    limit: string,
-    key: string,
-    windowMs: number,
-  ): Promise<{ readonly count: number; readonly leftMs: number }>
-}
 
 /** The window begins with its first request; a key without an expiry (PTTL -1) gets one again. */
 const countScript = `
@@ -23,7 +15,7 @@ return { count, left }
 const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** Counts requests of clients for all instances together. */
-export const createCountedRequests = (connection: Connection, prefix: string): CountedRequests => {
+export const createCountedRequests = (connection: Connection, prefix: string): RateLimitStore => {
   const count = scriptOn(connection, countScript)
   return {
     increment: async (limit, key, windowMs) => {

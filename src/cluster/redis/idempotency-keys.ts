@@ -1,22 +1,7 @@
 import { GatewayError } from '../../errors.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState } from '../../pipeline/shared-stores.ts'
 import { type Connection, scriptOn } from './connections.ts'
 import type { Signatures } from './signatures.ts'
-
-/** As in batch/idempotency-store.ts. */
-type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
-
-type KeyState =
-  | { readonly kind: 'begun' }
-  | { readonly kind: 'in-flight' }
-  | { readonly kind: 'mismatch' }
-  | { readonly kind: 'finished'; readonly answer: KeptAnswer }
-  | { readonly kind: 'not-kept' }
-
-export type IdempotencyKeys = {
-  begin(key: string, fingerprint: string): Promise<KeyState>
-  finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
-  abandon(key: string): Promise<void>
-}
 
 export type IdempotencyOptions = {
   readonly prefix: string
@@ -63,7 +48,7 @@ const answerIn = (
 export const createIdempotencyKeys = (
   connection: Connection,
   { prefix, ttlMs, mostBytes, signatures }: IdempotencyOptions,
-): IdempotencyKeys => {
+): IdempotencyStore => {
   const begin = scriptOn(connection, beginScript)
   const finish = scriptOn(connection, finishScript)
   const keyOf = (key: string): string => `${prefix}:i:{${key}}`

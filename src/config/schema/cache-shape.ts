@@ -17,10 +17,7 @@ const ruleSettings = {
   override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
 }
 
-const matchedPath = () =>
-  ruleMatch().describe(
-    'Method and path under the mount; `*` = any text in one segment, `**` = any number of segments',
-  )
+const matchedPath = () => ruleMatch().describe('Method and path under the mount, as in `rateLimits[].match`')
 
 const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl')
 

@@ -5,7 +5,7 @@ export const upstreamMetrics = {
   upstreamAttempts: counter(
     'upstream_attempts_total',
     ['service', 'target', 'outcome', 'status_class'],
-    'Attempts at a target, by outcome.',
+    'Attempts at a target.',
   ),
   upstreamHeadSeconds: histogram(
     'upstream_head_seconds',
@@ -19,15 +19,11 @@ export const upstreamMetrics = {
     httpSeconds,
     'Time from the start of an attempt to the last byte.',
   ),
-  upstreamRetries: counter(
-    'upstream_retries_total',
-    ['service', 'target', 'reason'],
-    'Retried attempts, by reason.',
-  ),
+  upstreamRetries: counter('upstream_retries_total', ['service', 'target', 'reason'], 'Retried attempts.'),
   upstreamGaveUp: counter(
     'upstream_gave_up_total',
     ['service', 'target', 'reason'],
-    'Failed attempts that were not retried, by reason; `budget` = the retry budget was empty.',
+    'Failed attempts that were not retried; `budget` = the retry budget was empty.',
   ),
   upstreamQueued: counter(
     'upstream_queue_total',
@@ -84,11 +80,7 @@ export const upstreamMetrics = {
     '1 for the current breaker state (`closed`, `open`, `half-open`), 0 for the others.',
     'max',
   ),
-  upstreamBreakerChanges: counter(
-    'upstream_breaker_changes_total',
-    ['service', 'to'],
-    'Breaker changes, by new state.',
-  ),
+  upstreamBreakerChanges: counter('upstream_breaker_changes_total', ['service', 'to'], 'Breaker changes.'),
   upstreamBreakerRefused: counter(
     'upstream_breaker_refused_total',
     ['service'],
@@ -117,15 +109,11 @@ export const coherenceMetrics = {
     [],
     'Processes that may serve from memory; 0 = contact to other instances is lost.',
   ),
-  trustLost: counter(
-    'memory_trust_lost_total',
-    ['reason'],
-    'Times a process stopped serving from memory, by reason.',
-  ),
+  trustLost: counter('memory_trust_lost_total', ['reason'], 'Times a process stopped serving from memory.'),
   memoryDropped: counter(
     'memory_dropped_total',
     [],
-    'Times the whole cache was dropped because missed writes are unknown.',
+    'Times the whole cache was dropped, because missed writes were unknown.',
   ),
   notesApplied: counter('notes_applied_total', [], 'Invalidations received from other processes.'),
   writeSpread: histogram(
@@ -158,7 +146,7 @@ export const coherenceMetrics = {
   sharedRefused: counter(
     'shared_refused_total',
     ['reason'],
-    'Redis entries rejected, by reason, such as `signature` or `age`.',
+    'Redis entries rejected, such as `signature` or `age`.',
   ),
   sharedStored: counter('shared_stored_total', [], 'Responses written to Redis.'),
   sharedStoredBytes: counter('shared_stored_bytes_total', [], 'Bytes of responses written to Redis.'),
@@ -195,27 +183,23 @@ export const changeMetrics = {
   changesApplied: counter(
     'changes_applied_total',
     ['service', 'source'],
-    'Changes that were applied: reported by `push`, found by `poll`, or reported in the `plain` form.',
+    'Changes applied: reported (`push`), found by a poll (`poll`), or in the `plain` form.',
   ),
   changesDropped: counter(
     'changes_dropped_entries_total',
     ['service', 'source'],
-    'Stored responses that changes dropped.',
+    'Stored responses dropped by changes.',
   ),
   changesServiceDrops: counter(
     'changes_service_drops_total',
     ['service', 'reason'],
-    'Times everything of a service was dropped because its changes were not known, by reason.',
+    'Times everything of a service was dropped, because changes were not known.',
   ),
-  changesRefused: counter(
-    'changes_refused_total',
-    ['service', 'reason'],
-    'Requests to `/changes` that were refused, by reason.',
-  ),
+  changesRefused: counter('changes_refused_total', ['service', 'reason'], 'Refused requests to `/changes`.'),
   changesPollFailures: counter(
     'changes_poll_failures_total',
     ['service', 'reason'],
-    'Polls that brought no log, by reason.',
+    'Polls that brought no log.',
   ),
 } as const satisfies Record<string, MetricRow>
 
@@ -224,15 +208,11 @@ export const cacheMetrics = {
   cacheForwards: counter(
     'cache_forwards_total',
     ['service', 'reason'],
-    'Requests that the cache forwarded, by reason (RFC 9211 `fwd`).',
+    'Requests that the cache forwarded (RFC 9211 `fwd`).',
   ),
   cacheStored: counter('cache_stored_total', ['service'], 'Responses stored.'),
   cacheStoredBytes: counter('cache_stored_bytes_total', ['service'], 'Bytes of responses stored.'),
-  cacheNotStored: counter(
-    'cache_not_stored_total',
-    ['service', 'reason'],
-    'Responses not stored, by reason.',
-  ),
+  cacheNotStored: counter('cache_not_stored_total', ['service', 'reason'], 'Responses not stored.'),
   cacheCollapsed: counter(
     'cache_collapsed_total',
     ['service'],
@@ -244,11 +224,7 @@ export const cacheMetrics = {
     ageSeconds,
     'Age of the stored responses that were served.',
   ),
-  cacheServedStale: counter(
-    'cache_served_stale_total',
-    ['service', 'reason'],
-    'Stale responses served, by reason.',
-  ),
+  cacheServedStale: counter('cache_served_stale_total', ['service', 'reason'], 'Stale responses served.'),
   cacheBackgroundFailures: counter(
     'cache_background_failures_total',
     ['service'],
@@ -263,23 +239,19 @@ export const cacheMetrics = {
   cacheCutForwards: counter(
     'cache_cut_forwards_total',
     ['by'],
-    'Upstream requests in flight whose response must not be stored because of an invalidation.',
+    'Responses not stored because of an invalidation while they were fetched.',
   ),
   cacheWarmed: counter(
     'cache_warmed_total',
     ['service', 'outcome'],
     'Targets fetched after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, or `dropped` (too many waited).',
   ),
-  cacheCompressions: counter(
-    'cache_compressions_total',
-    ['coding'],
-    'Stored responses that were compressed, by coding.',
-  ),
+  cacheCompressions: counter('cache_compressions_total', ['coding'], 'Stored responses compressed.'),
   cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),
   cacheSavedBytes: counter(
     'cache_compression_saved_bytes_total',
     ['coding'],
-    'Bytes saved by compression, counted once per stored response.',
+    'Bytes saved, once per stored response.',
   ),
   cacheEvictions: counter('cache_evictions_total', [], 'Stored responses evicted to free memory.'),
   cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes evicted to free memory.'),

@@ -16,15 +16,11 @@ export const edgeMetrics = {
     ['reason'],
     'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets` (HTTP/2) or `drain`.',
   ),
-  rateLimited: counter(
-    'rate_limited_total',
-    ['limit'],
-    'Requests and batch items refused with 429, by limit.',
-  ),
+  rateLimited: counter('rate_limited_total', ['limit'], 'Requests and batch items refused with 429.'),
   accessRefused: counter(
     'access_refused_total',
     ['service', 'reason'],
-    'Requests and batch items that `access` refused, by reason.',
+    'Requests and batch items that `access` refused.',
   ),
   jwksFetches: counter(
     'jwks_fetches_total',
@@ -73,7 +69,7 @@ export const lifecycleMetrics = {
   certificateExpiry: gauge(
     'tls_certificate_expiry_timestamp_seconds',
     [],
-    'Unix time at which the first certificate expires; absent without TLS.',
+    'When the first certificate expires (Unix time); absent without TLS.',
     'min',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -83,14 +79,10 @@ export const gatewayMetrics = {
   seriesOverflow: counter(
     'metrics_overflow_total',
     ['metric'],
-    'Observations counted under the label `_overflow` because the metric has too many series.',
+    'Observations counted under `_overflow`: too many series.',
   ),
   traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
-  logLinesDropped: counter(
-    'log_lines_dropped_total',
-    [],
-    'Log lines dropped because the output is too slow, closed or full.',
-  ),
+  logLinesDropped: counter('log_lines_dropped_total', [], 'Log lines dropped: output slow, closed or full.'),
   draining: gauge('draining', [], '1 = the gateway is shutting down.', 'max'),
   buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; labels show version and Node.', 'max'),
   configInfo: gauge('config_info', ['hash'], 'Always 1; the label identifies the configuration.', 'max'),
@@ -113,13 +105,13 @@ export const discoveryMetrics = {
   discoveryRefusedRoutes: gauge(
     'discovery_refused_routes',
     ['service', 'reason'],
-    'Upstream routes that were not learned, by reason.',
+    'Upstream routes that were not learned.',
     'max',
   ),
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
-    'Differences between the upstream index and the contract that change a response.',
+    'Differences between upstream index and contract that change a response.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -135,7 +127,7 @@ export const documentMetrics = {
 
 /** Metrics of the batch route. */
 export const batchMetrics = {
-  batches: counter('batches_total', ['service', 'result'], 'Batches, by result.'),
+  batches: counter('batches_total', ['service', 'result'], 'Batches.'),
   batchSize: histogram('batch_size_items', ['service'], counts, 'Items per batch.'),
   batchSeconds: histogram('batch_duration_seconds', ['service'], httpSeconds, 'Time of a whole batch.'),
   batchParallelism: histogram(
@@ -165,7 +157,7 @@ export const batchMetrics = {
     counts,
     'Upstream requests per batch.',
   ),
-  batchChunks: counter('batch_chunks_total', ['service', 'result'], 'Upstream batches, by result.'),
+  batchChunks: counter('batch_chunks_total', ['service', 'result'], 'Upstream batches.'),
   batchChunkItems: histogram('batch_chunk_items', ['service'], counts, 'Items per upstream batch.'),
   batchChunkSeconds: histogram(
     'batch_chunk_duration_seconds',
@@ -173,11 +165,7 @@ export const batchMetrics = {
     httpSeconds,
     'Time of one upstream batch.',
   ),
-  batchItems: counter(
-    'batch_items_total',
-    ['service', 'method', 'outcome', 'status_class'],
-    'Batch items, by outcome.',
-  ),
+  batchItems: counter('batch_items_total', ['service', 'method', 'outcome', 'status_class'], 'Batch items.'),
   batchItemQueueSeconds: histogram(
     'batch_item_queue_seconds',
     ['service'],
@@ -210,30 +198,26 @@ export const requestMetrics = {
     'request_own_duration_seconds',
     ['service', 'cache'],
     ownSeconds,
-    'Part of the duration spent in the gateway, without waiting for the upstream.',
+    'Duration without the wait for the upstream.',
   ),
   upstreamWaitSeconds: histogram(
     'request_upstream_duration_seconds',
     ['service'],
     httpSeconds,
-    'Part of the duration spent waiting for the upstream.',
+    'Wait for the upstream.',
   ),
   itemRequests: counter(
     'item_requests_total',
     ['service', 'route', 'method', 'status_class', 'cache'],
-    'Batch items processed as requests; not part of trellis_requests_total.',
+    'Batch items; not in trellis_requests_total.',
   ),
-  refusals: counter(
-    'refusals_total',
-    ['service', 'route', 'code'],
-    'Refused or failed requests, by error code.',
-  ),
+  refusals: counter('refusals_total', ['service', 'route', 'code'], 'Refused or failed requests.'),
   receivedBytes: counter(
     'received_bytes_total',
     [],
-    'Bytes received from clients, including headers and framing.',
+    'Bytes received from clients, headers and framing included.',
   ),
-  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, including headers and framing.'),
+  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, headers and framing included.'),
   connections: gauge('connections', [], 'Open client connections.'),
   protocolRefusals: counter(
     'protocol_refusals_total',
@@ -251,10 +235,6 @@ export const requestMetrics = {
     'New URLs with undeclared query parameters: `sent` or `stripped`.',
   ),
   websocketsOpen: gauge('websockets_open', ['service'], 'Open WebSockets.'),
-  websockets: counter(
-    'websockets_total',
-    ['service', 'outcome'],
-    'WebSockets that ended or were refused, by outcome.',
-  ),
+  websockets: counter('websockets_total', ['service', 'outcome'], 'WebSockets that ended or were refused.'),
   inFlight: gauge('in_flight_requests', [], 'Requests in flight.'),
 } as const satisfies Record<string, MetricRow>

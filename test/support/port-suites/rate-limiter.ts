@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createRateLimiter, type RateLimitStore } from '../../../src/server/rate-limiter.ts'
+import type { RateLimitStore } from '../../../src/pipeline/shared-stores.ts'
+import { createRateLimiter } from '../../../src/server/rate-limiter.ts'
 import { pause } from '../origin.ts'
 
 const windowMs = 400

@@ -29,7 +29,10 @@ const ours = (schema: unknown): Check => {
   cutEndlessReferences(definitions)
   const { check } = createSchemaChecker(definitions)
   return (data) => {
-    const reading = readExactJson(Buffer.from(JSON.stringify(data)), { jsonDepth: 64, hasStrictIntegers: false })
+    const reading = readExactJson(Buffer.from(JSON.stringify(data)), {
+      jsonDepth: 64,
+      hasStrictIntegers: false,
+    })
     return reading.kind === 'read' && check(translated, reading.value, reading.exact) === undefined
   }
 }

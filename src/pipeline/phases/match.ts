@@ -103,17 +103,16 @@ export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> =
   run: (exchange, next) => {
     const { matching, service } = exchange
     const { local, batch } = service
-    if ((local === undefined && batch === undefined) || matching.kind === 'unlisted') return next(exchange)
+    if (matching.kind === 'unlisted') return next(exchange)
     if (matching.kind === 'options')
-      return local?.options(exchange, matching.row, () => next(exchange)) ?? next(exchange)
-    switch (matching.row.handledBy) {
-      case 'discovery':
-        return local === undefined ? next(exchange) : indexFor(exchange, local.index(exchange, matching.row))
-      case 'batch':
-        if (overload?.admits('batch') === false) throw overloaded(overload)
-        return batch === undefined ? next(exchange) : batch(exchange)
-      case 'upstream':
-        return next(exchange)
-    }
+      return local === undefined
+        ? next(exchange)
+        : local.options(exchange, matching.row, () => next(exchange))
+    const { row } = matching
+    if (row.handledBy === 'discovery' && local !== undefined)
+      return indexFor(exchange, local.index(exchange, row))
+    if (row.handledBy !== 'batch' || batch === undefined) return next(exchange)
+    if (overload?.admits('batch') === false) throw overloaded(overload)
+    return batch(exchange)
   },
 })

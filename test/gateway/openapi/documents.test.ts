@@ -124,6 +124,7 @@ test('check lists what is accepted and not checked', async () => {
   )
   const result = await checkConfig(configOf(), {}, folder)
   expect(result.kind === 'ok' && documentNotes(result.config).map(({ text }) => text)).toEqual([
+    'GET /c/{x} takes a credential that is not described: its responses are not stored',
     'GET /c/{y} matches the same requests as /c/{x}, because the two differ in names only: neither parameters nor bodies are checked',
     'POST /a stands for several operations: neither parameters nor bodies are checked',
     'GET /c/{x}: bodies of */* are checked by size only',

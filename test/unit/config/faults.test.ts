@@ -262,17 +262,17 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'batch items for a service that is not there',
     'services: { a: { contract: site, batch: { services: [plants] } } }',
-    'services.a.batch.services[0]: expected the name of another service with contract plants or site',
+    'services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
   ],
   [
     'batch items for an open service',
     'services: { a: { contract: site, batch: { services: [b] } }, b: { contract: open, mount: /b, upstream: { targets: ["http://a"] } } }',
-    'services.a.batch.services[0]: expected the name of another service with contract plants or site',
+    'services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
   ],
   [
     'batch items for the service itself',
     'services: { a: { contract: site, batch: { services: [a] } } }',
-    'services.a.batch.services[0]: expected the name of another service with contract plants or site',
+    'services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
   ],
   [
     'mount with an end slash',

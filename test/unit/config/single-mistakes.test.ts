@@ -819,7 +819,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a batch with a service that does not exist',
     site('batch: { services: [b] }'),
-    '1:54 services.a.batch.services[0]: expected the name of another service with contract plants or site',
+    '1:54 services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
   ],
   [
     'a handling of routes that does not exist',

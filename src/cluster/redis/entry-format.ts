@@ -1,6 +1,6 @@
 /** The head before the content of an entry. Entries of another version are not read. */
 export type EntryHead = {
-  readonly version: 2
+  readonly version: 3
   /** In full: the key in the store is a digest. */
   readonly key: string
   readonly epoch: string
@@ -55,7 +55,7 @@ const isHead = (value: unknown): value is EntryHead => {
   if (typeof value !== 'object' || value === null) return false
   const head = value as Record<keyof EntryHead, unknown>
   return (
-    head.version === 2 &&
+    head.version === 3 &&
     [head.key, head.epoch, head.varyKey].every((one) => typeof one === 'string') &&
     isTexts(head.tags) &&
     [head.applied, head.ageMs, head.keptMs, head.storedAt].every(isAmount)

@@ -187,7 +187,7 @@ export const createTier = (options: TierOptions): SharedTier => {
       const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
       const storedAt = Math.floor(clock.now())
       const parts = encodeEntry(
-        { version: 2, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
+        { version: 3, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
         content,
       )
       if (parts === undefined) return

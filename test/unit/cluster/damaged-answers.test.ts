@@ -220,7 +220,7 @@ test.each(
 )
 
 const head = {
-  version: 2,
+  version: 3,
   key: 'key',
   epoch: 'e',
   applied: 3,
@@ -234,7 +234,7 @@ const head = {
 
 test.each([
   ['whole', {}, ':59000\r\n', 'key'],
-  ['of another version', { version: 1 }, ':59000\r\n', undefined],
+  ['of another version', { version: 2 }, ':59000\r\n', undefined],
   ['of another key', { key: 'other' }, ':59000\r\n', undefined],
   ['without tags', { tags: null }, ':59000\r\n', undefined],
   ['with a tag that is a number', { tags: [1] }, ':59000\r\n', undefined],

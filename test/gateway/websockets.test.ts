@@ -437,6 +437,8 @@ describe('the life of the gateway', () => {
     const codes = Promise.all([gone(socket), gone(peer)])
     socket.pause()
     peer.send(Buffer.alloc(8 * 1024 * 1024))
+    // More than the buffers between the two hold: now a part of it has been sent.
+    await new Promise((resolve) => setTimeout(resolve, 100))
     const drained = other.drain()
     await new Promise((resolve) => setTimeout(resolve, 100))
     socket.resume()

@@ -1886,6 +1886,8 @@ final class Trellis_Tags {
 
 	/** Whether a temporary value was there, apart from those of WordPress, which are made of files and of the clock. */
 	private function shows_temporary() {
+		// What is read from here on is not part of the answer.
+		$this->is_dispatched = false;
 		foreach ( array_keys( $this->temporary ) as $name ) {
 			if ( ! preg_match( '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/', $name ) && false !== get_option( $name ) ) {
 				return true;

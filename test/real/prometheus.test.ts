@@ -50,6 +50,7 @@ const quiet: Readonly<Record<string, string>> = {
   'Trellis runtime: Workers ended': 'there is one process',
   'Trellis runtime: Spans and log lines': 'there is no collector',
   'Trellis cache: Change feeds': 'no service reports changes',
+  'Trellis upstreams: Checked responses': 'no service has an OpenAPI document',
   'Trellis cache: Time since the last complete poll': 'no service reports changes',
   'Trellis cache: Changes and what they dropped': 'no service reports changes',
   'Trellis cache: Missed changes': 'no service reports changes',

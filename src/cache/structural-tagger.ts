@@ -7,7 +7,7 @@ import { type KindOfId, kindOf, kindsOfIds, memberIds, oneSpelling } from './tag
 import { createTagNames, invalidatedGroups } from './tags/tag-names.ts'
 
 /** A path whose parameters have values, as far as they are known. */
-type Place = {
+type BoundPath = {
   readonly segments: readonly string[]
   /** Of each segment the one spelling of its text; undefined: it may be any. */
   readonly values: readonly (string | undefined)[]
@@ -19,13 +19,13 @@ const longestKey = 512
 /** Parameters by which clients ask for other resources in the same response. */
 const embeds = /^(?:embed|expand|include|includes|join|populate|relations|with)$/i
 
-const ownPlace = ({ endpoint, row, path }: Found): Place => {
+const ownPath = ({ endpoint, row, path }: Found): BoundPath => {
   const segments = segmentsOf(endpoint.operation?.template ?? row.template)
   return { segments, values: segmentsOf(path).map(oneSpelling) }
 }
 
 /** Of another path, with the values of the parameters that have the same names. */
-const placeOf = (template: string, { pathParameters }: Found): Place => {
+const pathFrom = (template: string, { pathParameters }: Found): BoundPath => {
   const segments = segmentsOf(template)
   const values = segments.map((segment) => {
     const name = parameterIn(segment)
@@ -36,20 +36,20 @@ const placeOf = (template: string, { pathParameters }: Found): Place => {
   return { segments, values }
 }
 
-const startOf = ({ segments, values }: Place, length: number): Place => ({
+const startOf = ({ segments, values }: BoundPath, length: number): BoundPath => ({
   segments: segments.slice(0, length),
   values: values.slice(0, length),
 })
 
-const shapeAt = ({ segments }: Place, length: number): string => templateShape(prefixOf(segments, length))
+const shapeAt = ({ segments }: BoundPath, length: number): string => templateShape(prefixOf(segments, length))
 
 /** The path itself, or its shape where it may be one of several. */
-const keyAt = (place: Place, length: number): string => {
-  const values = place.values.slice(0, length)
-  return values.includes(undefined) ? shapeAt(place, length) : `/${values.join('/')}`
+const keyAt = (bound: BoundPath, length: number): string => {
+  const values = bound.values.slice(0, length)
+  return values.includes(undefined) ? shapeAt(bound, length) : `/${values.join('/')}`
 }
 
-const isTooLong = (place: Place): boolean => keyAt(place, place.segments.length).length > longestKey
+const isTooLong = (bound: BoundPath): boolean => keyAt(bound, bound.segments.length).length > longestKey
 
 const tagNames = (service: string) => ({
   ...createTagNames(service),
@@ -81,29 +81,29 @@ type ItemInPath = {
   readonly length: number
 }
 
-const itemsIn = (place: Place, { named, itemsAt }: Resources): readonly ItemInPath[] => {
+const itemsIn = (bound: BoundPath, { named, itemsAt }: Resources): readonly ItemInPath[] => {
   if (named.size === 0) return []
-  return place.segments.flatMap((segment, index) => {
+  return bound.segments.flatMap((segment, index) => {
     if (parameterIn(segment) === undefined) return []
-    const declared = itemsAt(shapeAt(place, index + 1))
-    const collection = declared === undefined ? shapeAt(place, index) : templateShape(declared.collection)
-    const at = declared === undefined ? index : place.segments.indexOf(`{${declared.id}}`)
-    return named.has(collection) ? [{ collection, id: place.values[at], length: index + 1 }] : []
+    const declared = itemsAt(shapeAt(bound, index + 1))
+    const collection = declared === undefined ? shapeAt(bound, index) : templateShape(declared.collection)
+    const at = declared === undefined ? index : bound.segments.indexOf(`{${declared.id}}`)
+    return named.has(collection) ? [{ collection, id: bound.values[at], length: index + 1 }] : []
   })
 }
 
 /** A literal segment in the place of an id is one that the upstream resolves, such as `/users/me`. */
-const kindAt = ({ segments, values }: Place, index: number): KindOfId =>
+const kindAt = ({ segments, values }: BoundPath, index: number): KindOfId =>
   parameterIn(segments[index]) === undefined ? 'alias' : kindOf(values[index] ?? '')
 
-const storedAt = (names: Names, place: Place, { parameterOf }: Resources): readonly string[] =>
-  place.segments.flatMap((_, index) => {
+const storedAt = (names: Names, bound: BoundPath, { parameterOf }: Resources): readonly string[] =>
+  bound.segments.flatMap((_, index) => {
     const length = index + 1
-    const tags = [names.within(keyAt(place, length)), names.within(shapeAt(place, length))]
-    if (parameterOf(shapeAt(place, index)) === undefined) return tags
-    const kind = kindAt(place, index)
-    tags.push(names.ofKind(kind, keyAt(place, index)))
-    return kind === 'alias' ? [...tags, names.ofKind(kind, shapeAt(place, index))] : tags
+    const tags = [names.within(keyAt(bound, length)), names.within(shapeAt(bound, length))]
+    if (parameterOf(shapeAt(bound, index)) === undefined) return tags
+    const kind = kindAt(bound, index)
+    tags.push(names.ofKind(kind, keyAt(bound, index)))
+    return kind === 'alias' ? [...tags, names.ofKind(kind, shapeAt(bound, index))] : tags
   })
 
 /** Of responses that a write somewhere else changes, because of what declarations say. */
@@ -111,10 +111,10 @@ const storedByDeclaration = (
   names: Names,
   resources: Resources,
   resource: Resource,
-  place: Place,
+  bound: BoundPath,
   content: Buffer,
 ): readonly string[] => [
-  ...itemsIn(place, resources).flatMap(({ collection, id = '', length }) => [
+  ...itemsIn(bound, resources).flatMap(({ collection, id = '', length }) => [
     ...[names.belowOne(collection), names.below(collection, id)],
     ...(length === segmentsOf(resource.target).length
       ? [names.showingOne(collection), names.showingItem(collection, id)]
@@ -135,16 +135,16 @@ const storedByDeclaration = (
 ]
 
 /** What a write to a path does: `created` is the path of a new item of a collection, of which nothing else has changed. */
-type Effect = { readonly created: Place | undefined }
+type Effect = { readonly created: BoundPath | undefined }
 
 const changed: Effect = { created: undefined }
 
 /** The same items by other ids: `me` may be any item, and an id of another kind another name of the same one. */
-const otherNames = (names: Names, place: Place): readonly string[] =>
-  place.segments.flatMap((segment, index) => {
+const otherNames = (names: Names, bound: BoundPath): readonly string[] =>
+  bound.segments.flatMap((segment, index) => {
     if (parameterIn(segment) === undefined) return []
-    const collection = keyAt(place, index)
-    const value = place.values[index]
+    const collection = keyAt(bound, index)
+    const value = bound.values[index]
     if (value === undefined) return [names.ofKind('alias', collection)]
     const kind = kindOf(value)
     return kind === 'alias'
@@ -156,17 +156,17 @@ const otherNames = (names: Names, place: Place): readonly string[] =>
 const writtenByDeclaration = (
   names: Names,
   resources: Resources,
-  place: Place,
+  bound: BoundPath,
   { created }: Effect,
 ): readonly string[] => {
   const ofItem = ({ collection, id, length }: ItemInPath): readonly string[] => {
     const shown = id === undefined ? names.showingOne(collection) : names.showingItem(collection, id)
     const tags = [names.showing(collection), shown]
-    if (length < place.segments.length) return tags
+    if (length < bound.segments.length) return tags
     return [...tags, id === undefined ? names.belowOne(collection) : names.below(collection, id)]
   }
-  const items = itemsIn(place, resources).flatMap(ofItem)
-  const own = shapeAt(place, place.segments.length)
+  const items = itemsIn(bound, resources).flatMap(ofItem)
+  const own = shapeAt(bound, bound.segments.length)
   if (!resources.named.has(own)) return items
   return [
     ...items,
@@ -179,15 +179,15 @@ const writtenByDeclaration = (
 const writtenAt = (
   names: Names,
   resources: Resources,
-  place: Place,
+  bound: BoundPath,
   effect: Effect,
 ): readonly string[] | undefined => {
-  const { segments, values } = place
+  const { segments, values } = bound
   const [first] = values
   const isAnyOfRoot =
     parameterIn(segments[0]) !== undefined && first !== undefined && kindOf(first) === 'alias'
-  if (segments.length === 0 || isAnyOfRoot || isTooLong(place)) return undefined
-  const key = keyAt(place, segments.length)
+  if (segments.length === 0 || isAnyOfRoot || isTooLong(bound)) return undefined
+  const key = keyAt(bound, segments.length)
   const { created } = effect
   const isNew = created !== undefined && keyAt(created, segments.length) === key
   return [
@@ -200,9 +200,9 @@ const writtenAt = (
         ]
       : [names.within(key)]),
     // What is in front shows what is below: a list its items, an item its parts.
-    ...segments.map((_, before) => names.at(keyAt(place, before))),
-    ...otherNames(names, place),
-    ...writtenByDeclaration(names, resources, place, effect),
+    ...segments.map((_, before) => names.at(keyAt(bound, before))),
+    ...otherNames(names, bound),
+    ...writtenByDeclaration(names, resources, bound, effect),
   ]
 }
 
@@ -241,21 +241,23 @@ export const createStructuralTagger = ({
     found: Found,
     resource: Resource,
     effect: Effect,
-  ): readonly (readonly [Place, Effect])[] => {
-    const own = ownPlace(found)
+  ): readonly (readonly [BoundPath, Effect])[] => {
+    const own = ownPath(found)
     const { collection, kind } = resource
     return [
       [startOf(own, segmentsOf(resource.target).length), effect],
-      ...(collection === undefined || kind !== 'list' ? [] : [[placeOf(collection, found), effect] as const]),
-      ...(resource.invalidates ?? []).map((template) => [placeOf(template, found), changed] as const),
+      ...(collection === undefined || kind !== 'list'
+        ? []
+        : [[pathFrom(collection, found), effect] as const]),
+      ...(resource.invalidates ?? []).map((template) => [pathFrom(template, found), changed] as const),
     ]
   }
 
   /** The list of a declared collection, and what is in front of it. */
   const listsOf = (found: Found, { collection, kind }: Resource): readonly string[] => {
     if (collection === undefined || kind !== 'item') return []
-    const place = placeOf(collection, found)
-    return [...place.segments, ''].map((_, length) => names.at(keyAt(place, length)))
+    const bound = pathFrom(collection, found)
+    return [...bound.segments, ''].map((_, length) => names.at(keyAt(bound, length)))
   }
 
   return {
@@ -265,24 +267,24 @@ export const createStructuralTagger = ({
       const tags = general.storedTags(found, args, response)
       const resource = resourceOf(found)
       if (found === undefined || resource === undefined) return [...tags, names.unknown]
-      const place = ownPlace(found)
-      if (isTooLong(place)) return [...tags, names.unknown]
-      const { length } = place.segments
+      const bound = ownPath(found)
+      if (isTooLong(bound)) return [...tags, names.unknown]
+      const { length } = bound.segments
       const shown = new Set([
         length,
         ...(resource.kind === 'part' ? [segmentsOf(resource.target).length] : []),
       ])
       const isUnknown = resource.kind === 'unknown' || showsMore(args)
       const isAbsent = response.status < 200 || response.status > 299
-      const before = isAbsent ? [...place.segments.keys()] : []
+      const before = isAbsent ? [...bound.segments.keys()] : []
       return [
         ...new Set([
           ...tags,
           ...(isUnknown ? [names.unknown] : []),
-          ...storedAt(names, place, resources),
-          ...[...shown].flatMap((one) => [names.at(keyAt(place, one)), names.at(shapeAt(place, one))]),
-          ...before.map((one) => names.absent(keyAt(place, one))),
-          ...storedByDeclaration(names, resources, resource, place, response.content),
+          ...storedAt(names, bound, resources),
+          ...[...shown].flatMap((one) => [names.at(keyAt(bound, one)), names.at(shapeAt(bound, one))]),
+          ...before.map((one) => names.absent(keyAt(bound, one))),
+          ...storedByDeclaration(names, resources, resource, bound, response.content),
         ]),
       ]
     },
@@ -293,8 +295,8 @@ export const createStructuralTagger = ({
       if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything
       const tags = [names.unknown, ...listsOf(found, resource)]
       if (response !== undefined) tags.push(...invalidatedGroups(names, response.fields))
-      for (const [place, effect] of writesOf(found, resource, effectOf(resource, method, response))) {
-        const written = writtenAt(names, resources, place, effect)
+      for (const [bound, effect] of writesOf(found, resource, effectOf(resource, method, response))) {
+        const written = writtenAt(names, resources, bound, effect)
         if (written === undefined) return everything
         tags.push(...written)
       }

@@ -13,6 +13,8 @@ import { checkConfig } from '../../../src/config/load.ts'
 import { configWarnings } from '../../../src/config/warnings.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
+/* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references that a document may have in its texts */
+
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const pets = pathOf('../../../config/pets.example.yaml')
 const petstore = pathOf('../../contracts/openapi/petstore.yaml')
@@ -363,3 +365,5 @@ describe('values made from schemas', () => {
     expect(names).toEqual(['id', 'name', 'category', 'photoUrls', 'status'])
   })
 })
+
+/* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references that a document may have in its texts */

@@ -26,6 +26,8 @@ const start = (log: Record<string, unknown>): Promise<GatewayProcess> =>
         mount: '/notes',
         document: fileURLToPath(new URL('./openapi/callers.yaml', import.meta.url)),
         upstream: { targets: [origin.origin] },
+        // A check of a response has a log line of its own, some time after the response.
+        responseChecks: { perSecond: 0 },
       },
     },
   })
@@ -136,7 +138,7 @@ describe('with all members', () => {
     const [line] = await linesOf(gateway, () => get(path, headers as Record<string, string>))
     expect(line).toMatchObject({ code })
     const text = gateway.program.output().slice(from)
-    expect(text.trim().split('\n')).toHaveLength(1)
+    expect(text.trim().split('\n'), text).toHaveLength(1)
   })
 
   test('secrets in the query are hidden, whatever their spelling', async () => {

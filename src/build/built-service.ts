@@ -232,7 +232,7 @@ const sitePollMs = 5_000
 
 /** The settings of a service that reports its changes; undefined when it reports none. */
 export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
-  'changes' in service && service.changes?.token.isSet === true ? service.changes : undefined
+  service.changes?.token.isSet === true ? service.changes : undefined
 
 export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
   pollMs ?? (contract === 'site' ? sitePollMs : 0)

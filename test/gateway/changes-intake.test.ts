@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Companion, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -38,6 +39,21 @@ beforeAll(async () => {
         cache: { profile: 'rfc-shared-cache' },
         changes: { token: shopToken },
       },
+      stores: {
+        contract: 'openapi',
+        mount: '/stores',
+        document: fileURLToPath(new URL('./openapi/structural.yaml', import.meta.url)),
+        upstream: { targets: [shop.origin] },
+        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+        changes: { token: 'token-of-the-stores-service' },
+      },
+      garden: {
+        contract: 'plants',
+        mount: '/garden',
+        upstream: { targets: [shop.origin] },
+        cache: { rules: [{ match: 'GET /**', ttl: '1h', scope: 'credential' }] },
+        changes: { token: 'token-of-the-garden-service' },
+      },
     },
   })
 })
@@ -48,7 +64,8 @@ afterAll(async () => {
 })
 
 const read = async (path: string): Promise<string> => {
-  const response = await fetch(gateway.publicAddress + path)
+  const headers = path.startsWith('/garden') ? { Authorization: 'Bearer one' } : {}
+  const response = await fetch(gateway.publicAddress + path, { headers })
   await response.text()
   return response.headers.get('cache-status') ?? ''
 }
@@ -205,6 +222,22 @@ describe('the plain form', () => {
   ])('is refused when it %s', async (_, change, status) => {
     expect((await tell(change))[0]).toBe(status)
     expect(await hits(`${site}/posts/1`, '/shop/c')).toEqual([true, true])
+  })
+
+  test.each([
+    ['an OpenAPI document', 'stores', ['/stores/shops/1', '/stores/shops/2']],
+    ['the contract of plants', 'garden', ['/garden/plants?limit=1', '/garden/plants?limit=2']],
+  ])('drops what is named of a service with %s', async (_, service, paths) => {
+    await store(...paths)
+    const authorization = { Authorization: `Bearer token-of-the-${service}-service` }
+    const [first = ''] = paths
+    const key = `key-${first.slice(service.length + 1).replaceAll(/\W/g, '')}`
+    expect(await tell({ tags: [key] }, authorization)).toEqual([200, { dropped: 1 }])
+    expect(await hits(...paths, '/shop/a')).toEqual([false, true, true])
+    expect(await tell({ urls: [first] }, authorization)).toEqual([200, { dropped: 1 }])
+    expect(await hits(...paths, '/shop/a')).toEqual([false, true, true])
+    expect(await tell({ all: true }, authorization)).toEqual([200, { dropped: 2 }])
+    expect(await hits(...paths, '/shop/a')).toEqual([false, false, true])
   })
 
   test('with the token of one service drops nothing of another', async () => {

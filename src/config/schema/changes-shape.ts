@@ -21,7 +21,7 @@ export const changes = () =>
         .refine((ms) => ms === 0 || ms >= shortestPollMs, 'expected 0s, or at least 100ms')
         .optional()
         .describe(
-          'How often the log of changes is read from the upstream; 0s = never; empty = 5s for `site`, never for `open`',
+          'How often the log of changes is read from the upstream; 0s = never; empty = 5s for `site`, otherwise never',
         ),
       ttlWhileHeard: duration()
         .prefault('7d')

@@ -234,6 +234,7 @@ const publicSide = {
   compress: flag()
     .prefault(true)
     .describe('Compress on the way what is uncompressed and not stored for everyone'),
+  changes: changes(),
 }
 
 const plants = z.strictObject({
@@ -329,7 +330,6 @@ const site = z.strictObject({
   upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
   limits: ownLimits,
-  changes: changes(),
   cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
 })
 
@@ -343,7 +343,6 @@ const open = z.strictObject({
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
   ),
-  changes: changes(),
   cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
     {},
   ),

@@ -35,8 +35,3 @@ test('the token is hidden, and the lifetime is a week unless it is set', async (
     services: [{ changes: { token: '[redacted]', ttlWhileHeardMs: 604_800_000 } }],
   })
 })
-
-test('a plant store reports no changes', async () => {
-  const result = await checked({ token: 'token-of-the-service' }, 'plants')
-  expect(result.kind).toBe('faults')
-})

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
+import { exchangeBytes } from '../support/raw-client.ts'
 
 let origin: Origin
 let gateway: TestGateway
@@ -27,7 +28,7 @@ beforeAll(async () => {
     services: {
       wordpress: site('/wp-json'),
       other: site('/other'),
-      pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+      pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] }, websockets: true },
       spelled: {
         contract: 'open',
         mount: '/spelled',
@@ -94,6 +95,19 @@ describe('a site whose pages are an open service', () => {
     await fetch(`${gateway.publicAddress}${path}`, { method, headers: { Authorization: 'Basic YTpi' } })
     expect(await statusOf(posts())).toContain('fwd=uri-miss')
   })
+
+  test.each(['/?rest_route=/wp/v2/posts/5&_method=DELETE', '/wp-admin/post.php?action=trash&_wpnonce=abc'])(
+    'a request for a WebSocket that acts as a write reaches what is stored: %s',
+    async (path) => {
+      // A server without WebSockets ignores the header Upgrade (RFC 9110 §7.8).
+      const answer = await exchangeBytes(
+        gateway.publicAddress,
+        `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      )
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+      expect(await statusOf(posts())).toContain('fwd=uri-miss')
+    },
+  )
 
   test('a method in a field reaches no upstream, and so nothing that is stored', async () => {
     const headers = { Authorization: 'Basic YTpi', 'X-HTTP-Method-Override': 'DELETE' }

@@ -3,6 +3,7 @@ import { siteService, startTestGateway, type TestGateway } from '../support/gate
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
+import { exchangeBytes } from '../support/raw-client.ts'
 
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 const root = '/index.php/site-json'
@@ -87,6 +88,22 @@ describe('a process that has too much to do', () => {
     await expect.poll(level).toBe(0)
     expect((await get('/site/v2/posts')).headers.get('cache-status')).toContain('hit')
   })
+
+  test.each([false, true])(
+    'gives up hits with Upgrade too, where some service has WebSockets: %s',
+    async (websockets) => {
+      const live = { contract: 'open', mount: '/live', upstream: { targets: [origin.origin] }, websockets }
+      await start({})
+      await get('/site/v2/posts')
+      await gateway.put({ overload: { ...calm, rssBytes: 1 }, services: { ...services(), live } })
+      await expect.poll(level).toBe(3)
+      const answer = await exchangeBytes(
+        gateway.publicAddress,
+        `GET ${root}/site/v2/posts HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`,
+      )
+      expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+    },
+  )
 
   test('serves stale what it may rather than 503', async () => {
     await start({})

@@ -335,6 +335,15 @@ describe('handshakes that are not as they must be', () => {
     expect(post.toString()).toMatch(/^HTTP\/1\.1 400 /)
   })
 
+  test('one without Connection: Upgrade, which proxies remove, is refused with this reason', async () => {
+    const answer = await exchangeBytes(
+      gateway.publicAddress,
+      handshake([key, version]).replace('Connection: Upgrade\r\n', ''),
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('Connection: Upgrade')
+  })
+
   test('one behind another request on its connection is not answered', async () => {
     const answer = await exchangeBytes(
       gateway.publicAddress,
@@ -365,22 +374,30 @@ describe('handshakes that are not as they must be', () => {
     await origin.until(() => origin.open === 0)
   })
 
-  test('a client that goes away during the handshake ends it', async () => {
+  test.each([
+    ['a client that goes away during the handshake ends it', [key, version]],
+    ['a client that goes away while its request for another protocol is answered ends that', undefined],
+  ])('%s', async (_, lines) => {
     const origin = await startOrigin(() => {})
     onTestFinished(() => origin.close())
+    const upstream = { targets: [origin.origin], timeouts: { headers: '1m', total: '1m' } }
     const other = await startTestGateway({
-      services: {
-        live: { contract: 'open', mount: '/live', upstream: { targets: [origin.origin] }, websockets: true },
-      },
+      services: { live: { contract: 'open', mount: '/live', upstream, websockets: true } },
     })
     onTestFinished(() => other.close())
     const client = connect(Number(new URL(other.publicAddress).port), '127.0.0.1')
-    client.write(handshake([key, version]))
+    client.write(
+      lines === undefined
+        ? 'GET /live/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
+        : handshake(lines),
+    )
     await origin.until(() => origin.received.length === 1)
     client.destroy()
     await origin.until(() => origin.open === 0)
-    expect(await other.metric('trellis_websockets_total', 'outcome="refused"')).toBe(1)
-    expect(await other.metric('trellis_in_flight_requests')).toBe(0)
+    await expect.poll(() => other.metric('trellis_in_flight_requests')).toBe(0)
+    expect(await other.metric('trellis_websockets_total', 'outcome="refused"')).toBe(
+      lines === undefined ? 0 : 1,
+    )
   })
 })
 

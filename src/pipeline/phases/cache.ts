@@ -163,11 +163,6 @@ export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   run: (exchange, next) => {
     const { method, record, request, sensitive, policy, identity } = exchange
     const { fields } = request
-    // A WebSocket is no response, and is for one client.
-    if (request.upgrade !== undefined) {
-      record.cache = 'bypass'
-      return next(outgoing(exchange))
-    }
     const decision = decideCaching(
       { method, fields, hasContent: exchange.content !== undefined, sensitive, identity },
       policy,
@@ -175,6 +170,11 @@ export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
     if (decision.kind !== 'write' && sensitive !== undefined && isWrite(exchange)) {
       record.cache = 'bypass'
       return withStatus(forwardWrite(context, exchange, next), bypassStatus(sensitive))
+    }
+    // A WebSocket is no response, and is for one client. An upstream without WebSockets still carries out a write.
+    if (request.upgrade !== undefined && decision.kind !== 'write') {
+      record.cache = 'bypass'
+      return next(outgoing(exchange))
     }
     switch (decision.kind) {
       case 'read':

@@ -229,6 +229,7 @@ export type Front = EdgeHandlers & {
 }
 
 const noBytes = Buffer.alloc(0)
+const noConnectionUpgrade = 'A WebSocket handshake has the header Connection: Upgrade.'
 const noUpgradeWithBody = 'Send a request with a body without the header Upgrade.'
 
 /** Runs before Fastify: everything that is refused without a route. */
@@ -248,10 +249,20 @@ export const createFront = (options: FrontOptions): Front => {
           if (!isHttp2(incoming) || isCovered(incoming)) options.take(incoming, outgoing)
           else refuse(incoming, outgoing, new GatewayError('misdirected_request'))
         }
-  /** Without WebSockets node:http passes on a request for one as any other. A protocol that the gateway does not know is ignored. */
+  const takeUnlessOverloaded: FrontOptions['take'] = (incoming, outgoing) => {
+    const error = options.turnedAway()
+    if (error === undefined) take(incoming, outgoing)
+    else refuse(incoming, outgoing, error)
+  }
+  /**
+   * node:http passes on a request for a WebSocket as any other where there are none, and where `Connection` does not name `Upgrade`,
+   * which proxies remove. A protocol that the gateway does not know is ignored.
+   */
   const takeUpgrade: GuardOptions['takeUpgrade'] = (incoming, outgoing) => {
-    if (asksWebSocket(incoming)) refuse(incoming, outgoing, new GatewayError('websockets_off'))
-    else take(incoming, outgoing)
+    if (!asksWebSocket(incoming)) takeUnlessOverloaded(incoming, outgoing)
+    else if (serviceFor(authorityOf(incoming), incoming.url as string)?.websockets === true)
+      refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noConnectionUpgrade }))
+    else refuse(incoming, outgoing, new GatewayError('websockets_off'))
   }
   const guard: Omit<GuardOptions, 'take'> = {
     takeUpgrade,
@@ -270,10 +281,10 @@ export const createFront = (options: FrontOptions): Front => {
   const heads = new WeakMap<ServerResponse, Buffer>()
   const guardUpgrade = createGuard({
     ...guard,
-    take,
+    take: takeUnlessOverloaded,
     takeUpgrade: (incoming, outgoing) => {
       if (asksWebSocket(incoming)) openWebSocket?.(incoming, outgoing, heads.get(outgoing) ?? noBytes)
-      else if (!hasContent(incoming.headers)) take(incoming, outgoing)
+      else if (!hasContent(incoming.headers)) takeUnlessOverloaded(incoming, outgoing)
       // node:http has stopped to read the request.
       else refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noUpgradeWithBody }))
     },
@@ -288,14 +299,7 @@ export const createFront = (options: FrontOptions): Front => {
         guardUpgrade(incoming, outgoing)
       }),
     request: createGuard({ ...guard, take }),
-    turnAway: createGuard({
-      ...guard,
-      take: (incoming, outgoing) => {
-        const error = options.turnedAway()
-        if (error === undefined) take(incoming, outgoing)
-        else refuse(incoming, outgoing, error)
-      },
-    }),
+    turnAway: createGuard({ ...guard, take: takeUnlessOverloaded }),
     clientError: (error: Error & { readonly rawPacket?: Buffer }, socket) => {
       if (isAnswered(socket) || options.distrusted.has(socket)) return
       if (!isRefusable(error)) {

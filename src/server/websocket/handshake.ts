@@ -42,6 +42,21 @@ class WebSocketRequest extends EdgeRequest {
   }
 }
 
+function endOwnSide(this: Socket): void {
+  this.end()
+}
+
+/**
+ * Does what the listeners did that node:http has removed with the connection: a response goes on when the client has read some of
+ * it, and ends when the client disconnects.
+ */
+const serveResponse = (socket: Socket, outgoing: ServerResponse): void => {
+  socket.on('drain', () => {
+    if (outgoing.writableNeedDrain) outgoing.emit('drain')
+  })
+  socket.once('end', endOwnSide)
+}
+
 /** The response to a request with which node:http has given its connection away; the connection ends with it. */
 export const responseOn = (incoming: IncomingMessage, socket: Socket): ServerResponse | undefined => {
   // Without a listener an error would end the process.
@@ -49,12 +64,14 @@ export const responseOn = (incoming: IncomingMessage, socket: Socket): ServerRes
   const before = currentResponse(socket)
   if (before !== undefined) {
     // Pipelined behind another request: no client of a WebSocket does that.
+    serveResponse(socket, before)
     before.once('close', () => socket.destroy())
     return undefined
   }
   const outgoing = new ServerResponse(incoming)
   outgoing.shouldKeepAlive = false
   outgoing.assignSocket(socket)
+  serveResponse(socket, outgoing)
   outgoing.once('finish', () => socket.destroySoon())
   return outgoing
 }
@@ -103,6 +120,8 @@ export const createHandshake = (
       if (isOpen && fieldValue(response.fields, 'sec-websocket-accept') === accept) {
         socket.write(switchingHead(complete(response, service)))
         if (head.length > 0) socket.unshift(head)
+        // The end of one direction of a WebSocket is passed on and does not end the other.
+        socket.off('end', endOwnSide)
         counted.join(socket, connection)
         return
       }

@@ -1,0 +1,162 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { acceptOf } from '../../../src/server/websockets.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+import { pause, type Script, startOrigin } from '../../support/origin.ts'
+
+const key = 'dGhlIHNhbXBsZSBub25jZQ=='
+
+const handshake = (path: string, more = ''): string =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n${more}\r\n`
+
+const switching = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n`
+
+const startBoth = async (script: Script, more: Record<string, unknown> = {}) => {
+  const origin = await startOrigin(script)
+  onTestFinished(() => origin.close())
+  const gateway = await startTestGateway({
+    services: {
+      live: { contract: 'open', mount: '/live', upstream: { targets: [origin.origin] }, websockets: true },
+    },
+    ...more,
+  })
+  onTestFinished(() => gateway.close())
+  return { origin, gateway }
+}
+
+/** A connection to the gateway, with what has come back on it. */
+const connectTo = async (address: string, bytes: string) => {
+  const socket: Socket = connect(Number(new URL(address).port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  const read = { bytes: 0, text: '', isClosed: false }
+  socket.on('error', () => {})
+  socket.on('data', (chunk: Buffer) => {
+    read.bytes += chunk.length
+    if (read.text.length < 4_000) read.text += chunk.toString('latin1')
+  })
+  socket.once('close', () => {
+    read.isClosed = true
+  })
+  await once(socket, 'connect')
+  socket.write(bytes, 'latin1')
+  return { socket, read }
+}
+
+/** 4 MiB, more than the buffers of sockets and streams hold. */
+const long = Buffer.alloc(4 * 1024 * 1024, 'x')
+
+describe('responses on connections that asked for another protocol', () => {
+  test.each([
+    ['to a handshake that the upstream answers as a plain request', handshake('/live/a')],
+    [
+      'to a request for HTTP/2 without TLS',
+      'GET /live/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n',
+    ],
+  ])('a long response %s arrives whole', async (_, request) => {
+    const { gateway } = await startBoth(async (_received, wire) => {
+      wire.write(`HTTP/1.1 200 OK\r\nContent-Length: ${long.length}\r\n\r\n`)
+      for (let at = 0; at < long.length; at += 65_536) {
+        wire.write(long.subarray(at, at + 65_536))
+        await pause(1)
+      }
+    })
+    const { read } = await connectTo(gateway.publicAddress, request)
+    await expect.poll(() => read.bytes, { timeout: 8_000 }).toBeGreaterThan(long.length)
+    await expect.poll(() => read.isClosed).toBe(true)
+    expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
+  })
+
+  test('a long response with a handshake pipelined behind it arrives whole', async () => {
+    const { gateway } = await startBoth(async (_received, wire) => {
+      wire.write(`HTTP/1.1 200 OK\r\nContent-Length: ${long.length}\r\n\r\n`)
+      for (let at = 0; at < long.length; at += 65_536) {
+        wire.write(long.subarray(at, at + 65_536))
+        await pause(1)
+      }
+    })
+    const { read } = await connectTo(
+      gateway.publicAddress,
+      `GET /live/a HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/live/b')}`,
+    )
+    await expect.poll(() => read.bytes, { timeout: 8_000 }).toBeGreaterThan(long.length)
+    await expect.poll(() => read.isClosed).toBe(true)
+    expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
+  })
+})
+
+describe('handshakes and what follows them', () => {
+  test('frames in one packet with the handshake or the 101 arrive', async () => {
+    const { gateway, origin } = await startBoth((_received, wire) => {
+      wire.write(`${switching}\r\n\x81\x02hi`)
+      wire.socket.removeAllListeners('data')
+      wire.socket.on('data', (chunk: Buffer) =>
+        wire.socket.write(Buffer.concat([Buffer.from('echo:'), chunk])),
+      )
+    })
+    const { read, socket } = await connectTo(
+      gateway.publicAddress,
+      `${handshake('/live/a')}\x81\x82\x00\x00\x00\x00yo`,
+    )
+    await expect.poll(() => read.text).toContain('\x81\x02hi')
+    await expect.poll(() => read.text).toContain('yo')
+    socket.destroy()
+    await origin.until(() => origin.open === 0)
+  })
+  test('a WebSocket that the upstream resets at once is not counted as open', async () => {
+    const { gateway, origin } = await startBoth((_received, wire) => {
+      wire.socket.write(`${switching}\r\n`, () => wire.reset())
+    })
+    for (let i = 0; i < 30; i++) await connectTo(gateway.publicAddress, handshake('/live/a'))
+    await origin.until(() => origin.received.length === 30)
+    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live')).toBe(0)
+  })
+  test('a WebSocket that the upstream ends at once is not counted as open', async () => {
+    const { gateway, origin } = await startBoth((_received, wire) => {
+      wire.socket.end(`${switching}\r\n`)
+    })
+    for (let i = 0; i < 30; i++) await connectTo(gateway.publicAddress, handshake('/live/a'))
+    await origin.until(() => origin.received.length === 30)
+    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live'), { timeout: 5000 }).toBe(0)
+  })
+  test('a WebSocket of a client that disconnects as the 101 arrives is not counted as open', async () => {
+    const clients: Socket[] = []
+    const { gateway, origin } = await startBoth((_received, wire, count) => {
+      clients[count - 1]?.resetAndDestroy()
+      wire.write(`${switching}\r\n`)
+    })
+    for (let i = 0; i < 30; i++) {
+      const c = await connectTo(gateway.publicAddress, '')
+      clients.push(c.socket)
+      c.socket.write(handshake('/live/a'))
+      await origin.until(() => origin.received.length === i + 1)
+    }
+    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live'), { timeout: 5000 }).toBe(0)
+    await origin.until(() => origin.open === 0)
+    expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
+  })
+  test('a 101 to a plain request is a bad response', async () => {
+    const { gateway, origin } = await startBoth((_received, wire) => {
+      wire.write(`${switching}\r\nleak`)
+    })
+    const r = await fetch(`${gateway.publicAddress}/live/x`)
+    expect(r.status).toBe(502)
+    await origin.until(() => origin.open === 0)
+  })
+  test.each([
+    ['several protocols', 'Upgrade: websocket, h2c\r\n', ''],
+    ['two lines', 'Upgrade: websocket\r\nUpgrade: websocket\r\n', ''],
+    ['a version of the protocol', 'Upgrade: websocket/13\r\n', ''],
+    ['a body', 'Upgrade: websocket\r\nTransfer-Encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'],
+    ['another protocol', 'Upgrade: h2c\r\n', ''],
+  ])('nothing behind a request with %s reaches an upstream', async (_, lines, body) => {
+    const { gateway, origin } = await startBoth((_received, wire) => wire.respond({ content: 'plain' }))
+    const { read } = await connectTo(
+      gateway.publicAddress,
+      `GET /live/a HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n${lines}\r\n${body}GET /live/smuggled HTTP/1.1\r\nHost: a\r\n\r\n`,
+    )
+    await expect.poll(() => read.isClosed).toBe(true)
+    expect(read.text.match(/HTTP\/1\.1 \d+/g)).toHaveLength(1)
+    expect(origin.received.filter(({ target }) => target.includes('smuggled'))).toEqual([])
+  })
+})

@@ -151,7 +151,7 @@ export class SchemaResources {
   readonly #bundle: ApiBundle
   readonly #byUri = new Map<string, SchemaResource>()
   readonly #byRoot = new Map<unknown, SchemaResource>()
-  /** Steps from the root of the file to the value that is looked at. */
+  /** Steps from the root of the file to the value that `#visit` has reached. */
   readonly #path: string[] = []
   #hasNames = false
 

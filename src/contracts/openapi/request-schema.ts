@@ -175,6 +175,15 @@ const isOfOther = (resources: SchemaResources, located: Located, direction: Dire
   return target !== undefined && member(target.node, keyword) === true
 }
 
+const stepsOf = ({ steps }: { readonly steps?: unknown }): number => (typeof steps === 'number' ? steps : 0)
+
+/** How many schemas and values each value is compared with; undefined for few. */
+const alternativesOf = ({ oneOf, anyOf, enum: values }: JsonObject): number | undefined => {
+  const objects = listOf(values).filter((value) => typeof value === 'object' && value !== null)
+  const count = listOf(oneOf).length + listOf(anyOf).length + objects.length
+  return count === 0 ? undefined : count
+}
+
 const definitionName = (index: number): string => `definition:${index}`
 
 /** The schema that each `$dynamicAnchor` stands for: that of the outermost resource on the way (JSON Schema 2020-12, §8.2.3.2). */
@@ -239,7 +248,7 @@ export const createSchemaTranslator = (
     names.set(position, name)
     const schema = translate(target)
     // Every recursion passes a definition, so that counting these bounds the work for one value.
-    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, isCounted: true })
+    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, steps: stepsOf(schema) + 1 })
     return name
   }
 
@@ -319,8 +328,11 @@ export const createSchemaTranslator = (
     const dynamic = dialect === '3.0' ? undefined : referred('$dynamicRef', located)
     const own = ownKeywords(located, node)
     const allOf = dynamic === undefined ? own['allOf'] : [...listOf(own['allOf']), { $ref: dynamic }]
-    const translated = { ...own, ...changedKeywords(located, node), allOf, $ref: name }
-    return Object.fromEntries(Object.entries(translated).filter(([, value]) => value !== undefined))
+    const translated: JsonObject = { ...own, ...changedKeywords(located, node), allOf, $ref: name }
+    const steps = alternativesOf(translated)
+    return Object.fromEntries(
+      Object.entries({ ...translated, steps }).filter(([, value]) => value !== undefined),
+    )
   }
 
   const translate = (located: Scoped): RequestSchema => {

@@ -343,6 +343,23 @@ describe('a small body cannot take long to check', () => {
     ).toMatchObject({ body: { errors: [{ detail: 'has too many values under long names' }] } })
   })
 
+  test.each([
+    [
+      'schemas',
+      { oneOf: Array.from({ length: 30 }, (_, index) => ({ properties: { kind: { const: index } } })) },
+    ],
+    ['objects', { enum: Array.from({ length: 30 }, (_, index) => ({ kind: index })) }],
+  ])('with many alternatives that are %s, each is one step', (_, items) => {
+    const document = onePost({ type: 'array', items })
+    const list = (length: number) => `[${Array.from({ length }, () => '{"kind":29}').join()}]`
+    expect(timed(document, list(5_000))).toEqual(['valid', true])
+    expect(
+      described(document).validate({ method: 'POST', content: list(100_000), fields: json }),
+    ).toMatchObject({
+      body: { errors: [{ detail: 'takes too long to check' }] },
+    })
+  })
+
   test('a long name, and many values below short names, are no fault', () => {
     const document = onePost({ additionalProperties: { items: { type: 'integer', format: 'int64' } } })
     const items = Array.from({ length: 2_000 }, (_, index) => `12345678901234${1000 + index}`).join()

@@ -60,16 +60,28 @@ export const fileOfReference = (reference: string, from: string): string | undef
   return steps.join('/')
 }
 
+/** The value at a JSON Pointer below a value. */
+const atPointer = (located: Located, pointer: string): Located | undefined => {
+  const steps = pointer === '' ? [] : pointer.slice(1).split('/')
+  const found = below(
+    located,
+    ...steps.map((step) => decoded(step).replaceAll('~1', '/').replaceAll('~0', '~')),
+  )
+  return found.node === undefined ? undefined : found
+}
+
+const cut = (reference: string): readonly [address: string, fragment: string] => {
+  const hash = reference.indexOf('#')
+  return hash < 0 ? [reference, ''] : [reference.slice(0, hash), reference.slice(hash + 1)]
+}
+
 /** The value that a reference leads to; undefined when there is none. */
 export const resolve = (bundle: ApiBundle, reference: string, from: string): Located | undefined => {
   const file = fileOfReference(reference, from)
   if (file === undefined || !Object.hasOwn(bundle.files, file)) return undefined
-  const fragment = reference.includes('#') ? reference.slice(reference.indexOf('#') + 1) : ''
+  const [, fragment] = cut(reference)
   if (fragment !== '' && !fragment.startsWith('/')) return undefined
-  const path = fragment === '' ? [] : fragment.slice(1).split('/')
-  const steps = path.map((step) => decoded(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-  const found = below({ file, path: [], node: bundle.files[file] }, ...steps)
-  return found.node === undefined ? undefined : found
+  return atPointer({ file, path: [], node: bundle.files[file] }, fragment)
 }
 
 /** References that lead to one another in more steps than this are a cycle. */
@@ -103,4 +115,115 @@ export const namedFiles = (value: unknown, from: string): ReadonlySet<string> =>
   for (let next = pending.pop(); next !== undefined; next = pending.pop())
     Object.entries(next as object).forEach(visit)
   return found
+}
+
+/** A file, or a schema with an `$id`: what references in it are relative to (JSON Schema 2020-12, §8.2). */
+export type SchemaResource = {
+  readonly uri: string
+  readonly root: Located
+  /** Schemas by `$anchor` and `$dynamicAnchor`. */
+  readonly anchors: Map<string, Located>
+  /** Schemas by `$dynamicAnchor`. */
+  readonly dynamicAnchors: Map<string, Located>
+}
+
+/** Members of these are named by the document; a schema may be named `enum`. */
+const mapKeywords: ReadonlySet<string> = new Set([
+  ...['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions', 'schemas'],
+  ...['responses', 'requestBodies', 'headers', 'content', 'callbacks', 'pathItems', 'parameters', 'links'],
+])
+/** Values of these are data, whatever their members are named. */
+const dataKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'example', 'examples'])
+
+const uriOf = (reference: string, base: string): string | undefined => {
+  try {
+    return new URL(reference, base).href
+  } catch {
+    return undefined
+  }
+}
+
+/** A reference to a file outside of the folder has another address than every file. */
+const fileUri = (name: string): string => uriOf(name, 'document:///folder/') ?? name
+
+/** Finds schemas by `$id`, `$anchor` and `$dynamicAnchor`. Only what the bundle holds is found: nothing is fetched. */
+export class SchemaResources {
+  readonly #bundle: ApiBundle
+  readonly #byUri = new Map<string, SchemaResource>()
+  readonly #byRoot = new Map<unknown, SchemaResource>()
+  /** Steps from the root of the file to the value that `#visit` has reached. */
+  readonly #path: string[] = []
+  #hasNames = false
+
+  constructor(bundle: ApiBundle, hasIdentifiers: boolean) {
+    this.#bundle = bundle
+    for (const [file, node] of Object.entries(bundle.files)) {
+      const resource = this.#add(fileUri(file), { file, path: [], node })
+      if (hasIdentifiers) this.#visit(node, resource, false)
+    }
+  }
+
+  #add(uri: string, root: Located): SchemaResource {
+    const resource = { uri, root, anchors: new Map(), dynamicAnchors: new Map() }
+    this.#byUri.set(uri, resource)
+    this.#byRoot.set(root.node, resource)
+    return resource
+  }
+
+  /** The resource that this schema begins, or else the one around it. */
+  #named(node: JsonObject, around: SchemaResource): SchemaResource {
+    const { $id, $anchor, $dynamicAnchor } = node
+    if ($id === undefined && $anchor === undefined && $dynamicAnchor === undefined) return around
+    this.#hasNames = true
+    const located = { file: around.root.file, path: [...this.#path], node }
+    const uri = typeof $id === 'string' ? uriOf(cut($id)[0], around.uri) : undefined
+    const resource = uri === undefined || uri === around.uri ? around : this.#add(uri, located)
+    if (located.path.length === 0) this.#byUri.set(around.uri, resource)
+    if (typeof $anchor === 'string') resource.anchors.set($anchor, located)
+    if (typeof $dynamicAnchor !== 'string') return resource
+    resource.anchors.set($dynamicAnchor, located)
+    resource.dynamicAnchors.set($dynamicAnchor, located)
+    return resource
+  }
+
+  #visit(node: unknown, around: SchemaResource, isMap: boolean): void {
+    if (typeof node !== 'object' || node === null) return
+    const resource = isMap || !isObject(node) ? around : this.#named(node, around)
+    for (const [name, inner] of Object.entries(node)) {
+      if (typeof inner !== 'object' || (!isMap && dataKeywords.has(name))) continue
+      this.#path.push(name)
+      this.#visit(inner, resource, !isMap && mapKeywords.has(name) && isObject(inner))
+      this.#path.pop()
+    }
+  }
+
+  /** The innermost resource that holds a value. */
+  at({ file, path }: Pick<Located, 'file' | 'path'>): SchemaResource | undefined {
+    let node = this.#bundle.files[file]
+    let found = this.#byRoot.get(node)
+    if (!this.#hasNames) return found
+    for (const step of path) {
+      node = member(node, step)
+      found = this.#byRoot.get(node) ?? found
+    }
+    return found
+  }
+
+  /** The schema that a reference leads to; undefined when there is none. */
+  resolve(reference: string, from: Located): Located | undefined {
+    const plain = (): Located | undefined => resolve(this.#bundle, reference, from.file)
+    if (!this.#hasNames) return plain()
+    const [address, fragment] = cut(reference)
+    const around = this.at(from)
+    const uri = uriOf(address, around?.uri ?? '')
+    const resource = address === '' ? around : this.#byUri.get(uri ?? '')
+    // By the standard first. Many documents have an `$id` in a schema, and pointers from the root of their file nevertheless.
+    if (resource === undefined) return plain()
+    const name = decoded(fragment)
+    const found =
+      fragment === '' || fragment.startsWith('/')
+        ? atPointer(resource.root, fragment)
+        : resource.anchors.get(name)
+    return found ?? plain()
+  }
 }

@@ -1,5 +1,6 @@
 import {
   type ApiBundle,
+  below,
   isObject,
   type JsonObject,
   type Located,
@@ -7,7 +8,7 @@ import {
   member,
   membersOf,
   pointerOf,
-  resolve,
+  SchemaResources,
 } from './bundle.ts'
 
 /** JSON Schema 2020-12 as plain data. */
@@ -166,15 +167,31 @@ export type SchemaTranslator = {
 type Direction = 'request' | 'response'
 
 /** The properties that a response has and a request need not have, or the reverse. */
-const isOfOther = (bundle: ApiBundle, located: Located, direction: Direction): boolean => {
+const isOfOther = (resources: SchemaResources, located: Located, direction: Direction): boolean => {
   const keyword = direction === 'request' ? 'readOnly' : 'writeOnly'
   if (member(located.node, keyword) === true) return true
   const reference = member(located.node, '$ref')
-  const target = typeof reference === 'string' ? resolve(bundle, reference, located.file) : undefined
+  const target = typeof reference === 'string' ? resources.resolve(reference, located) : undefined
   return target !== undefined && member(target.node, keyword) === true
 }
 
+const stepsOf = ({ steps }: { readonly steps?: unknown }): number => (typeof steps === 'number' ? steps : 0)
+
+/** How many schemas and values each value is compared with; undefined for few. */
+const alternativesOf = ({ oneOf, anyOf, enum: values }: JsonObject): number | undefined => {
+  const objects = listOf(values).filter((value) => typeof value === 'object' && value !== null)
+  const count = listOf(oneOf).length + listOf(anyOf).length + objects.length
+  return count === 0 ? undefined : count
+}
+
 const definitionName = (index: number): string => `definition:${index}`
+
+/** The schema that each `$dynamicAnchor` stands for: that of the outermost resource on the way (JSON Schema 2020-12, §8.2.3.2). */
+type DynamicScope = ReadonlyMap<string, Located>
+
+type Scoped = Located & { readonly scope: DynamicScope }
+
+const noScope: DynamicScope = new Map()
 
 export const createSchemaTranslator = (
   bundle: ApiBundle,
@@ -184,32 +201,58 @@ export const createSchemaTranslator = (
   const names = new Map<string, string>()
   const definitions = new Map<string, RequestSchema>()
   const broken: Located[] = []
+  const resources = new SchemaResources(bundle, dialect === '3.1')
   let hasStrictIntegers = false
 
-  const inner = (located: Located, step: string | number, more?: string): Located => {
-    const path = [...located.path, String(step), ...(more === undefined ? [] : [more])]
-    const node = member(located.node, String(step))
-    return { file: located.file, path, node: more === undefined ? node : member(node, more) }
+  /** The schema with the scope that its resource adds to. */
+  const scoped = ({ file, path, node }: Located, scope: DynamicScope): Scoped => {
+    const { dynamicAnchors } = resources.at({ file, path }) ?? { dynamicAnchors: noScope }
+    const isKnown = [...dynamicAnchors.keys()].every((name) => scope.has(name))
+    return { file, path, node, scope: isKnown ? scope : new Map([...dynamicAnchors, ...scope]) }
   }
 
-  const referred = (reference: string, located: Located): string | undefined => {
-    const target = resolve(bundle, reference, located.file)
-    if (target === undefined) {
-      broken.push(located)
+  const inner = ({ file, path, node, scope }: Scoped, ...steps: readonly string[]): Scoped =>
+    scoped(below({ file, path, node }, ...steps), scope)
+
+  const targetOf = (
+    keyword: '$ref' | '$dynamicRef',
+    reference: string,
+    from: Scoped,
+  ): Located | undefined => {
+    const target = resources.resolve(reference, from)
+    const anchor = member(target?.node, '$dynamicAnchor')
+    const isDynamic =
+      keyword === '$dynamicRef' && typeof anchor === 'string' && reference.endsWith(`#${anchor}`)
+    return isDynamic ? (from.scope.get(anchor) ?? target) : target
+  }
+
+  /** A schema means something else in each scope. */
+  const positionOf = (located: Scoped): string =>
+    [pointerOf(located), ...[...located.scope].map(([name, at]) => `${name} ${pointerOf(at)}`).sort()].join(
+      ' ',
+    )
+
+  const referred = (keyword: '$ref' | '$dynamicRef', from: Scoped): string | undefined => {
+    const reference = member(from.node, keyword)
+    if (typeof reference !== 'string') return undefined
+    const found = targetOf(keyword, reference, from)
+    if (found === undefined) {
+      broken.push(from)
       return undefined
     }
-    const position = pointerOf(target)
+    const target = scoped(found, from.scope)
+    const position = positionOf(target)
     const known = names.get(position)
     if (known !== undefined) return known
     const name = definitionName(names.size)
     names.set(position, name)
     const schema = translate(target)
     // Every recursion passes a definition, so that counting these bounds the work for one value.
-    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, isCounted: true })
+    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, steps: stepsOf(schema) + 1 })
     return name
   }
 
-  const keywordOf = (keyword: string, kind: Kind, located: Located): unknown => {
+  const keywordOf = (keyword: string, kind: Kind, located: Scoped): unknown => {
     const value = member(located.node, keyword)
     switch (kind) {
       case 'schema':
@@ -218,22 +261,20 @@ export const createSchemaTranslator = (
         return listOf(value).map((_, index) => translate(inner(located, keyword, String(index))))
       case 'schema-map':
         return Object.fromEntries(
-          membersOf(value)
-            .filter(([name]) => name !== '__proto__')
-            .map(([name]) => [name, translate(inner(located, keyword, name))]),
+          membersOf(value).map(([name]) => [name, translate(inner(located, keyword, name))]),
         )
       default:
         return value
     }
   }
 
-  const requiredOf = (located: Located): readonly string[] =>
+  const requiredOf = (located: Scoped): readonly string[] =>
     listOf(member(located.node, 'required')).filter(
       (name): name is string =>
-        typeof name === 'string' && !isOfOther(bundle, inner(located, 'properties', name), direction),
+        typeof name === 'string' && !isOfOther(resources, inner(located, 'properties', name), direction),
     )
 
-  const ownKeywords = (located: Located, node: JsonObject): Record<string, unknown> => {
+  const ownKeywords = (located: Scoped, node: JsonObject): Record<string, unknown> => {
     const translated: Record<string, unknown> = {}
     for (const [keyword, kind] of Object.entries(keywords)) {
       if (!Object.hasOwn(node, keyword) || !fits(kind, node[keyword])) continue
@@ -249,8 +290,16 @@ export const createSchemaTranslator = (
     return form === 'strict' || form === 'padded' ? form : undefined
   }
 
+  /** ajv skips a property of this name, and not one of this pattern. */
+  const protoProperty = (located: Scoped, node: JsonObject): Record<string, unknown> => {
+    if (!Object.hasOwn(Object(node['properties']), '__proto__')) return {}
+    const patterns = keywordOf('patternProperties', 'schema-map', located) as JsonObject
+    const schema = translate(inner(located, 'properties', '__proto__'))
+    return { patternProperties: { ...patterns, '^__proto__$': schema } }
+  }
+
   /** Keywords whose value differs from that of the document. */
-  const changedKeywords = (located: Located, node: JsonObject): Record<string, unknown> => {
+  const changedKeywords = (located: Scoped, node: JsonObject): Record<string, unknown> => {
     const isNullable = dialect === '3.0' && node['nullable'] === true
     const type = typeOf(node['type'], isNullable)
     const values = listOf(node['enum'])
@@ -266,25 +315,37 @@ export const createSchemaTranslator = (
       ...(Array.isArray(node['items'])
         ? { prefixItems: node['items'].map((_, index) => translate(inner(located, 'items', String(index)))) }
         : {}),
+      ...protoProperty(located, node),
       ...(Number(node['multipleOf'] ?? 1) <= 0 ? { multipleOf: undefined } : {}),
     }
   }
 
-  const translateObject = (located: Located, node: JsonObject): RequestSchema => {
-    const reference = node['$ref']
-    const name = typeof reference === 'string' ? referred(reference, located) : undefined
+  const translateObject = (located: Scoped, node: JsonObject): RequestSchema => {
+    const name = referred('$ref', located)
     // In 3.0 the members beside a reference have no meaning.
-    if (typeof reference === 'string' && dialect === '3.0') return name === undefined ? true : { $ref: name }
-    const translated = { ...ownKeywords(located, node), ...changedKeywords(located, node), $ref: name }
-    return Object.fromEntries(Object.entries(translated).filter(([, value]) => value !== undefined))
+    if (typeof node['$ref'] === 'string' && dialect === '3.0')
+      return name === undefined ? true : { $ref: name }
+    const dynamic = dialect === '3.0' ? undefined : referred('$dynamicRef', located)
+    const own = ownKeywords(located, node)
+    const allOf = dynamic === undefined ? own['allOf'] : [...listOf(own['allOf']), { $ref: dynamic }]
+    const translated: JsonObject = { ...own, ...changedKeywords(located, node), allOf, $ref: name }
+    const steps = alternativesOf(translated)
+    return Object.fromEntries(
+      Object.entries({ ...translated, steps }).filter(([, value]) => value !== undefined),
+    )
   }
 
-  const translate = (located: Located): RequestSchema => {
+  const translate = (located: Scoped): RequestSchema => {
     const { node } = located
     if (typeof node === 'boolean') return node
     return isObject(node) ? translateObject(located, node) : true
   }
-  return { translate, definitions, broken, hasStrictIntegers: () => hasStrictIntegers }
+  return {
+    translate: (located) => translate(scoped(located, noScope)),
+    definitions,
+    broken,
+    hasStrictIntegers: () => hasStrictIntegers,
+  }
 }
 
 type Growing = Record<string, unknown>

@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
-import { readJson } from '../validation/json-content.ts'
+import { maxJsonValues, parseJson, readStructure } from '../validation/json-content.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
 
 export type ExactReading =
@@ -14,7 +15,6 @@ export type JsonRules = {
   readonly hasStrictIntegers: boolean
 }
 
-const longDigits = /\d{16}/
 const integer = /^-?(?:0|[1-9]\d*)$/
 /** Signs of a number that may be written in another form as well. */
 const severalForms = /\d{16}|\d[.Ee]|-0/
@@ -39,37 +39,81 @@ const mostPerOctet = 200
 /** An index with its slash. */
 const shortStep = 7
 
-/** Of a whole document: members of all objects, and characters of the pointers to all values. */
-type Sizes = { members: number; characters: number }
+/** Of a whole text. */
+class Sizes {
+  members = 0
+  /** Characters of the pointers to all values. */
+  characters = 0
+  isTooDeep = false
+  /** Some number is none of the integers that a double holds. */
+  hasLongNumber = false
 
-const addSizes = (sizes: Sizes, value: unknown, pointerLength: number): void => {
-  sizes.characters += pointerLength
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) for (const item of value) addSizes(sizes, item, pointerLength + shortStep)
-  else
-    for (const name of Object.keys(value)) {
-      sizes.members += 1
-      const member = (value as Readonly<Record<string, unknown>>)[name]
-      addSizes(sizes, member, pointerLength + name.length + 1)
-    }
+  add(value: object, depth: number, pointerLength: number): void {
+    if (depth === 0) this.isTooDeep = true
+    else if (Array.isArray(value))
+      for (const item of value) this.addValue(item, depth, pointerLength + shortStep)
+    else
+      for (const name in value) {
+        this.members += 1
+        const inner = (value as Readonly<Record<string, unknown>>)[name]
+        this.addValue(inner, depth, pointerLength + name.length + 1)
+      }
+  }
+
+  addValue(value: unknown, depth: number, pointerLength: number): void {
+    this.characters += pointerLength
+    if (typeof value === 'number') this.hasLongNumber ||= !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+    else if (typeof value === 'object' && value !== null) this.add(value, depth - 1, pointerLength)
+  }
 }
+
+const occurrences = (text: string, sign: string): number => {
+  let count = 0
+  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) count += 1
+  return count
+}
+
+/** The value has fewer members than the text. Texts without a colon in names and strings need not be read again. */
+const repeatsName = (text: string, members: number, depth: number): boolean => {
+  const written =
+    text.includes('\\') || occurrences(text, ':') !== members ? readStructure(text, depth) : members
+  return written !== members
+}
+
+const refusalOfSizes = (
+  text: string,
+  { isTooDeep, members, characters }: Sizes,
+  jsonDepth: number,
+  bytes: number,
+): ExactReading | undefined => {
+  if (isTooDeep) return refused('is nested too deep')
+  if (repeatsName(text, members, jsonDepth))
+    return refused('has an object that repeats a name', 'repeated name')
+  return characters > bytes * mostPerOctet ? refused('has too many values under long names') : undefined
+}
+
+/** A shorter text has not more values than that. */
+const boundedLength = 2 * maxJsonValues
 
 /**
  * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of
  * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
  */
 export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
-  const reading = readJson(content, jsonDepth)
-  if (reading.kind === 'too-many-values') return refused('has too many values')
-  if (reading.kind === 'refused')
-    return refused(reading.code === 1 ? 'is nested too deep' : 'is not valid JSON')
-  const { value, text, members } = reading
-  const sizes: Sizes = { members: 0, characters: 0 }
-  addSizes(sizes, value, 0)
-  if (members > sizes.members) return refused('has an object that repeats a name', 'repeated name')
-  if (sizes.characters > content.length * mostPerOctet) return refused('has too many values under long names')
-  const mayMatter = hasStrictIntegers ? severalForms : longDigits
-  if (!mayMatter.test(text)) return { kind: 'read', value, exact: noExactIntegers }
+  if (!isUtf8(content)) return refused('is not valid JSON')
+  const text = content.toString('utf8')
+  const structure = text.length < boundedLength ? 0 : readStructure(text, jsonDepth)
+  if (structure === 'values') return refused('has too many values')
+  if (structure === 'depth') return refused('is nested too deep')
+  const reading = parseJson(text)
+  if (reading.kind === 'refused') return refused('is not valid JSON')
+  const { value } = reading
+  const sizes = new Sizes()
+  sizes.addValue(value, jsonDepth + 1, 0)
+  const refusal = refusalOfSizes(text, sizes, jsonDepth, content.length)
+  if (refusal !== undefined) return refusal
+  const mayMatter = hasStrictIntegers ? severalForms.test(text) : sizes.hasLongNumber
+  if (!mayMatter) return { kind: 'read', value, exact: noExactIntegers }
   const matters = hasStrictIntegers
     ? (number: string) => isNumber.test(number) && !oneForm.test(number)
     : (number: string) => number.length > 15 && integer.test(number)

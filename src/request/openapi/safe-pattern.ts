@@ -14,6 +14,19 @@ const notLineEnd = '[^\\n\\r\\x{2028}\\x{2029}]'
 
 const single: Readonly<Record<string, string>> = { '/': '/', '-': '\\-', v: '\\v', '0': '\\x00' }
 
+/** Long names of general categories (Unicode Standard Annex 44, table 12). RE2 knows the short ones, and those of scripts. */
+const categories: ReadonlyMap<string, string> = new Map(
+  [
+    'L Letter|Lu Uppercase_Letter|Ll Lowercase_Letter|Lt Titlecase_Letter|Lm Modifier_Letter|Lo Other_Letter',
+    'M Mark|M Combining_Mark|Mn Nonspacing_Mark|Mc Spacing_Mark|Me Enclosing_Mark',
+    'N Number|Nd Decimal_Number|Nd digit|Nl Letter_Number|No Other_Number',
+    'P Punctuation|P punct|Pc Connector_Punctuation|Pd Dash_Punctuation|Ps Open_Punctuation|Pe Close_Punctuation',
+    'Pi Initial_Punctuation|Pf Final_Punctuation|Po Other_Punctuation',
+    'S Symbol|Sm Math_Symbol|Sc Currency_Symbol|Sk Modifier_Symbol|So Other_Symbol',
+    'Z Separator|Zs Space_Separator|Zl Line_Separator|Zp Paragraph_Separator|Cc Control|Cc cntrl|Cf Format',
+  ].flatMap((row) => row.split('|').map((pair) => pair.split(' ').reverse() as [string, string])),
+)
+
 /** `inClass` undefined: the translation holds inside and outside of brackets. */
 type EscapeRow = {
   readonly pattern: RegExp
@@ -35,7 +48,14 @@ const escapeRows: readonly EscapeRow[] = [
   { pattern: /^\\b/, inClass: true, text: () => '\\x08' },
   { pattern: /^\\[bB]/, inClass: false, text: ([found]) => found },
   { pattern: /^\\([/v0-])/, text: ([, sign = '']) => single[sign] },
-  { pattern: /^\\[pP]\{[A-Za-z]{1,2}\}/, text: ([found]) => found },
+  {
+    pattern: /^\\([pP])\{(?:(?:General_Category|gc)=)?(\w{1,24})\}/,
+    text: ([, sign, name = '']) => {
+      const short = name.length <= 2 ? name : categories.get(name)
+      return short && `\\${sign}{${short}}`
+    },
+  },
+  { pattern: /^\\([pP])\{(?:Script|sc)=(\w{3,24})\}/, text: ([, sign, name]) => `\\${sign}{${name}}` },
   { pattern: /^\\x[\dA-Fa-f]{2}/, text: ([found]) => found },
   { pattern: /^\\[dDwWnrtf]/, text: ([found]) => found },
   // A letter or digit without a meaning, or a back reference.
@@ -81,7 +101,7 @@ const translatedPlain = (rest: string): Piece | undefined => {
 }
 
 /** No row of the table looks further. */
-const lookAhead = 24
+const lookAhead = 48
 
 /** The pattern of ECMAScript in the syntax of RE2. Undefined where both could differ, e.g. look-around. */
 const translated = (pattern: string): string | undefined => {

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { safePattern } from './safe-pattern.ts'
 
@@ -53,6 +53,8 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
   byte: (text) => text.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(text),
 }
 
+type IntegerSchema = { readonly [keyword: string]: unknown }
+
 type Bounds = { readonly min: bigint; readonly max: bigint }
 
 const exactBound = (value: unknown): bigint | undefined =>
@@ -62,7 +64,7 @@ const formatBounds = (format: unknown): Bounds | undefined =>
   format === 'int64' ? int64 : format === 'int32' ? int32 : undefined
 
 /** Whether an integer is within the bounds of its schema, compared without a loss of digits. */
-const fitsExactly = (value: bigint, schema: { readonly [keyword: string]: unknown }): boolean => {
+const fitsExactly = (value: bigint, schema: IntegerSchema): boolean => {
   const bounds = formatBounds(schema['format'])
   const [min, above] = [exactBound(schema['minimum']), exactBound(schema['exclusiveMinimum'])]
   const [max, below] = [exactBound(schema['maximum']), exactBound(schema['exclusiveMaximum'])]
@@ -85,11 +87,7 @@ const integer = /^-?(?:0|[1-9]\d*)$/
 const strictInteger = /^(?:0|-?[1-9]\d*)$/
 
 /** Whether the integer may be written so, and is within its bounds. */
-const fitsAsText = (
-  text: string,
-  value: number,
-  schema: { readonly [keyword: string]: unknown },
-): boolean => {
+const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean => {
   if (schema['integerText'] === 'strict' && !strictInteger.test(text)) return false
   return integer.test(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
 }
@@ -170,6 +168,9 @@ const mostSteps = 500_000
 /** That many characters are copied or compared in the time of one step. */
 const charactersOfStep = 64
 
+/** `details` has the texts. */
+const noMessage = { message: '' }
+
 /** Thrown out of a compiled check. */
 class TooManySteps extends Error {}
 
@@ -194,20 +195,39 @@ type Compiled = ValidateFunction | { readonly reason: string }
 export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers
-  let steps = 0
+  let counted = 0
   const count = (more: number): void => {
-    steps += more
-    if (steps > mostSteps) throw new TooManySteps()
+    counted += more
+    if (counted > mostSteps) throw new TooManySteps()
   }
-  let texts = new WeakMap<object, string>()
+  let texts: WeakMap<object, string> | undefined
   const areDifferent = (items: readonly unknown[]): boolean => {
     const written = new Set<string>()
+    texts ??= new WeakMap()
     for (const item of items) {
       const text = comparable(item, texts)
       count(text.length / charactersOfStep)
       written.add(text)
     }
     return written.size === items.length
+  }
+  const fits = (value: number, pointer: string, schema: IntegerSchema): boolean => {
+    // A look-up takes as long as its pointer is.
+    count(1 + pointer.length / charactersOfStep)
+    const text = exactNow.get(pointer)
+    return text === undefined ? fitsAsDouble(value, schema['format']) : fitsAsText(text, value, schema)
+  }
+  const integerBounds = (context: KeywordCxt): void => {
+    const { gen, data, it, parentSchema } = context
+    const ref = (value: number, pointer: string): boolean => fits(value, pointer, parentSchema)
+    const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
+    // A double holds most integers themselves: nothing is called for these, and no pointer is written.
+    const { min, max } = formatBounds(parentSchema['format']) ?? int64
+    const inBounds = _`Number.isSafeInteger(${data}) && ${data} >= ${Number(min)} && ${data} <= ${Number(max)}`
+    context.fail(parentSchema['integerText'] === 'strict' ? _`!${call}` : _`!(${inBounds}) && !${call}`)
+  }
+  const steps = ({ gen, schema }: KeywordCxt): void => {
+    gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
   }
   let prepared: Ajv2020 | undefined
   const prepare = (): Ajv2020 => {
@@ -221,29 +241,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       code: { regExp },
       formats: textFormats,
     })
-    ajv.addKeyword({
-      keyword: 'integerBounds',
-      type: 'number',
-      errors: false,
-      compile: (_on, parent) => (value: number, at?: { readonly instancePath: string }) => {
-        const pointer = at?.instancePath ?? ''
-        // A double holds these integers themselves, and a look-up takes as long as its pointer is.
-        const isExact = Number.isSafeInteger(value) && parent['integerText'] !== 'strict'
-        if (isExact) return fitsAsDouble(value, parent['format'])
-        count(1 + pointer.length / charactersOfStep)
-        const text = exactNow.get(pointer)
-        return text === undefined ? fitsAsDouble(value, parent['format']) : fitsAsText(text, value, parent)
-      },
-    })
-    ajv.addKeyword({
-      keyword: 'isCounted',
-      before: 'not',
-      errors: false,
-      compile: () => () => {
-        count(1)
-        return true
-      },
-    })
+    ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
+    ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })
     // The one of the library compares each item with each other one.
     ajv.removeKeyword('uniqueItems')
     ajv.addKeyword({
@@ -285,8 +284,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       const validate = compile(schema)
       if (typeof validate !== 'function') return undefined
       exactNow = exact
-      steps = 0
-      texts = new WeakMap()
+      counted = 0
+      texts = undefined
       try {
         return validate(value) === true ? undefined : faultOf(validate.errors ?? [])
       } catch (error) {

@@ -19,13 +19,7 @@ export const mediaTypeOf = (contentType: string | undefined): MediaType => {
 
 /** Content read as JSON, or PHP's reason for refusing it (json_last_error). */
 type JsonReading =
-  | {
-      readonly kind: 'read'
-      readonly value: unknown
-      readonly text: string
-      /** How many members its objects have in the text: the value has fewer where a name is repeated. */
-      readonly members: number
-    }
+  | { readonly kind: 'read'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string }
   | { readonly kind: 'too-many-values' }
 
@@ -62,8 +56,8 @@ const valueStep = (code: number): number => (code === comma || opens(code) ? 1 :
 const memberStep = (code: number): number => (code === colon ? 1 : 0)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
-/** Checks depth and number of values before the text is parsed; gives the number of members. */
-const readStructure = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | number => {
+/** Checks depth and number of values of a text; gives the number of members, with those whose name is repeated. */
+export const readStructure = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | number => {
   let depth = 0
   let values = 0
   let members = 0
@@ -96,19 +90,22 @@ const holdsLoneSurrogate = (value: unknown): boolean => {
   )
 }
 
-/** Reads JSON as PHP would, with a bound on nesting; a byte order mark is a syntax error to both. */
+/** The value of a text of which depth and number of values are known to be bounded; a byte order mark is a syntax error. */
+export const parseJson = (text: string): Exclude<JsonReading, { readonly kind: 'too-many-values' }> => {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isLone = text.includes('\\') && escapedSurrogate.test(text) && holdsLoneSurrogate(value)
+    return isLone ? refusals.surrogate : { kind: 'read', value }
+  } catch {
+    return refusals.syntax
+  }
+}
+
+/** Reads JSON as PHP would, with a bound on nesting. */
 export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
   if (!isUtf8(content)) return refusals.utf8
   const text = content.toString('utf8')
   const members = readStructure(text, maxDepth)
   if (members === 'values') return { kind: 'too-many-values' }
-  if (typeof members === 'string') return refusals[members]
-  try {
-    const value: unknown = JSON.parse(text)
-    return escapedSurrogate.test(text) && holdsLoneSurrogate(value)
-      ? refusals.surrogate
-      : { kind: 'read', value, text, members }
-  } catch {
-    return refusals.syntax
-  }
+  return typeof members === 'string' ? refusals[members] : parseJson(text)
 }

@@ -33,6 +33,8 @@ describe('patterns run in linear time', () => {
     ['^(?<n>a|b)+$', ['abab', 'abc']],
     ['^\\p{Lu}$', ['A', 'a', 'É']],
     ['\\bfoo\\b', ['a foo b', 'afoob']],
+    ['^\\p{Uppercase_Letter}\\p{gc=Decimal_Number}$', ['A1', 'a1', 'É१']],
+    ['^[\\p{Script=Greek}\\p{punct}]+$', ['αβ!', 'ab']],
   ]
   test.each(same)('%s has the result of ECMAScript', (pattern, texts) => {
     const flags = pattern.includes('\\p') ? 'u' : ''
@@ -115,6 +117,18 @@ describe('OpenAPI 3.0', () => {
       JSON.parse('{"__proto__":1}'),
       'invalid',
     ],
+    [
+      'a property named __proto__ is described like others',
+      JSON.parse('{"additionalProperties":false,"properties":{"__proto__":{"type":"string"}}}'),
+      JSON.parse('{"__proto__":1}'),
+      'invalid',
+    ],
+    [
+      'a property named __proto__ is declared like others',
+      JSON.parse('{"additionalProperties":false,"properties":{"__proto__":{"type":"string"}}}'),
+      JSON.parse('{"__proto__":"x"}'),
+      'valid',
+    ],
   ]
   test.each(cases)('%s', (_title, schema, value, expected) => {
     expect(verdict(onePost(schema, '3.0.3'), value)).toBe(expected)
@@ -155,6 +169,75 @@ test('a base with one of its kinds, each of which has all of the base, is checke
     expect(verdict(document, { kind: 'cat', purrs: true })).toBe('valid')
     expect(verdict(document, { kind: 'cat' })).toBe('invalid')
   }
+})
+
+describe('schemas may be named in an OpenAPI 3.1 document', () => {
+  const verdictOf = (schemas: object, schema: object, value: unknown, version = '3.1.0') =>
+    verdict(onePost(schema, version, { components: { schemas } }), value)
+
+  test('by $id, from any other schema, and references in it are relative to it', () => {
+    const schemas = {
+      Pet: { $id: 'https://a.example/pets/pet', properties: { owner: { $ref: '../owner' } } },
+      Owner: { $id: 'https://a.example/owner', type: 'object' },
+    }
+    const pet = { $ref: 'https://a.example/pets/pet' }
+    expect(verdictOf(schemas, pet, { owner: {} })).toBe('valid')
+    expect(verdictOf(schemas, pet, { owner: 1 })).toBe('invalid')
+  })
+
+  test('by $anchor', () => {
+    const schemas = { Name: { $anchor: 'name', type: 'string' } }
+    expect(verdictOf(schemas, { $ref: '#name' }, 'Tom')).toBe('valid')
+    expect(verdictOf(schemas, { $ref: '#name' }, 1)).toBe('invalid')
+  })
+
+  test('by $dynamicAnchor: a general list has the items of the schema that uses it', () => {
+    const schemas = {
+      List: {
+        $id: 'https://a.example/list',
+        type: 'array',
+        items: { $dynamicRef: '#item' },
+        $defs: { any: { $dynamicAnchor: 'item' } },
+      },
+      Names: {
+        $id: 'https://a.example/names',
+        $ref: 'list',
+        $defs: { name: { $dynamicAnchor: 'item', type: 'string' } },
+      },
+    }
+    const [names, list] = [{ $ref: 'https://a.example/names' }, { $ref: 'https://a.example/list' }]
+    expect(verdictOf(schemas, names, ['Tom'])).toBe('valid')
+    expect(verdictOf(schemas, names, [1])).toBe('invalid')
+    expect(verdictOf(schemas, list, [1])).toBe('valid')
+  })
+
+  test('a schema with an $id may have references from the root of its file', () => {
+    const schemas = {
+      Pet: {
+        $id: 'https://a.example/pet',
+        properties: { owner: { $ref: '#/components/schemas/Owner' } },
+      },
+      Owner: { type: 'object' },
+    }
+    expect(verdictOf(schemas, { $ref: '#/components/schemas/Pet' }, { owner: 1 })).toBe('invalid')
+  })
+
+  test('and examples, values and properties name nothing', () => {
+    const schemas = {
+      Name: { $anchor: 'name', type: 'string' },
+      Data: { const: { $anchor: 'name' }, examples: [{ $anchor: 'name' }], properties: { $anchor: {} } },
+    }
+    expect(verdictOf(schemas, { $ref: '#name' }, 1)).toBe('invalid')
+    expect(verdictOf(schemas, { properties: { default: { $ref: '#name' } } }, { default: 1 })).toBe('invalid')
+  })
+
+  test('and a name that no schema has is a fault of the document', () => {
+    const schemas = { Pet: { $id: 'https://a.example/pet' } }
+    for (const reference of ['#pet', 'https://a.example/cat', '../pet', 'https://a.example/pet#/x'])
+      expect(() => verdictOf(schemas, { $ref: reference }, 1), reference).toThrow('leads to nothing')
+    const named = { Pet: { $id: 'https://a.example/pet', $anchor: 'pet' } }
+    expect(() => verdictOf(named, { $ref: 'https://a.example/pet#pet' }, 1, '3.0.3')).toThrow('leads to')
+  })
 })
 
 test('references that only lead to one another end', () => {
@@ -258,6 +341,23 @@ describe('a small body cannot take long to check', () => {
         fields: json,
       }),
     ).toMatchObject({ body: { errors: [{ detail: 'has too many values under long names' }] } })
+  })
+
+  test.each([
+    [
+      'schemas',
+      { oneOf: Array.from({ length: 30 }, (_, index) => ({ properties: { kind: { const: index } } })) },
+    ],
+    ['objects', { enum: Array.from({ length: 30 }, (_, index) => ({ kind: index })) }],
+  ])('with many alternatives that are %s, each is one step', (_, items) => {
+    const document = onePost({ type: 'array', items })
+    const list = (length: number) => `[${Array.from({ length }, () => '{"kind":29}').join()}]`
+    expect(timed(document, list(5_000))).toEqual(['valid', true])
+    expect(
+      described(document).validate({ method: 'POST', content: list(100_000), fields: json }),
+    ).toMatchObject({
+      body: { errors: [{ detail: 'takes too long to check' }] },
+    })
   })
 
   test('a long name, and many values below short names, are no fault', () => {

@@ -8,6 +8,7 @@ import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { Validator } from '../contracts/validation.ts'
+import { parsedJson } from '../http/json-text.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
@@ -16,11 +17,7 @@ import { createSiteValidator } from '../request/site-validator.ts'
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   if (mode !== 'on-request') return mode === 'on'
   if (content === undefined || !content.includes('"extensions"')) return false
-  try {
-    return isExtended(mode, JSON.parse(content.toString()))
-  } catch {
-    return false
-  }
+  return isExtended(mode, parsedJson(content.toString()))
 }
 
 /** Checks a batch with extensions by their rules, and every other batch as WordPress does. */

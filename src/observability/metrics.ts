@@ -2,8 +2,7 @@ import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-c
 import type { BatchEvent } from '../batch/events.ts'
 import type { CacheEvent } from '../cache/events.ts'
 import type { ChangeEvent } from '../changes/events.ts'
-import type { CoherenceEvent } from '../cluster/events.ts'
-import type { SharedTierEvent } from '../cluster/redis-events.ts'
+import type { CoherenceEvent, SharedTierEvent } from '../cluster/events.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { AccessEvent, EdgeEvent, LifecycleEvent } from '../server/events.ts'
 import type { OverloadEvent } from '../server/overload.ts'
@@ -13,20 +12,18 @@ import type { UpstreamEvent } from '../upstream/events.ts'
 import { type DeclaredServices as Declared, declareSeries } from './metrics/declared-series.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
 import {
+  createAccessObserver,
   createCacheObserver,
   createChangeObserver,
   createCoherenceObserver,
-  createSharedTierObserver,
-} from './metrics/observe-cache.ts'
-import {
-  createAccessObserver,
   createDiscoveryObserver,
   createEdgeObserver,
   createLifecycleObserver,
+  createSharedTierObserver,
+  createUpstreamObserver,
   createWebSocketObserver,
-} from './metrics/observe-edge.ts'
+} from './metrics/observe-events.ts'
 import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
-import { createUpstreamObserver } from './metrics/observe-upstream.ts'
 import {
   addSeries,
   createRegistry,

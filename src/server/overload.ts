@@ -3,10 +3,18 @@ import { getHeapStatistics } from 'node:v8'
 import type { BufferedFor } from '../http/bounds.ts'
 
 /** Classes of requests, in the order in which they are shed. */
-export type WorkClass = 'batch' | 'miss' | 'pass' | 'hit'
+export const workClasses = ['batch', 'miss', 'pass', 'hit'] as const
+export type WorkClass = (typeof workClasses)[number]
 
 /** Signals of overload. */
-export type PressureSignal = 'event-loop-delay' | 'event-loop-utilization' | 'heap' | 'rss' | 'in-flight'
+export const pressureSignals = [
+  'event-loop-delay',
+  'event-loop-utilization',
+  'heap',
+  'rss',
+  'in-flight',
+] as const
+export type PressureSignal = (typeof pressureSignals)[number]
 
 /** What is shed: nothing; batches and misses; every request that needs an upstream; everything. */
 export type PressureLevel = 0 | 1 | 2 | 3

@@ -1,5 +1,5 @@
+import type { JsonObject } from '../http/json-text.ts'
 import { securitySchemes, sharedSchemas } from './openapi/contract-facts.ts'
-import type { JsonObject } from './openapi/json-schema.ts'
 import { type DescribedRow, type DescribedService, describeRow } from './openapi-operations.ts'
 
 export type DocumentOptions = {

@@ -1,7 +1,8 @@
 import type { Method } from '../contracts/method.ts'
 import type { ArgumentSchema, Endpoint, Row, RowKind } from '../contracts/row.ts'
+import type { JsonObject } from '../http/json-text.ts'
 import { answersOf, type Contract, requestFieldsOf, securityOf } from './openapi/contract-facts.ts'
-import { type JsonObject, jsonSchema, objectSchema } from './openapi/json-schema.ts'
+import { jsonSchema, objectSchema } from './openapi/json-schema.ts'
 
 type Words = Partial<Record<Method, string>>
 

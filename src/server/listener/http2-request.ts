@@ -11,7 +11,8 @@ import {
 } from '../../http/message.ts'
 
 /** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
-export type MessageFault = 'version' | 'host' | 'transfer-coding' | 'field-count' | 'target'
+export const messageFaults = ['version', 'host', 'transfer-coding', 'field-count', 'target'] as const
+export type MessageFault = (typeof messageFaults)[number]
 
 /** The message for the client. */
 export const faultTexts: Readonly<Record<MessageFault, string>> = {

@@ -16,7 +16,7 @@ import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
-import { freePort } from './server/free-port.ts'
+import { freePort } from './server/listener.ts'
 
 /** What the parent sends to each worker. */
 type WorkerSettings = {

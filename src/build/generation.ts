@@ -24,11 +24,10 @@ import {
 } from '../pipeline/phase-options.ts'
 import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
-import type { BufferedBytes } from '../server/buffered-bytes.ts'
+import type { BufferedBytes, UnreadAnswers } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
-import type { UnreadAnswers } from '../server/unread-answers.ts'
 import type { WebSockets } from '../server/websockets.ts'
 import {
   type BuiltService,

@@ -6,19 +6,19 @@ import { changedResponse, errorAnswer } from '../../pipeline/error-answer.ts'
 import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
-import { hasContent } from '../read-request.ts'
-import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
-import { currentResponse } from './connections.ts'
 import {
   absoluteForm,
   authorityOf,
   createMessageLook,
   distrust,
-  faultOfHttp2,
   faultTexts,
+  hasContent,
   isHttp2,
   type MessageFault,
-} from './http2-request.ts'
+} from '../read-request.ts'
+import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
+import { currentResponse } from './connections.ts'
+import { faultOfHttp2 } from './http2.ts'
 
 type GuardOptions = {
   /** Handles a valid request. */

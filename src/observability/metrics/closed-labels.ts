@@ -25,7 +25,7 @@ import {
   type StatusClass,
   type UpstreamEvent,
 } from '../../upstream/events.ts'
-import type { TracingEvent } from '../tracing.ts'
+import type { TracingEvent } from '../open-telemetry.ts'
 import type { MetricKey, metricTable } from './registry.ts'
 
 export type Labels = Readonly<Record<string, string>>

@@ -46,11 +46,9 @@ import {
 import { createMetrics } from './observability/metrics.ts'
 import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
 import { createWarmer } from './pipeline/warmer.ts'
-import { createBufferedBytes } from './server/buffered-bytes.ts'
-import { freePort } from './server/free-port.ts'
+import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
+import { createPublicPort, freePort } from './server/listener.ts'
 import { createInFlight } from './server/overload.ts'
-import { createPublicPort } from './server/public-port.ts'
-import { createUnreadAnswers } from './server/unread-answers.ts'
 import { createWebSockets } from './server/websockets.ts'
 
 export type GatewayOptions = {

@@ -1,3 +1,4 @@
+import { isJsonObject } from './http/json-text.ts'
 /** A configuration as it stands in the file, as plain data; sections that are not given have their defaults. */
 export type GatewaySettings = { readonly [section: string]: unknown }
 
@@ -20,16 +21,13 @@ export type RunningGateway = {
   close(): Promise<void>
 }
 
-const isSection = (value: unknown): value is GatewaySettings =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The settings with those for tests where they give nothing else. */
 const completed = (settings: GatewaySettings): GatewaySettings => {
   const whole: Record<string, unknown> = { ...settings }
   for (const [name, values] of Object.entries(forTests)) {
     const given = settings[name]
     if (given === undefined) whole[name] = values
-    else if (isSection(given) && isSection(values)) whole[name] = { ...values, ...given }
+    else if (isJsonObject(given) && isJsonObject(values)) whole[name] = { ...values, ...given }
   }
   return whole
 }

@@ -10,13 +10,13 @@ import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.t
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import { systemClock } from './clock.ts'
 import { startSupervisor } from './cluster/supervisor.ts'
-import type { WorkerEvent } from './cluster/worker-events.ts'
 import type { WorkerLink } from './cluster/worker-link.ts'
+import type { WorkerEvent } from './cluster/worker-messages.ts'
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
-import { freePort } from './server/free-port.ts'
+import { freePort } from './server/listener.ts'
 
 /** What the parent sends to each worker. */
 type WorkerSettings = {

@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../http/json-text.ts'
 /** A selector of a purge, in public URLs and paths. */
 export type PurgeSelection =
   | { readonly by: 'url'; readonly url: string }
@@ -20,8 +21,6 @@ type Reading<Request> =
   | { readonly kind: 'read'; readonly request: Request }
   | { readonly kind: 'fault'; readonly detail: string }
 
-type Members = Readonly<Record<string, unknown>>
-
 /** Selectors of one request. */
 const mostSelectors = 1_000
 const mostWarmed = 1_000
@@ -36,9 +35,6 @@ const fault = (detail: string): { readonly kind: 'fault'; readonly detail: strin
 
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= longest
-
-const isMembers = (content: unknown): content is Members =>
-  typeof content === 'object' && content !== null && !Array.isArray(content)
 
 /** A kind of selector: a member for one, and a member for a list of several. */
 type SelectorRow = {
@@ -76,7 +72,7 @@ const selected = ({ select }: SelectorRow, value: unknown): PurgeSelection | und
   isText(value) ? select(value) : undefined
 
 /** The selections of one kind, or the fault of the first wrong one. */
-const selectionsOf = (row: SelectorRow, members: Members): PurgeSelection[] | string => {
+const selectionsOf = (row: SelectorRow, members: JsonObject): PurgeSelection[] | string => {
   const { one, several, expected } = row
   const found: PurgeSelection[] = []
   if (members[one] !== undefined) {
@@ -95,7 +91,7 @@ const selectionsOf = (row: SelectorRow, members: Members): PurgeSelection[] | st
   return found
 }
 
-const readSelections = (members: Members): PurgeSelection[] | string => {
+const readSelections = (members: JsonObject): PurgeSelection[] | string => {
   const given = selectorNames.filter((name) => members[name] !== undefined)
   if (given.length === 0) return `expected at least one of ${selectorNames.join(', ')}`
   if (members['all'] !== undefined) {
@@ -121,7 +117,7 @@ const warmCount = (warm: unknown): number | undefined => {
 
 /** Reads the content of POST /cache/purge. Strict: a misspelt key must not turn into a larger purge. */
 export const readPurgeRequest = (content: unknown): Reading<PurgeRequest> => {
-  if (!isMembers(content)) return fault('expected a JSON object')
+  if (!isJsonObject(content)) return fault('expected a JSON object')
   if (Object.keys(content).some((name) => !known.has(name))) {
     return fault(`unknown member; known are ${[...known].join(', ')}`)
   }
@@ -139,7 +135,7 @@ export const readPurgeRequest = (content: unknown): Reading<PurgeRequest> => {
 
 /** Reads the content of POST /cache/warm. */
 export const readWarmRequest = (content: unknown): Reading<readonly string[]> => {
-  if (!isMembers(content) || Object.keys(content).some((name) => name !== 'urls'))
+  if (!isJsonObject(content) || Object.keys(content).some((name) => name !== 'urls'))
     return fault('expected a JSON object with the member urls only')
   const { urls } = content
   if (!Array.isArray(urls) || urls.length === 0 || urls.length > mostWarmed)

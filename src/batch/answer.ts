@@ -1,3 +1,4 @@
+import { parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import { type Dialect, type ItemAnswer, itemError, shapedError } from './item.ts'
 
@@ -40,15 +41,6 @@ const headersJson = (fields: FieldLines): string => {
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-const isJson = (content: Buffer): boolean => {
-  try {
-    JSON.parse(content.toString())
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** One element of `responses`, in pieces that are joined once. */
 export type Part = readonly Buffer[]
 
@@ -68,7 +60,8 @@ export const answeredPart = (
   const marked = content.subarray(0, 3).equals(byteOrderMark)
   const text = marked ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
-  if (isKnown === true || isJson(text)) return part(text, status, headersJson(fields))
+  if (isKnown === true || parsedJson(text.toString()) !== undefined)
+    return part(text, status, headersJson(fields))
   return madePart(shapedError(dialect, itemError('not_json', status >= 400 ? status : undefined)))
 }
 

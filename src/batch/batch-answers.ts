@@ -14,8 +14,7 @@ import type { BatchEvent } from './events.ts'
 import { createMemoryIdempotencyStore, hashOf, readIdempotencyKey } from './idempotency-store.ts'
 import type { Dialect } from './item.ts'
 import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
-import { runChunk } from './send/send-chunk.ts'
-import { fieldsWithCredentials, runItem, sendAlone } from './send/send-item.ts'
+import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 import { createSplitter, type SplitMemory } from './splitter.ts'
 
 /** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */

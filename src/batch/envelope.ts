@@ -199,7 +199,7 @@ const fieldText = (value: unknown): string | undefined => {
 /** The fields of an item that are sent with it; what may not be set is dropped without a word, as it has no effect in WordPress. */
 export const itemFields = (headers: unknown, hasContent: boolean): Record<string, string> => {
   const fields: Record<string, string> = Object.create(null)
-  if (typeof headers === 'object' && headers !== null && !Array.isArray(headers)) {
+  if (isJsonObject(headers)) {
     for (const [name, value] of Object.entries(headers)) {
       const text = fieldText(value)
       if (text !== undefined && isSettable(name.toLowerCase())) fields[name.toLowerCase()] = text

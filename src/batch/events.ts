@@ -1,27 +1,31 @@
 /** How a batch ended: `ran` whatever its items answered, `validation` = require-all-validate refused it; `dry-run` ran nothing. */
-export type BatchResult = 'ran' | 'validation' | 'deadline' | 'client-gone' | 'malformed' | 'dry-run'
+export const batchResults = ['ran', 'validation', 'deadline', 'client-gone', 'malformed', 'dry-run'] as const
+export type BatchResult = (typeof batchResults)[number]
 
 /** How one item ended. `refused` never ran; `not-sent` and `outcome-unknown` met the deadline or an absent client. */
 export type BatchItemOutcome = 'answered' | 'refused' | 'not-sent' | 'outcome-unknown'
 
 /** Why a batch was split as it was: see splitter.ts. */
-export type SplitReason =
-  | 'configured'
-  | 'few-items'
-  | 'no-batch-route'
-  | 'broken-chunks'
-  | 'one-group'
-  | 'shared'
-  | 'first-guess'
-  | 'explored'
-  | 'measured'
+export const splitReasons = [
+  'configured',
+  'few-items',
+  'no-batch-route',
+  'broken-chunks',
+  'one-group',
+  'shared',
+  'first-guess',
+  'explored',
+  'measured',
+] as const
+export type SplitReason = (typeof splitReasons)[number]
 
 /**
  * The outcome of one upstream batch: `answered`; `not-run` = the upstream refused it as a whole and its items were sent one by one;
  * `limited` = the upstream answered 429; `not-sent` = it did not reach the upstream; `broken` = it is unknown which of its items
  * took effect.
  */
-export type ChunkResult = 'answered' | 'not-run' | 'limited' | 'not-sent' | 'broken'
+export const chunkResults = ['answered', 'not-run', 'limited', 'not-sent', 'broken'] as const
+export type ChunkResult = (typeof chunkResults)[number]
 
 /** Every string is from a closed list. */
 export type BatchEvent =

@@ -1,5 +1,4 @@
 import type { SplitMemory } from '../batch/splitter.ts'
-import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
@@ -140,7 +139,8 @@ export type PublicTargets = (
   host?: string,
 ) => PublicTarget | Exclude<ServiceChoice<AskedService>, { kind: 'found' }>
 
-const withoutRoot = (path: string): string => (path === '/' ? '' : path)
+/** The path of a mount in front of other paths. */
+export const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 /** The parts of a URL or path, as written. A path of one of the prefixes is one that a proxy in front removes. */
 const readUrl = (
@@ -319,8 +319,6 @@ type Verdict =
 
 const methods = ['GET', 'HEAD'] as const
 
-const samePolicy = (a: CachePolicy, b: CachePolicy): boolean => sameSettings(a, b)
-
 const verdictFor = (from: BuiltService, last: Configuration, next: Configuration): Verdict => {
   const to = next.built.find(({ config }) => config.name === from.config.name)
   if (to === undefined) return { kind: 'drop' }
@@ -349,7 +347,7 @@ export const outdatedAnswers = (
     const path = target.split('?', 1)[0] ?? ''
     const { from, to } = verdict
     return !methods.every((method) =>
-      samePolicy(from.contract.policyFor(method, path), to.contract.policyFor(method, path)),
+      sameSettings(from.contract.policyFor(method, path), to.contract.policyFor(method, path)),
     )
   }
 }

@@ -24,11 +24,10 @@ import {
 } from '../pipeline/phase-options.ts'
 import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
 import type { Service } from '../pipeline/service.ts'
-import type { BufferedBytes } from '../server/buffered-bytes.ts'
+import type { BufferedBytes, UnreadAnswers } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
-import type { UnreadAnswers } from '../server/unread-answers.ts'
 import type { WebSockets } from '../server/websockets.ts'
 import {
   type BuiltService,
@@ -301,20 +300,18 @@ type Log = {
 /** Logs one line for each reload. Faults name keys and reasons, never values. */
 export const logReload = (log: Log, outcome: ReloadOutcome): void => {
   switch (outcome.kind) {
-    case 'applied': {
-      const { kind, hash, documents } = outcome
-      log.info({ outcome: kind, hash, ...(documents === undefined ? {} : { documents }) }, 'reload')
+    case 'applied':
+    case 'unchanged': {
+      const { kind, ...facts } = outcome
+      log.info({ outcome: kind, ...facts }, 'reload')
       return
     }
-    case 'unchanged':
-      log.info({ outcome: outcome.kind, hash: outcome.hash }, 'reload')
-      return
     case 'invalid':
-      log.error({ outcome: outcome.kind, faults: outcome.faults }, 'reload')
+    case 'restart-needed': {
+      const { kind, ...facts } = outcome
+      log.error({ outcome: kind, ...facts }, 'reload')
       return
-    case 'restart-needed':
-      log.error({ outcome: outcome.kind, keys: outcome.keys }, 'reload')
-      return
+    }
     case 'failed':
       log.error({ outcome: outcome.kind, err: outcome.cause }, 'reload')
   }

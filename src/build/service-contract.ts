@@ -1,3 +1,4 @@
+import { batchRequests, batchRows, withBatchBounds, withBatchExtensions } from '../batch/batch-route.ts'
 import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import { createStructuralTagger } from '../cache/structural-tagger.ts'
@@ -24,7 +25,6 @@ import { mapRows } from '../request/row-names.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
-import { batchRequests, batchRows, withBatchBounds, withBatchExtensions } from './batch-route.ts'
 import {
   challengeOf,
   declaredFieldsOf,

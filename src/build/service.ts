@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { buildBatch } from '../batch/batch-route.ts'
 import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
@@ -20,13 +21,13 @@ import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
-import { buildBatch } from './batch-route.ts'
 import {
   type BuiltService,
   type FormAt,
   heardLifetimeMs,
   serverOf,
   type UpstreamWay,
+  withoutRoot,
 } from './built-service.ts'
 import { responseDriftOf, withDrift } from './document-contract.ts'
 import {
@@ -183,8 +184,6 @@ const indexRetryMs = 5_000
 /** Builds the answers that the gateway gives itself for a site. */
 const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
   cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
-
-const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 type SiteRooms = {
   /** Translates to the root of one host, or to the root of the service. */

@@ -19,7 +19,7 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, closeServices, serverOf } from './built-service.ts'
+import { type BuiltService, closeServices, serverOf, withoutRoot } from './built-service.ts'
 import { resourceText } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
@@ -216,8 +216,6 @@ const mostBytes = 8 * 1024 * 1024
 const askMs = 5_000
 /** Timeout for all requests to one service. */
 const serviceMs = 15_000
-
-const withoutRoot = (path: string): string => (path === '/' ? '' : path)
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof GatewayError)) return 'no response in time'

@@ -1,9 +1,47 @@
 import type { Coding } from '../http/coding/compress.ts'
 import type { BypassReason } from './decide-caching.ts'
-import type { NoStoreReason } from './policy/storability.ts'
 
 /** Why a request was forwarded (RFC 9211 §2.2). */
-export type ForwardReason = 'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'request' | 'stale' | 'partial'
+export const forwardReasons = [
+  'bypass',
+  'method',
+  'uri-miss',
+  'vary-miss',
+  'request',
+  'stale',
+  'partial',
+] as const
+export type ForwardReason = (typeof forwardReasons)[number]
+
+/** Why a response is not stored. */
+export const noStoreReasons = [
+  'status',
+  /** A 206 that does not state which part of which representation it is. */
+  'part',
+  'no-store',
+  'private',
+  'set-cookie',
+  'nonce',
+  'authorization',
+  'vary-any',
+  'must-understand',
+  'no-freshness',
+  'too-large',
+  /** Too much is buffered already (limits.bufferedBytes). */
+  'no-room',
+  /** Something that it shows was invalidated after the request was sent. */
+  'overtaken',
+  /** A write to something that it shows may still be carried out. */
+  'unsettled',
+  /** Requested for the first time while the cache is nearly full. */
+  'not-admitted',
+  /** An error page with status 200, or JSON that breaks off: its route cannot respond so. */
+  'unreadable',
+  /** Its content coding cannot be undone, so it would reach clients that do not accept it. */
+  'coding',
+  'method',
+] as const
+export type NoStoreReason = (typeof noStoreReasons)[number]
 
 /** `detail` of a response from the cache: stale while it is validated, stale because the upstream failed, from the shared store. */
 export type HitDetail = 'revalidating' | 'error' | 'shared'
@@ -48,7 +86,8 @@ export const writeStatus: string = `${name}; fwd=method`
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 
 /** `elsewhere`: any of the others in another process. `changes`: reported by a service. */
-export type Invalidator = 'write' | 'purge' | 'changes' | 'elsewhere'
+export const invalidators = ['write', 'purge', 'changes', 'elsewhere'] as const
+export type Invalidator = (typeof invalidators)[number]
 
 /** All strings come from the configuration or closed lists, never from a client. */
 export type CacheEvent =

@@ -1,5 +1,8 @@
+import type { StoreTrouble } from './redis/connections.ts'
+
 /** Why a member must not answer from its memory. */
-export type DistrustReason = 'unreachable' | 'unproven' | 'member-silent' | 'young-ledger'
+export const distrustReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
+export type DistrustReason = (typeof distrustReasons)[number]
 
 /** What a member of a ledger reports. */
 export type CoherenceEvent =
@@ -19,6 +22,45 @@ export type CoherenceEvent =
   | { readonly kind: 'cut-off'; readonly writes: 'unheard' | 'refused' }
 
 /** `lapsed`: a member did not acknowledge and its lease ran out. `isolated`: no member was reached, and all leases ran out. */
-export type SpreadOutcome = 'acknowledged' | 'lapsed' | 'isolated'
+export const spreadOutcomes = ['acknowledged', 'lapsed', 'isolated'] as const
+export type SpreadOutcome = (typeof spreadOutcomes)[number]
 
-export type LedgerStep = 'sync' | 'begin' | 'append'
+export const ledgerSteps = ['sync', 'begin', 'append'] as const
+export type LedgerStep = (typeof ledgerSteps)[number]
+
+/** What the second tier and its connections report. All strings are from closed lists. */
+export type SharedTierEvent =
+  /** A miss in memory was looked up in the tier. */
+  | { readonly kind: 'tier-lookup'; readonly outcome: TierLookup }
+  /** An entry was refused, because this instance would not have written it. */
+  | { readonly kind: 'tier-refused'; readonly reason: TierRefusal }
+  | { readonly kind: 'tier-stored'; readonly bytes: number }
+  | { readonly kind: 'tier-failed'; readonly step: TierStep }
+  /** A read waited for another instance with the same upstream request. */
+  | { readonly kind: 'tier-waited'; readonly outcome: 'found' | 'not-found' }
+  | { readonly kind: 'connection'; readonly state: 'up' | 'down' }
+  | { readonly kind: 'store-trouble'; readonly trouble: StoreTrouble }
+
+/** `outdated`: invalidated since it was stored. `refused`: see `TierRefusal`. `resting`: no lookups for a while after failures. */
+export const tierLookups = ['found', 'absent', 'outdated', 'refused', 'resting', 'failed'] as const
+export type TierLookup = (typeof tierLookups)[number]
+
+export const tierSteps = ['load', 'store', 'claim'] as const
+export type TierStep = (typeof tierSteps)[number]
+
+/**
+ * Why an entry is refused. Decided here: `signature`: not signed with the key; `key`: moved from another key; `age`: an impossible
+ * time; `malformed` and `size`. The others come from the rules for storing (cache/shared-tier.ts).
+ */
+export const tierRefusals = [
+  'malformed',
+  'signature',
+  'key',
+  'age',
+  'size',
+  'fields',
+  'variant',
+  'not-storable',
+  'stale',
+] as const
+export type TierRefusal = (typeof tierRefusals)[number]

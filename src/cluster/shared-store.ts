@@ -3,9 +3,9 @@ import type { SharedTier } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { IdempotencyStore, RateLimitStore } from '../pipeline/shared-stores.ts'
+import type { SharedTierEvent } from './events.ts'
 import type { CoherenceOptions, Ledger, Position } from './ledger.ts'
-import type { ChangePositions } from './redis/change-positions.ts'
-import type { SharedTierEvent } from './redis-events.ts'
+import type { ChangePositions } from './redis/stores.ts'
 
 type SharedStoreParts = {
   readonly config: Config
@@ -60,24 +60,16 @@ export const sharedStore = async (
 ): Promise<SharedStore> => {
   const [
     { createRedisLedger },
-    { createTier },
-    { createNotedTags },
-    { createErrorReporter },
-    { connect },
-    counted,
-    keys,
+    { createNotedTags, createTier },
+    { connect, createErrorReporter },
+    { createChangePositions, createCountedRequests, createIdempotencyKeys },
     { createSignatures, subkey },
-    { createChangePositions },
   ] = await Promise.all([
     import('./redis/redis-ledger.ts'),
     import('./redis/tier.ts'),
-    import('./redis/noted-tags.ts'),
-    import('./redis/redis-errors.ts'),
     import('./redis/connections.ts'),
-    import('./redis/counted-requests.ts'),
-    import('./redis/idempotency-keys.ts'),
+    import('./redis/stores.ts'),
     import('./redis/signatures.ts'),
-    import('./redis/change-positions.ts'),
   ])
   const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
   const url = config.cache.shared.url.reveal()
@@ -134,7 +126,7 @@ export const sharedStore = async (
     ledger,
     tier,
     stores: {
-      limits: counted.createCountedRequests(connection, prefix),
+      limits: createCountedRequests(connection, prefix),
       partitionOf: (credential) => createHmac('sha256', salt).update(credential).digest('base64url'),
       changePosition: (service) =>
         createChangePositions(connection, {
@@ -143,7 +135,7 @@ export const sharedStore = async (
           signatures: createSignatures(secrets, 'position'),
         }),
       idempotencyKeys: ({ ttlMs, maxBytes }) =>
-        keys.createIdempotencyKeys(connection, {
+        createIdempotencyKeys(connection, {
           prefix,
           signatures: createSignatures(secrets, 'answer'),
           ttlMs,

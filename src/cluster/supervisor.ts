@@ -1,7 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
-import type { Ask, SupervisorOptions } from './supervisor-options.ts'
-import type { WorkerEnding } from './worker-events.ts'
+import type { Clock } from '../clock.ts'
 import type {
   Assignment,
   LedgerAnswer,
@@ -11,10 +10,87 @@ import type {
   ToParent,
   ToWorker,
   WorkerEnd,
+  WorkerEnding,
+  WorkerEvent,
 } from './worker-messages.ts'
 import { createHandedConnections } from './workers/handed-connections.ts'
 import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
-import { createQuestions } from './workers/questions.ts'
+
+/** A view may lack a slow worker's answer; a change needs the answers of all. */
+type Patience = 'brief' | 'until-all'
+
+/** Questions of one worker to all workers, itself included, sent through the parent. */
+type Questions = {
+  /** `answered` gets the answers that arrived in time; with `until-all`, those of all workers that did not exit. */
+  begin(
+    members: readonly string[],
+    patience: Patience,
+    answered: (answers: readonly unknown[]) => void,
+  ): number
+  answer(id: number, from: string, content: unknown): void
+  /** No more answers will come from it. */
+  gone(member: string): void
+}
+
+type Gathering = {
+  readonly left: Set<string>
+  readonly answers: unknown[]
+  readonly end: () => void
+}
+
+const createQuestions = (briefMs: number): Questions => {
+  const open = new Map<number, Gathering>()
+  let last = 0
+  const heard = (gathering: Gathering, member: string): void => {
+    if (gathering.left.delete(member) && gathering.left.size === 0) gathering.end()
+  }
+  return {
+    begin: (members, patience, answered) => {
+      last += 1
+      const id = last
+      const answers: unknown[] = []
+      const end = (): void => {
+        clearTimeout(timer)
+        if (open.delete(id)) answered(answers)
+      }
+      const timer = patience === 'brief' ? setTimeout(end, briefMs) : undefined
+      open.set(id, { left: new Set(members), answers, end })
+      if (members.length === 0) end()
+      return id
+    },
+    answer: (id, from, content) => {
+      const gathering = open.get(id)
+      if (gathering?.left.has(from) !== true) return
+      gathering.answers.push(content)
+      heard(gathering, from)
+    },
+    gone: (member) => {
+      for (const gathering of open.values()) heard(gathering, member)
+    },
+  }
+}
+
+/** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that have not exited. */
+export type Ask = (question: Question, patience: Patience) => Promise<readonly unknown[]>
+
+export type SupervisorOptions = {
+  readonly workers: number
+  /** The program that each worker runs, and its arguments. */
+  readonly program: { readonly file: string; readonly args: readonly string[] }
+  readonly leaseMs: number
+  /** Data for each worker that starts. */
+  readonly settings: () => unknown
+  /** Prepares a question for the workers, with the data that they need to answer it. */
+  readonly through: (question: Question, ask: Ask) => Promise<readonly unknown[]>
+  /** Called once or more when a worker requests the end of all workers. */
+  readonly end: () => void
+  /** The question for a worker that became ready with outdated data. */
+  readonly outdated: (settings: unknown) => Question | undefined
+  /** Time until a draining worker is killed. */
+  readonly graceMs: number
+  readonly clock: Clock
+  readonly report: (event: WorkerEvent) => void
+}
 
 /** Runs a worker's call at the parent's ledger. */
 const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerAnswer => {
@@ -112,7 +188,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
   const instance = randomBytes(6).toString('hex')
   const pause = createRestartPause()
-  const questions = createQuestions<string>(gatherPatienceMs)
+  const questions = createQuestions(gatherPatienceMs)
   const handed = createHandedConnections()
   let started = 0
   let complete = false

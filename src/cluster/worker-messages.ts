@@ -22,6 +22,22 @@ export type Standing = {
 /** `stuck`: its heartbeat was missing and it was killed. */
 export type WorkerEnd = 'exit' | 'signal' | 'stuck'
 
+/** How a worker ended, or failed to start. */
+export type WorkerEnding = {
+  readonly member: string
+  /** 0: the system could not start the process; `code` gives the reason. */
+  readonly pid: number
+  readonly end: WorkerEnd
+  readonly code: number | string
+  /** Writes that it had begun; their outcome is unknown. */
+  readonly unsettled: number
+}
+
+/** Events of the parent about its workers. */
+export type WorkerEvent =
+  | { readonly kind: 'worker-ready'; readonly member: string; readonly pid: number }
+  | (WorkerEnding & { readonly kind: 'worker-ended'; readonly nextInMs: number })
+
 /** The system's error for a socket that could not be opened; undefined for other failures. */
 export type FailureFacts = {
   readonly code?: unknown

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { cidr, inMs, oneOf, refusedBy, wait } from './schema/leaves.ts'
 import { Secret } from './secret.ts'
 
@@ -11,29 +12,18 @@ type Reading<Value> =
 
 const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const mostKeys = 100
 
 /** Secret and private keys verify nothing here: a token signed with one of them could be made by its readers. */
 const isPublicJwk = (key: unknown): key is PublicJwk =>
-  isObject(key) &&
+  isJsonObject(key) &&
   (key['kty'] === 'RSA' || key['kty'] === 'EC' || key['kty'] === 'OKP') &&
   key['d'] === undefined
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Reads a JWKS (RFC 7517 §5); keys that are not public ones are left out. */
 export const readJwks = (text: string): Reading<readonly PublicJwk[]> => {
-  const document = parsed(text)
-  const keys = isObject(document) ? document['keys'] : undefined
+  const document = parsedJson(text)
+  const keys = isJsonObject(document) ? document['keys'] : undefined
   if (!Array.isArray(keys)) return fault('expected a JWKS: JSON with a list "keys" (RFC 7517)')
   if (keys.length > mostKeys) return fault(`a JWKS has at most ${mostKeys} keys`)
   return { kind: 'read', value: keys.filter(isPublicJwk) }

@@ -1,11 +1,9 @@
 import * as z from 'zod'
+import { isJsonObject } from '../http/json-text.ts'
 import { configShape } from './schema/shape.ts'
 
 /** JSON Schema (2020-12) as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
-
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A reference to the environment; the loader checks the value that it is replaced by. */
 const reference = { type: 'string', pattern: String.raw`\$\{[A-Za-z_]` } as const
@@ -27,8 +25,8 @@ const withReferences = (schema: JsonSchema): JsonSchema => {
   const entries = Object.entries(schema).map(([keyword, value]) => {
     if (keyword === 'default' || keyword === 'propertyNames') return [keyword, value]
     if (Array.isArray(value))
-      return [keyword, value.map((item) => (isSchema(item) ? withReferences(item) : item))]
-    return [keyword, isSchema(value) ? withReferences(value) : value]
+      return [keyword, value.map((item) => (isJsonObject(item) ? withReferences(item) : item))]
+    return [keyword, isJsonObject(value) ? withReferences(value) : value]
   })
   return Object.fromEntries(entries)
 }
@@ -41,14 +39,14 @@ export const configJsonSchema = (): JsonSchema => {
 
 const keywordSchema = (schema: JsonSchema, keyword: string): JsonSchema | undefined => {
   const value = schema[keyword]
-  return isSchema(value) ? value : undefined
+  return isJsonObject(value) ? value : undefined
 }
 
 /** The alternative for the `contract` of the value. */
 const alternativeFor = (schema: JsonSchema, value: unknown): JsonSchema => {
   const alternatives = schema['oneOf']
-  if (!Array.isArray(alternatives) || !isSchema(value)) return schema
-  const match = alternatives.filter(isSchema).find((alternative) => {
+  if (!Array.isArray(alternatives) || !isJsonObject(value)) return schema
+  const match = alternatives.filter(isJsonObject).find((alternative) => {
     const properties = keywordSchema(alternative, 'properties')
     return properties !== undefined && keywordSchema(properties, 'contract')?.['const'] === value['contract']
   })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { isJsonObject } from '../http/json-text.ts'
 import type { Config } from './config.ts'
 import { type ConfigFault, pathText, type UnplacedFault } from './fault.ts'
 import { crossChecks } from './load/cross-checks.ts'
@@ -21,9 +22,7 @@ const deepFreeze = <Value>(value: Value): Value => {
 }
 
 const sorted = (_key: string, value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value
+  isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
 
 /**
  * Sixteen hexadecimal digits that identify the meaning of a configuration, independent of its spelling.

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../http/json-text.ts'
 import type { Config } from './config.ts'
 import { durationText, type StatusRange, sizeText, statusRangesText } from './quantities.ts'
 
@@ -40,12 +41,9 @@ const asWritten = (section: string, key: string, value: unknown): readonly [name
   }
   const form = forms[`${section}.${key}`] ?? forms[key]
   if (form !== undefined) return [key, form(value)]
-  if (Array.isArray(value)) return [key, value.map((one) => (isSection(one) ? written(key, one) : one))]
-  return [key, isSection(value) ? written(key, value) : value]
+  if (Array.isArray(value)) return [key, value.map((one) => (isJsonObject(one) ? written(key, one) : one))]
+  return [key, isJsonObject(value) ? written(key, value) : value]
 }
-
-const isSection = (value: unknown): value is Section =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const written = (name: string, section: Section): Section =>
   Object.fromEntries(Object.entries(section).map(([key, value]) => asWritten(name, key, value)))

@@ -41,17 +41,19 @@ export const addressGroup = (address: string): string => {
 }
 
 /** What bytes are buffered for; also a metric label. */
-export type BufferedFor =
+export const bufferedWork = [
   /** A response that is being stored, or read whole before it is judged. */
-  | 'fill'
+  'fill',
   /** A request body that is read whole. */
-  | 'request-body'
+  'request-body',
   /** An answer within a batch. */
-  | 'batch-item'
+  'batch-item',
   /** The response to a write, which shows what the write changed. */
-  | 'write-answer'
+  'write-answer',
   /** An answer that its client has not taken yet. */
-  | 'slow-reader'
+  'slow-reader',
+] as const
+export type BufferedFor = (typeof bufferedWork)[number]
 
 /** The bytes that one piece of work has buffered. */
 export type Reservation = {
@@ -143,4 +145,11 @@ export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): Fai
       else queue.push(work)
     },
   }
+}
+
+/** Adds to one of several counts; a count of 0 is removed, so that the map does not grow. */
+export const addCount = (counts: Map<string, number>, key: string, by: number): void => {
+  const next = (counts.get(key) ?? 0) + by
+  if (next === 0) counts.delete(key)
+  else counts.set(key, next)
 }

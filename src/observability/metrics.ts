@@ -2,40 +2,94 @@ import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-c
 import type { BatchEvent } from '../batch/events.ts'
 import type { CacheEvent } from '../cache/events.ts'
 import type { ChangeEvent } from '../changes/events.ts'
-import type { CoherenceEvent } from '../cluster/events.ts'
-import type { SharedTierEvent } from '../cluster/redis-events.ts'
+import type { CoherenceEvent, SharedTierEvent } from '../cluster/events.ts'
+import type { ContractName } from '../contracts/method.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { AccessEvent, EdgeEvent, LifecycleEvent } from '../server/events.ts'
 import type { OverloadEvent } from '../server/overload.ts'
 import type { WebSocketEvent } from '../server/websockets.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
-import { type DeclaredServices as Declared, declareSeries } from './metrics/declared-series.ts'
+import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
 import {
+  createAccessObserver,
   createCacheObserver,
   createChangeObserver,
   createCoherenceObserver,
-  createSharedTierObserver,
-} from './metrics/observe-cache.ts'
-import {
-  createAccessObserver,
   createDiscoveryObserver,
   createEdgeObserver,
   createLifecycleObserver,
+  createSharedTierObserver,
+  createUpstreamObserver,
   createWebSocketObserver,
-} from './metrics/observe-edge.ts'
+} from './metrics/observe-events.ts'
 import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
-import { createUpstreamObserver } from './metrics/observe-upstream.ts'
 import {
   addSeries,
   createRegistry,
   type Families,
+  type MetricKey,
+  metricTable,
   openMetricsOf,
   type ScrapeFormat,
 } from './metrics/registry.ts'
+import { batchMetrics, discoveryMetrics, documentMetrics } from './metrics/request-metrics.ts'
 import { readSource, type ScrapeSource } from './metrics/scrape-source.ts'
-import type { TracingEvent } from './tracing.ts'
+import type { TracingEvent } from './open-telemetry.ts'
+
+/** No 0 before their first value: a time, what only several processes have, and what only services with a setting have. */
+const withoutZero: ReadonlySet<MetricKey> = new Set([
+  'certificateExpiry',
+  'workersWanted',
+  'workersReady',
+  'changesLag',
+  'websocketsOpen',
+])
+
+/** The facts of a configuration that decide which series there are. */
+export type DeclaredServices = {
+  readonly services: readonly {
+    readonly name: string
+    readonly contract: ContractName
+    /** Origins. */
+    readonly targets: readonly string[]
+  }[]
+  /** Names of the rate limits. */
+  readonly limits: readonly string[]
+}
+
+const ofSites: ReadonlySet<string> = new Set([...Object.keys(batchMetrics), ...Object.keys(discoveryMetrics)])
+const ofDocuments: ReadonlySet<string> = new Set(Object.keys(documentMetrics))
+
+const hasSeries = (contract: ContractName, key: MetricKey): boolean => {
+  if (ofDocuments.has(key)) return contract === 'openapi'
+  return contract === 'site' || !ofSites.has(key)
+}
+
+const fromConfig = (key: MetricKey, { services, limits }: DeclaredServices): readonly Labels[] => {
+  const labels: readonly string[] = metricTable[key].labels
+  if (labels.includes('limit')) return each('limit', limits)
+  if (!labels.includes('service')) return [{}]
+  const concerned = services.filter(({ contract }) => hasSeries(contract, key))
+  return concerned.flatMap(({ name: service, targets }) =>
+    labels.includes('target') ? targets.map((target) => ({ service, target })) : [{ service }],
+  )
+}
+
+/**
+ * Makes the series of every metric whose labels are closed lists or come from the configuration. A counter that appears with its
+ * first event hides that event from `rate()`, and a panel without series shows "No data" instead of 0.
+ */
+const declareSeries = (families: Families, declared: DeclaredServices): void => {
+  for (const key of Object.keys(metricTable) as MetricKey[]) {
+    if (withoutZero.has(key)) continue
+    const closed = key in closedLabels ? closedLabels[key as keyof typeof closedLabels] : [{}]
+    if (closed === 'open') continue
+    const family: { declare(values: Labels): void } = families[key]
+    for (const values of pairs<Labels, Labels>(fromConfig(key, declared), closed)) family.declare(values)
+  }
+}
 
 const preference = (accept: string, type: string): number => {
   for (const range of accept.toLowerCase().split(',', 16)) {
@@ -102,9 +156,6 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
     [...totals].map(([service, total]) => [service, [...total, ...(durations.get(service) ?? [])]]),
   )
 }
-
-/** The facts of a configuration that decide which series there are from the start. */
-export type DeclaredServices = Declared
 
 export type Metrics = {
   /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */

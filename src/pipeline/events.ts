@@ -30,7 +30,8 @@ export type ExchangeEvent = {
 /** What a write invalidated in this process. */
 export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
 
-export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed' | 'bypass' | 'none'
+export const cacheOutcomes = ['hit', 'miss', 'stale', 'revalidated', 'collapsed', 'bypass', 'none'] as const
+export type CacheOutcome = (typeof cacheOutcomes)[number]
 
 /** A request that was refused or failed; reported once, where the error becomes a response. */
 export type RefusalEvent = {

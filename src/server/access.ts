@@ -57,10 +57,7 @@ const createTokens = async (
   { service, clock, report }: AccessParts,
 ): Promise<TokenVerifier> => {
   // Loaded only here: a gateway without tokens does not load the library.
-  const [{ createJwks }, { createTokenVerifier }] = await Promise.all([
-    import('./access/jwks.ts'),
-    import('./access/verify-token.ts'),
-  ])
+  const { createJwks, createTokenVerifier } = await import('./access/verify-token.ts')
   const jwks = createJwks({
     source: jwt.jwks,
     refreshMs: jwt.refreshMs,

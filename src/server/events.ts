@@ -1,30 +1,33 @@
-import type { MessageFault } from './listener/http2-request.ts'
+import { messageFaults } from './read-request.ts'
 
 /** Why a message is not accepted as a request. `framing` and `chunking`: the end of the request is ambiguous. */
-export type ProtocolFault =
-  | MessageFault
-  | 'start-line'
-  | 'field'
-  | 'framing'
-  | 'chunking'
-  | 'too-large'
-  | 'timeout'
-  | 'cut-off'
-  | 'other'
+export const protocolFaults = [
+  ...messageFaults,
+  'start-line',
+  'field',
+  'framing',
+  'chunking',
+  'too-large',
+  'timeout',
+  'cut-off',
+  'other',
+] as const
+export type ProtocolFault = (typeof protocolFaults)[number]
+
+/**
+ * `too-many`: limits.connections; `address`: limits.connectionsPerAddress; `slow-reader`: limits.readerTimeout; `resets`: too many
+ * HTTP/2 streams reset; `drain`: drain.timeout.
+ */
+export const cutReasons = ['too-many', 'address', 'slow-reader', 'resets', 'drain'] as const
 
 /** Events of connections on the public side; the pipeline reports requests. Values from closed lists only, never an address. */
 export type EdgeEvent =
-  | {
-      readonly kind: 'connection-cut'
-      /** `too-many`: limits.connections; `address`: limits.connectionsPerAddress; `slow-reader`: limits.readerTimeout; `resets`: too many HTTP/2 streams reset; `drain`: drain.timeout. */
-      readonly reason: 'too-many' | 'address' | 'slow-reader' | 'resets' | 'drain'
-    }
+  | { readonly kind: 'connection-cut'; readonly reason: (typeof cutReasons)[number] }
   | { readonly kind: 'rate-limited'; readonly limit: string }
   | { readonly kind: 'no-request'; readonly reason: ProtocolFault }
 
 /** What came of fetching the keys of a token's issuer; also the values of a metric label. */
 export const jwksResults = ['ok', 'unreachable', 'timeout', 'status', 'too-large', 'not-jwks'] as const
-
 export type JwksResult = (typeof jwksResults)[number]
 
 /** Events of `access` beside its refusals, which the pipeline reports. */
@@ -33,7 +36,8 @@ export type AccessEvent =
   | { readonly kind: 'jwks-fetched'; readonly service: string; readonly result: JwksResult }
 
 /** Result of a reload. */
-export type ReloadResult = 'applied' | 'unchanged' | 'invalid' | 'restart-needed' | 'failed'
+export const reloadResults = ['applied', 'unchanged', 'invalid', 'restart-needed', 'failed'] as const
+export type ReloadResult = (typeof reloadResults)[number]
 
 /** Events of the process. */
 export type LifecycleEvent =

@@ -3,10 +3,18 @@ import { getHeapStatistics } from 'node:v8'
 import type { BufferedFor } from '../http/bounds.ts'
 
 /** Classes of requests, in the order in which they are shed. */
-export type WorkClass = 'batch' | 'miss' | 'pass' | 'hit'
+export const workClasses = ['batch', 'miss', 'pass', 'hit'] as const
+export type WorkClass = (typeof workClasses)[number]
 
 /** Signals of overload. */
-export type PressureSignal = 'event-loop-delay' | 'event-loop-utilization' | 'heap' | 'rss' | 'in-flight'
+export const pressureSignals = [
+  'event-loop-delay',
+  'event-loop-utilization',
+  'heap',
+  'rss',
+  'in-flight',
+] as const
+export type PressureSignal = (typeof pressureSignals)[number]
 
 /** What is shed: nothing; batches and misses; every request that needs an upstream; everything. */
 export type PressureLevel = 0 | 1 | 2 | 3
@@ -67,14 +75,14 @@ export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFligh
 }
 
 /** Measurements of the process. */
-type PressureReading = {
+export type PressureReadings = {
+  /** Mean of the last interval. */
   readonly eventLoopDelayMs: number
+  /** Share of the last interval in which the event loop was busy. */
   readonly eventLoopUtilization: number
   readonly heapBytes: number
   readonly rssBytes: number
 }
-
-export type PressureSensor = { close(): Promise<void> }
 
 /** Sampling interval of the delay; each sample includes one interval of intended waiting. */
 const resolutionMs = 10
@@ -89,10 +97,10 @@ const rssOr = (known: number): number => {
 }
 
 /** Measures every `intervalMs` and reports each measurement; does not keep the process alive. */
-export const startPressureSensor = async (
+export const startPressureSensor = (
   intervalMs: number,
-  measured: (reading: PressureReading) => void,
-): Promise<PressureSensor> => {
+  measured: (readings: PressureReadings) => void,
+): { close(): void } => {
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
   let before: EventLoopUtilization = performance.eventLoopUtilization()
@@ -118,21 +126,11 @@ export const startPressureSensor = async (
   )
   timer.unref()
   return {
-    close: async () => {
+    close: () => {
       clearInterval(timer)
       delays.disable()
     },
   }
-}
-
-/** Measurements of the process. */
-export type PressureReadings = {
-  /** Mean of the last interval. */
-  readonly eventLoopDelayMs: number
-  /** Share of the last interval in which the event loop was busy. */
-  readonly eventLoopUtilization: number
-  readonly heapBytes: number
-  readonly rssBytes: number
 }
 
 /** Thresholds above which requests are shed; 0 disables a signal. */

@@ -17,19 +17,20 @@ import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable } from '../request/service-table.ts'
+import type { UnreadAnswers } from './buffered-bytes.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
+import { Http2EdgeRequest, isReset } from './listener/http2.ts'
+import type { EdgeHandlers } from './listener.ts'
 import {
   authorityOf,
-  Http2EdgeRequest,
+  createAddressList,
+  createClientOf,
+  EdgeRequest,
   isHttp2,
-  isReset,
   withUnreadContent,
-} from './listener/http2-request.ts'
-import type { EdgeHandlers } from './listener.ts'
-import { createAddressList, createClientOf, EdgeRequest } from './read-request.ts'
+} from './read-request.ts'
 import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
-import type { UnreadAnswers } from './unread-answers.ts'
 import { createHandshake } from './websocket/handshake.ts'
 import type { WebSockets } from './websockets.ts'
 

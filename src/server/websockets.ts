@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
-import { addressGroup } from '../http/bounds.ts'
-import { FrameEnds } from './websocket/frame-ends.ts'
+import { addCount, addressGroup } from '../http/bounds.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
 export const websocketOutcomes = [
@@ -61,6 +60,67 @@ type WebSocketsOptions = {
   readonly report: (event: WebSocketEvent) => void
 }
 
+/** The longest head of a frame: two octets, a length of eight, a mask of four (RFC 6455 §5.2). */
+const longestHead = 14
+
+const lengthOctets = (second: number): number => {
+  const length = second & 0x7f
+  return length === 127 ? 8 : length === 126 ? 2 : 0
+}
+
+const headLength = (second: number): number => 2 + lengthOctets(second) + (second >= 0x80 ? 4 : 0)
+
+const payloadLength = (head: Buffer): number => {
+  const short = (head[1] as number) & 0x7f
+  if (short < 126) return short
+  return short === 126 ? head.readUInt16BE(2) : head.readUInt32BE(2) * 2 ** 32 + head.readUInt32BE(6)
+}
+
+/** Finds where frames end in the octets of one direction of a WebSocket, without holding any of them but the head of a frame. */
+class FrameEnds {
+  readonly #head = Buffer.alloc(longestHead)
+  #headBytes = 0
+  /** Octets of the payload that are still to come. */
+  #left = 0
+
+  /** Has every frame that has begun ended? */
+  get isBetween(): boolean {
+    return this.#left === 0 && this.#headBytes === 0
+  }
+
+  /** Index behind the last frame that ends in the chunk; -1 when none does. */
+  read(chunk: Buffer): number {
+    let at = 0
+    let end = -1
+    while (at < chunk.length) {
+      at = this.#left > 0 ? this.#skip(chunk, at) : this.#readHead(chunk, at)
+      if (this.isBetween) end = at
+    }
+    return end
+  }
+
+  #skip(chunk: Buffer, at: number): number {
+    const skipped = Math.min(this.#left, chunk.length - at)
+    this.#left -= skipped
+    return at + skipped
+  }
+
+  #readHead(chunk: Buffer, from: number): number {
+    let at = from
+    const wanted = (): number => (this.#headBytes < 2 ? 2 : headLength(this.#head[1] as number))
+    while (at < chunk.length && this.#headBytes < wanted()) {
+      this.#head[this.#headBytes] = chunk[at] as number
+      this.#headBytes += 1
+      at += 1
+    }
+    if (this.#headBytes === wanted() && this.#headBytes >= 2) {
+      this.#left = payloadLength(this.#head)
+      this.#headBytes = 0
+    }
+    return at
+  }
+}
+
 /** One direction: passes octets on as fast as the receiver reads, and can end with a close frame between two frames. */
 const direct = (from: Duplex, to: Duplex, closeFrame: Buffer, moved: () => void) => {
   const frames = new FrameEnds()
@@ -102,12 +162,6 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
   const byClient = new Map<string, number>()
   const joined = new Set<(outcome: WebSocketOutcome) => void>()
   let isDraining = false
-
-  const add = (counts: Map<string, number>, key: string, by: number): void => {
-    const next = (counts.get(key) ?? 0) + by
-    if (next === 0) counts.delete(key)
-    else counts.set(key, next)
-  }
 
   const join = (client: Duplex, upstream: Duplex, ended: (outcome: WebSocketOutcome) => void): void => {
     let outcome: WebSocketOutcome | undefined
@@ -178,11 +232,11 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
         report({ kind: 'websocket-ended', service, outcome: 'too-many' })
         return undefined
       }
-      add(byService, service, 1)
-      add(byClient, group, 1)
+      addCount(byService, service, 1)
+      addCount(byClient, group, 1)
       const end = (outcome: WebSocketOutcome): void => {
-        add(byService, service, -1)
-        add(byClient, group, -1)
+        addCount(byService, service, -1)
+        addCount(byClient, group, -1)
         report({ kind: 'websocket-ended', service, outcome })
       }
       return { refused: () => end('refused'), join: (client, upstream) => join(client, upstream, end) }

@@ -1,39 +1,46 @@
 /** Why the upstream's index could not be used; the last good one stays. */
-export type IndexRefusal =
-  | 'unreachable'
-  | 'timeout'
-  | 'status'
-  | 'too-large'
-  | 'too-deep'
-  | 'too-many-routes'
-  | 'not-json'
-  | 'not-an-index'
+export const indexRefusals = [
+  'unreachable',
+  'timeout',
+  'status',
+  'too-large',
+  'too-deep',
+  'too-many-routes',
+  'not-json',
+  'not-an-index',
   /** It reads well, and yet what the gateway makes of it failed. */
-  | 'unusable'
+  'unusable',
+] as const
+export type IndexRefusal = (typeof indexRefusals)[number]
 
 /** Why no row was made of a route that the upstream announces. */
-export type RouteRefusal =
-  | 'pattern-too-long'
-  | 'pattern-unreadable'
-  | 'template-taken'
-  | 'not-a-route'
-  | 'no-methods'
-  | 'too-many-arguments'
-  | 'too-many-routes'
+export const routeRefusals = [
+  'pattern-too-long',
+  'pattern-unreadable',
+  'template-taken',
+  'not-a-route',
+  'no-methods',
+  'too-many-arguments',
+  'too-many-routes',
+] as const
+export type RouteRefusal = (typeof routeRefusals)[number]
 
 /** How the upstream's index differs from the contract's table. */
-export type DifferenceKind =
-  | 'route-missing'
-  | 'pattern-changed'
-  | 'method-missing'
-  | 'method-added'
-  | 'batch-changed'
-  | 'argument-missing'
-  | 'argument-added'
-  | 'argument-changed'
+export const differenceKinds = [
+  'route-missing',
+  'pattern-changed',
+  'method-missing',
+  'method-added',
+  'batch-changed',
+  'argument-missing',
+  'argument-added',
+  'argument-changed',
+] as const
+export type DifferenceKind = (typeof differenceKinds)[number]
 
 /** How a response fits the document of its service; `failed`: the thread that checks them has ended. */
-export type ResponseCheckResult = 'fits' | 'differs' | 'undescribed' | 'unchecked' | 'failed'
+export const responseCheckResults = ['fits', 'differs', 'undescribed', 'unchecked', 'failed'] as const
+export type ResponseCheckResult = (typeof responseCheckResults)[number]
 
 /** What discovery reports. `service` comes from the configuration, all else from closed lists and counts. */
 export type DiscoveryEvent =

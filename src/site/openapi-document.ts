@@ -1,6 +1,223 @@
-import { securitySchemes, sharedSchemas } from './openapi/contract-facts.ts'
-import type { JsonObject } from './openapi/json-schema.ts'
-import { type DescribedRow, type DescribedService, describeRow } from './openapi-operations.ts'
+import type { Method } from '../contracts/method.ts'
+import type { ArgumentSchema, Endpoint, Row, RowKind } from '../contracts/row.ts'
+import type { JsonObject } from '../http/json-text.ts'
+import {
+  answersOf,
+  type Contract,
+  requestFieldsOf,
+  securityOf,
+  securitySchemes,
+  sharedSchemas,
+} from './openapi/contract-facts.ts'
+import { jsonSchema, objectSchema } from './openapi/json-schema.ts'
+
+type Words = Partial<Record<Method, string>>
+
+const update = { POST: 'Update', PUT: 'Update', PATCH: 'Update' } as const
+const each: Words = { ...update, GET: 'Read', DELETE: 'Delete' }
+
+/** What a method does to a resource of that kind; `*` stands for the collection. */
+const summaries: Readonly<Record<RowKind, readonly [words: Words, object: string]>> = {
+  index: [{ GET: 'Read' }, 'the index'],
+  batch: [{ POST: 'Send' }, 'several requests at once'],
+  collection: [{ ...each, GET: 'List', POST: 'Create in' }, '*'],
+  item: [each, 'one of *'],
+  revisions: [{ GET: 'List' }, 'the revisions of one of *'],
+  revision: [each, 'a revision of one of *'],
+  autosaves: [{ GET: 'List', POST: 'Create' }, 'autosaves of one of *'],
+  autosave: [each, 'an autosave of one of *'],
+  lookup: [{ GET: 'Look up' }, '*'],
+  action: [{ POST: 'Act on' }, '*'],
+  related: [each, 'what belongs to *'],
+}
+
+/** One line for a list of operations. */
+const summaryOf = (row: Row, method: Method): string => {
+  const [words, object] = summaries[row.kind]
+  const subject = row.collection === '' ? row.template : row.collection
+  return `${words[method] ?? method} ${object.replace('*', subject)}`
+}
+
+/** Names in braces, in order. */
+const pathNames = (template: string): readonly string[] =>
+  [...template.matchAll(/\{([^{}/]+)\}/g)].map(([, name]) => name as string)
+
+const groupEnd = (pattern: string, from: number): number => {
+  let depth = 1
+  let inClass = false
+  for (let at = from; at < pattern.length; at++) {
+    const character = pattern[at]
+    if (character === '\\') at++
+    else if (inClass) inClass = character !== ']'
+    else if (character === '[') inClass = true
+    else if (character === '(') depth++
+    else if (character === ')' && --depth === 0) return at
+  }
+  return pattern.length
+}
+
+/** Short enough that no pattern can take long on them. */
+const slashed = ['a/b', '1/2', 'a//b'] as const
+
+/** Whether the identifier of that name may contain slashes, as those of templates and themes do. */
+const takesSlashes = (pattern: string, name: string): boolean => {
+  const opening = `(?P<${name}>`
+  const start = pattern.indexOf(opening)
+  if (start === -1) return false
+  const from = start + opening.length
+  try {
+    const group = new RegExp(`^(?:${pattern.slice(from, groupEnd(pattern, from))})$`)
+    return slashed.some((text) => group.test(text))
+  } catch {
+    return false
+  }
+}
+
+const slashNote = 'May contain slashes, which are sent as they are and not as %2F.'
+
+/** OpenAPI 3.1 has no way to say that a path parameter spans segments; the note and the mark do. */
+const pathParameter = (row: Row, endpoint: Endpoint, name: string): JsonObject => {
+  const { description, ...schema } = endpoint.arguments[name] ?? { type: 'string' as const }
+  const slashes = takesSlashes(row.pattern, name)
+  const words = [...(description === undefined ? [] : [description]), ...(slashes ? [slashNote] : [])]
+  return {
+    name,
+    in: 'path',
+    required: true,
+    ...(words.length > 0 && { description: words.join(' ') }),
+    schema: jsonSchema(schema),
+    ...(slashes && { 'x-takes-slashes': true }),
+  }
+}
+
+const typesOf = ({ type }: ArgumentSchema): readonly string[] =>
+  type === undefined ? [] : typeof type === 'string' ? [type] : type
+
+/** Lists are read separated by commas, objects as `name[key]=value`. */
+const styleOf = (schema: ArgumentSchema): JsonObject => {
+  const types = typesOf(schema)
+  if (types.includes('array')) return { style: 'form', explode: false }
+  return types.includes('object') ? { style: 'deepObject', explode: true } : {}
+}
+
+const queryParameter = (name: string, { description, ...schema }: ArgumentSchema): JsonObject => ({
+  name,
+  in: 'query',
+  ...(schema.required === true && { required: true }),
+  ...(description !== undefined && { description }),
+  ...styleOf(schema),
+  schema: jsonSchema(schema),
+})
+
+/** Arguments of an endpoint that its path does not carry. */
+const ownArguments = (row: Row, endpoint: Endpoint): Endpoint['arguments'] => {
+  const inPath = new Set(pathNames(row.template))
+  return Object.fromEntries(Object.entries(endpoint.arguments).filter(([name]) => !inPath.has(name)))
+}
+
+/** The parameters of an operation: those of the path, and for reads and deletions those of the query. */
+const parametersOf = (row: Row, endpoint: Endpoint, inQuery: boolean): readonly JsonObject[] => [
+  ...pathNames(row.template).map((name) => pathParameter(row, endpoint, name)),
+  ...(inQuery
+    ? Object.entries(ownArguments(row, endpoint)).map(([name, schema]) => queryParameter(name, schema))
+    : []),
+]
+
+/** What the document needs to know of one service. */
+export type DescribedService = {
+  readonly name: string
+  readonly contract: Contract
+  /** Public path in front of the rows; '' for the root. */
+  readonly mount: string
+  /** URL in front of the mount; absent = that of the document. */
+  readonly publicUrl?: string
+  readonly rows: readonly Row[]
+}
+
+/** The operations of one row, and the schemas of their contents by name. */
+type DescribedRow = {
+  readonly publicUrl: string | undefined
+  readonly path: string
+  readonly operations: Readonly<Record<string, JsonObject>>
+  readonly schemas: Readonly<Record<string, JsonObject>>
+}
+
+/** Names of components and operations: letters, digits, dots, hyphens, underscores. */
+const asName = (text: string): string => text.replaceAll(/[^\w.-]+/g, '-').replaceAll(/^-+|-+$/g, '')
+
+const hasContent = (method: Method): boolean => method === 'POST' || method === 'PUT' || method === 'PATCH'
+
+const contentTypes = (contract: Contract, endpoint: Endpoint, schema: JsonObject): JsonObject => {
+  if (contract === 'plants') return { 'application/json': { schema } }
+  return {
+    'application/json': { schema },
+    'application/x-www-form-urlencoded': { schema },
+    ...(endpoint.acceptsUploads === true && {
+      'multipart/form-data': { schema: { type: 'object' } },
+      'application/octet-stream': {},
+    }),
+  }
+}
+
+const requestBody = (
+  contract: Contract,
+  row: Row,
+  endpoint: Endpoint,
+  schemaName: string,
+): { readonly body: JsonObject; readonly schemas: Record<string, JsonObject> } => {
+  const members = ownArguments(row, endpoint)
+  if (Object.keys(members).length === 0) {
+    return { body: { content: contentTypes(contract, endpoint, { type: 'object' }) }, schemas: {} }
+  }
+  const schema = objectSchema(members)
+  const content = contentTypes(contract, endpoint, { $ref: `#/components/schemas/${schemaName}` })
+  return {
+    // An upload carries its members in another way, so nothing of this content is needed then.
+    body: {
+      ...('required' in schema && endpoint.acceptsUploads !== true && { required: true }),
+      content,
+    },
+    schemas: { [schemaName]: schema },
+  }
+}
+
+const tagOf = (service: DescribedService, row: Row): string => {
+  const group = row.collection === '' ? row.namespace : row.collection
+  return group === '' ? service.name : `${service.name}: ${group}`
+}
+
+/** The row of an open service stands for every path under its mount. */
+const anyPath = (row: Row): Row => ({ ...row, template: '/{path}', pattern: '/(?P<path>.*)' })
+
+/** The operations of one row in the document. */
+const describeRow = (service: DescribedService, listed: Row): DescribedRow => {
+  const { contract, name, mount, publicUrl } = service
+  const row = listed.template === '/**' ? anyPath(listed) : listed
+  const operations: Record<string, JsonObject> = {}
+  const schemas: Record<string, JsonObject> = {}
+  row.endpoints.forEach((endpoint, position) => {
+    const schemaName = asName(`${name}.${row.id}.${position}`)
+    for (const method of endpoint.methods) {
+      if (operations[method.toLowerCase()] !== undefined) continue
+      const content = hasContent(method) ? requestBody(contract, row, endpoint, schemaName) : undefined
+      Object.assign(schemas, content?.schemas)
+      operations[method.toLowerCase()] = {
+        operationId: asName(`${name}.${row.id}.${method.toLowerCase()}`),
+        tags: [tagOf(service, row)],
+        summary: summaryOf(row, method),
+        parameters: [
+          ...parametersOf(row, endpoint, content === undefined),
+          ...requestFieldsOf(row, endpoint),
+        ],
+        ...(content && { requestBody: content.body }),
+        responses: answersOf(contract, row, endpoint, method),
+        ...(contract !== 'open' && { security: securityOf[contract] }),
+        ...(endpoint.allowBatch === true && { 'x-batchable': true }),
+      }
+    }
+  })
+  return { publicUrl, path: `${mount}${row.template}`, operations, schemas }
+}
 
 export type DocumentOptions = {
   /** Origin, and perhaps a path, that clients use; without a slash at the end. */

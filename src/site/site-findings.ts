@@ -1,4 +1,4 @@
-import { isJsonObject, ownMember } from '../http/json-text.ts'
+import { isJsonObject, ownMember, parsedJson } from '../http/json-text.ts'
 
 /** An upstream's response to one GET. */
 export type Seen =
@@ -27,20 +27,12 @@ export type SiteFinding = {
   readonly text: string
 }
 
-const parsed = (content: Buffer): unknown => {
-  try {
-    return JSON.parse(content.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
-
 /** Texts of an upstream that stand in a finding: a line of a log has an end, and no control characters. */
 const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 
 const indexIn = (seen: Seen): Readonly<Record<string, unknown>> | undefined => {
   if (seen.kind === 'none' || seen.status !== 200) return undefined
-  const document = parsed(seen.content)
+  const document = parsedJson(seen.content.toString())
   if (!isJsonObject(document) || !Array.isArray(ownMember(document, 'namespaces'))) return undefined
   return isJsonObject(ownMember(document, 'routes')) ? document : undefined
 }
@@ -61,7 +53,7 @@ export const otherRoots = (basePath: string): readonly string[] => {
 }
 
 const errorCode = (content: Buffer): string => {
-  const document = parsed(content)
+  const document = parsedJson(content.toString())
   const code = isJsonObject(document) ? ownMember(document, 'code') : undefined
   return typeof code === 'string' ? ` ${shown(code)}` : ''
 }

@@ -7,29 +7,41 @@ export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' |
 export type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'none'
 
 /** Why a failed attempt was followed by another one. */
-export type RetryReason = 'connect-failed' | 'connection-lost' | 'timed-out' | 'status' | 'status-retry-after'
+export const retryReasons = [
+  'connect-failed',
+  'connection-lost',
+  'timed-out',
+  'status',
+  'status-retry-after',
+] as const
+export type RetryReason = (typeof retryReasons)[number]
 
 /** Why a failed attempt was the last one. */
-export type GiveUpReason =
-  | 'attempts-used'
-  | 'method'
-  | 'content-consumed'
-  | 'no-other-target'
-  | 'retry-after-too-long'
-  | 'deadline'
-  | 'budget'
+export const giveUpReasons = [
+  'attempts-used',
+  'method',
+  'content-consumed',
+  'no-other-target',
+  'retry-after-too-long',
+  'deadline',
+  'budget',
+] as const
+export type GiveUpReason = (typeof giveUpReasons)[number]
 
 /**
  * How the wait for a slot ended. `client-share`: its client has used up its share of the slots or of the queue;
  * `arriving-share`: the share of requests whose bodies are still arriving is used up.
  */
-export type QueueOutcome = 'sent' | 'full' | 'client-share' | 'arriving-share' | 'timeout' | 'aborted'
+export const queueOutcomes = ['sent', 'full', 'client-share', 'arriving-share', 'timeout', 'aborted'] as const
+export type QueueOutcome = (typeof queueOutcomes)[number]
 
 /** What a request in flight waits for from its client: the rest of its body, or that the response is read. */
-export type ClientWait = 'request-body' | 'reader'
+export const clientWaits = ['request-body', 'reader'] as const
+export type ClientWait = (typeof clientWaits)[number]
 
 /** How an active check ended; all but `good` are failures. */
-export type CheckResult = 'good' | 'status' | 'timeout' | 'connect' | 'tls' | 'broken'
+export const checkResults = ['good', 'status', 'timeout', 'connect', 'tls', 'broken'] as const
+export type CheckResult = (typeof checkResults)[number]
 
 /** The end of one attempt. */
 export type AttemptEvent = {

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { BypassReason } from '../../src/cache/decide-caching.ts'
-import type { HitDetail, StatusDetail } from '../../src/cache/events.ts'
-import type { NoStoreReason } from '../../src/cache/policy/storability.ts'
+import type { HitDetail, NoStoreReason, StatusDetail } from '../../src/cache/events.ts'
 
 // The compiler holds each list to its union: a reason that is missing here, or that does not exist, fails check:types.
 

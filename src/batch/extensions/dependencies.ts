@@ -1,4 +1,4 @@
-import { type JsonText, nestingDepth } from '../../http/json-text.ts'
+import { type JsonText, nestingDepth, parsedJson } from '../../http/json-text.ts'
 import type { ItemExtension } from '../extensions.ts'
 import {
   type BatchItem,
@@ -81,12 +81,7 @@ const referable = ({ content, status }: ItemAnswer): string | undefined => {
     .toString()
     .replace(/^\ufeff/, '')
     .trim()
-  try {
-    JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  return `{"body":${text},"status":${status}}`
+  return parsedJson(text) === undefined ? undefined : `{"body":${text},"status":${status}}`
 }
 
 /**

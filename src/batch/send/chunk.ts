@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import { isJsonObject, type JsonText, valueEnd, visitValues } from '../../http/json-text.ts'
+import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
 import { type FieldLines, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import type { ChunkResult } from '../events.ts'
 import type { Dispatch, ItemAnswer } from '../item.ts'
@@ -67,14 +67,6 @@ type ChunkAnswer =
   /** It is unknown which items ran. */
   | { readonly kind: 'broken' }
 
-const parsed = (text: JsonText): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const namePattern = /^[!#$%&'*+.^`|~0-9A-Za-z-]{1,64}$/
 const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 
@@ -117,7 +109,7 @@ const createItemReader = ({ text, slice }: Source) => {
   const linesOf = (one: JsonText): FieldLines => {
     if (one === headers) return lines
     headers = one
-    lines = fieldLines(parsed(one))
+    lines = fieldLines(parsedJson(one))
     return lines
   }
 
@@ -180,7 +172,7 @@ const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAn
   if (status === 429) return { kind: 'limited' }
   const source = sourceOf(content)
   const { text } = source
-  const body = parsed(text)
+  const body = parsedJson(text)
   if (refusesWhole(status, body)) return { kind: 'not-run' }
   const isWhole = text.startsWith('{') && isJsonObject(body) && body['failed'] === undefined
   return status === 207 && isWhole ? itemAnswers(source, size) : { kind: 'broken' }

@@ -1,3 +1,5 @@
+import { addCount } from '../../http/bounds.ts'
+
 /** Resolves in a later turn of the event loop, for one caller in each turn, in the order of arrival. */
 export type EventLoopYield = () => Promise<void>
 
@@ -61,7 +63,7 @@ export const createSemaphore = (most: () => number, mostOfFlow: number): Semapho
       flows.delete(flow)
       if (line.size > 0) flows.set(flow, line)
       taken += 1
-      takenBy.set(flow, (takenBy.get(flow) ?? 0) + 1)
+      addCount(takenBy, flow, 1)
       waiter.granted()
     }
   }
@@ -87,9 +89,7 @@ export const createSemaphore = (most: () => number, mostOfFlow: number): Semapho
       }),
     leave: (flow) => {
       taken -= 1
-      const left = (takenBy.get(flow) ?? 1) - 1
-      if (left === 0) takenBy.delete(flow)
-      else takenBy.set(flow, left)
+      addCount(takenBy, flow, -1)
       serve()
     },
   }

@@ -1,8 +1,7 @@
 import type { FieldLines, GatewayResponse } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
-import type { ForwardReason } from '../events.ts'
+import type { ForwardReason, NoStoreReason } from '../events.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
-import type { NoStoreReason } from '../policy/storability.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { Fill } from './fill.ts'
 

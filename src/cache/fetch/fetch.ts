@@ -10,14 +10,8 @@ import {
   decodedHead,
 } from '../../http/coding/decode.ts'
 import { discard, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
-import type { CacheEvent } from '../events.ts'
-import {
-  fieldsNotStored,
-  isServerError,
-  mayShareError,
-  type NoStoreReason,
-  storageOf,
-} from '../policy/storability.ts'
+import type { CacheEvent, NoStoreReason } from '../events.ts'
+import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
 import { ownBytes, type StoredResponse } from '../store/stored-response.ts'

@@ -12,6 +12,7 @@ import {
   withoutFields,
 } from '../../http/message.ts'
 import type { CachePolicy } from '../decide-caching.ts'
+import type { NoStoreReason } from '../events.ts'
 import {
   type Freshness,
   freshnessLifetime,
@@ -67,34 +68,6 @@ const understood: ReadonlySet<number> = new Set([
   408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426, 428, 429, 431, 451, 500, 501, 502, 503,
   504, 505,
 ])
-
-/** Why a response is not stored. */
-export type NoStoreReason =
-  | 'status'
-  /** A 206 that does not state which part of which representation it is. */
-  | 'part'
-  | 'no-store'
-  | 'private'
-  | 'set-cookie'
-  | 'nonce'
-  | 'authorization'
-  | 'vary-any'
-  | 'must-understand'
-  | 'no-freshness'
-  | 'too-large'
-  /** Too much is buffered already (limits.bufferedBytes). */
-  | 'no-room'
-  /** Something that it shows was invalidated after the request was sent. */
-  | 'overtaken'
-  /** A write to something that it shows may still be carried out. */
-  | 'unsettled'
-  /** Requested for the first time while the cache is nearly full. */
-  | 'not-admitted'
-  /** An error page with status 200, or JSON that breaks off: its route cannot respond so. */
-  | 'unreadable'
-  /** Its content coding cannot be undone, so it would reach clients that do not accept it. */
-  | 'coding'
-  | 'method'
 
 type StorageDecision =
   | { readonly kind: 'store' }

@@ -16,6 +16,7 @@ import {
   type SiteChange,
 } from '../../contracts/site/changes.ts'
 import type { CollectionTags, WriteAction } from '../../contracts/site/tags.ts'
+import { isJsonObject } from '../../http/json-text.ts'
 import { createDescribedChange } from './companion-tags.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Write } from './written-tags.ts'
@@ -37,9 +38,6 @@ const unknownItem = { id: undefined, before: undefined, after: undefined, hasSta
 const lookUp = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
-const isRecord = (value: unknown): value is Properties =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** A state of an object as the interface shows it, as far as it is known. */
 const asItem = (collection: string, state: ChangedState): Properties => {
   const renamed = propertiesOfState[collection] ?? {}
@@ -48,7 +46,7 @@ const asItem = (collection: string, state: ChangedState): Properties => {
     if (plainMembers.has(name)) properties[lookUp(renamed, name) ?? name] = value
   }
   if (state['post'] !== undefined) properties['post'] = state['post']
-  if (isRecord(state['terms'])) {
+  if (isJsonObject(state['terms'])) {
     for (const [taxonomy, ids] of Object.entries(state['terms'])) {
       const property = lookUp(propertyOfTaxonomy, taxonomy)
       if (property !== undefined) properties[property] = ids

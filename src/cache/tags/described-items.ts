@@ -6,6 +6,7 @@ import {
   collectionOfType,
   type ListFilter,
 } from '../../contracts/site/tags.ts'
+import { isJsonObject } from '../../http/json-text.ts'
 import { contentText, type FieldLines, fieldValue } from '../../http/message.ts'
 import type { TaggedArguments, TaggedResponse } from '../tagger.ts'
 import type { TagNames } from './tag-names.ts'
@@ -90,9 +91,6 @@ const unreadable: Description = { items: undefined, embedded: [], embeddedKnown:
 const longestContent = 262_144
 const mostEmbedded = 256
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const lookUp = (table: Readonly<Record<string, string>>, key: unknown): string | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
 
@@ -102,7 +100,7 @@ const identifier = (value: unknown): string | undefined => {
 }
 
 const describe = (value: unknown, collection: string | undefined): DescribedItem | undefined => {
-  if (!isObject(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   const id = identifier(value['id'])
   const said = lookUp(collectionOfType, value['type']) ?? lookUp(collectionOfTaxonomy, value['taxonomy'])
   const known = said ?? collection
@@ -110,8 +108,8 @@ const describe = (value: unknown, collection: string | undefined): DescribedItem
 }
 
 const describeEmbedded = (item: unknown): readonly (DescribedItem | undefined)[] => {
-  const relations = isObject(item) ? item['_embedded'] : undefined
-  if (!isObject(relations)) return []
+  const relations = isJsonObject(item) ? item['_embedded'] : undefined
+  if (!isJsonObject(relations)) return []
   return Object.entries(relations).flatMap(([relation, linked]) => {
     const collection = lookUp(collectionOfRelation, relation)
     // Terms and replies are lists of lists.
@@ -127,11 +125,11 @@ const parseJson = (content: Buffer): unknown => {
 
 /** A forced deletion returns the deleted item. */
 const previousOf = (value: Readonly<Record<string, unknown>>): unknown =>
-  isObject(value['previous']) ? value['previous'] : undefined
+  isJsonObject(value['previous']) ? value['previous'] : undefined
 
 const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
   if (Array.isArray(value)) return value
-  return isObject(value) ? [previousOf(value) ?? value] : undefined
+  return isJsonObject(value) ? [previousOf(value) ?? value] : undefined
 }
 
 /** Reads the items of a response of a collection. */
@@ -146,7 +144,7 @@ export const describeItems = (content: Buffer, collection: string): Description 
     items: complete.length === items.length ? complete : undefined,
     embedded: embedded.filter((one) => one !== undefined).slice(0, mostEmbedded),
     embeddedKnown: embedded.length <= mostEmbedded && !embedded.includes(undefined),
-    deleted: isObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
+    deleted: isJsonObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
   }
 }
 

@@ -1,3 +1,5 @@
+import { parsedJson } from '../../http/json-text.ts'
+
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -70,12 +72,8 @@ export const memberIds = (
   pointer: string,
   parameter: string,
 ): readonly string[] | undefined => {
-  let response: unknown
-  try {
-    response = JSON.parse(content.toString())
-  } catch {
-    return undefined
-  }
+  const response = parsedJson(content.toString())
+  if (response === undefined) return undefined
   const values = valuesAt(response, pointer.split('/').slice(1))
   const names = idNames(parameter)
   const ids = values

@@ -3,6 +3,7 @@ import type { Found } from '../../contracts/finding.ts'
 import type { NamedEffect, Refinement } from '../../contracts/site/refinements.ts'
 import { earlyRefusals } from '../../contracts/site/refusals.ts'
 import { linkedItems, namedItems } from '../../contracts/site/tags.ts'
+import { parsedJson } from '../../http/json-text.ts'
 import type { WriteResponse } from '../tagger.ts'
 import { type DescribedItem, type Description, integersOf } from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
@@ -109,23 +110,15 @@ const doubtful: ReadonlySet<number> = new Set([400, 401, 403, 409, 422])
 
 type ErrorSaid = { readonly code?: unknown; readonly data?: { readonly key?: unknown } | null } | null
 
-const errorIn = (content: Buffer): ErrorSaid => {
-  try {
-    return JSON.parse(content.toString('utf8')) as ErrorSaid
-  } catch {
-    return null
-  }
-}
-
 /** Was it refused before any change? Errors without WordPress's format come from a server in front of it. */
 const refusedEarly = ({ status, content }: WriteResponse): boolean => {
   if (!doubtful.has(status)) return true
-  const error = content === undefined ? undefined : errorIn(content)
+  const error = content === undefined ? undefined : (parsedJson(content.toString()) as ErrorSaid | undefined)
   // A forbidden meta key is found only after everything else was saved.
   if (error?.data?.key !== undefined) return false
   // Without a user nothing has changed.
   if (status === 401) return true
-  if (error === undefined) return false
+  if (content === undefined) return false
   return typeof error?.code !== 'string' || earlyRefusals.has(error.code)
 }
 

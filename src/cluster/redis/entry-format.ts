@@ -1,3 +1,4 @@
+import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 /** The head before the content of an entry. Entries of another version are not read. */
 export type EntryHead = {
   readonly version: 3
@@ -45,14 +46,14 @@ export const encodeSelected = (varyNames: readonly string[]): readonly Buffer[] 
   framed(selectedMark, varyNames),
 ]
 
-const isTexts = (value: unknown): value is readonly string[] =>
+export const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string')
 
 const isAmount = (value: unknown): boolean =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
 
 const isHead = (value: unknown): value is EntryHead => {
-  if (typeof value !== 'object' || value === null) return false
+  if (!isJsonObject(value)) return false
   const head = value as Record<keyof EntryHead, unknown>
   return (
     head.version === 3 &&
@@ -69,12 +70,7 @@ export const decodeEntry = (bytes: Buffer): Entry | undefined => {
   const end = markBytes + bytes.readUInt32BE(4)
   if ((mark !== entryMark && mark !== selectedMark) || end > bytes.length || end > mostHeadBytes)
     return undefined
-  let head: unknown
-  try {
-    head = JSON.parse(bytes.toString('utf8', markBytes, end))
-  } catch {
-    return undefined
-  }
+  const head = parsedJson(bytes.toString('utf8', markBytes, end))
   if (mark === selectedMark) {
     return isTexts(head) ? { kind: 'selected', varyNames: head } : undefined
   }

@@ -1,6 +1,5 @@
 import { Cluster, type Redis } from 'ioredis'
-import { type Connection, type connectorFor, pauseMs } from './connections.ts'
-import type { Troubled } from './redis-errors.ts'
+import { type Connection, type connectorFor, pauseMs, type Troubled } from './connections.ts'
 
 export type ListenerOptions = {
   readonly channels: readonly string[]

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { parsedJson } from '../../http/json-text.ts'
 import type { Appended, LeaseRefusal, Ledger, Noted, Push, Standing, Synced } from '../ledger.ts'
 import { type ConnectionOptions, connect, connectorFor, type RunScript, scriptOn } from './connections.ts'
+import { isTexts } from './entry-format.ts'
 import { ledgerScripts } from './ledger-scripts.ts'
 import { type Listener, listen } from './listener.ts'
 import type { Signatures } from './signatures.ts'
@@ -14,9 +16,6 @@ const numberIn = (value: unknown, what: string): number => {
   if (!Number.isSafeInteger(number)) throw malformed(what)
   return number
 }
-
-const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string')
 
 /** An epoch or the name of a member; the empty text stands for none. */
 const nameIn = (value: unknown, what: string): string => {
@@ -76,19 +75,11 @@ const readDone = (reply: unknown): void => {
   if (reply !== 1) throw malformed('answer')
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const isNumber = (text: unknown): boolean => typeof text === 'string' && /^\d{1,15}$/.test(text)
 
 /** A message of a channel; undefined unless the scripts could have sent it. Any client that may publish can send anything. */
 const readPush = (channel: string, message: string): Push | undefined => {
-  const content = parsed(message)
+  const content = parsedJson(message)
   if (!Array.isArray(content) || content.length !== 4 || !isTexts(content.slice(0, 3))) return undefined
   const [epoch, seq, name, last] = content as unknown as readonly [string, string, string, unknown]
   if (!isNumber(seq)) return undefined

@@ -1,12 +1,56 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { SharedTier, Tagged, TierQuery } from '../../cache/shared-tier.ts'
 import type { Clock } from '../../clock.ts'
-import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../redis-events.ts'
-import { type Connection, type RunScript, scriptOn } from './connections.ts'
+import { shortText } from '../../http/message.ts'
+import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../events.ts'
+import { type Connection, type RunScript, scriptOn, type Troubled } from './connections.ts'
 import { decodeEntry, type Entry, type EntryHead, encodeEntry, encodeSelected } from './entry-format.ts'
-import type { NotedTags } from './noted-tags.ts'
-import type { Troubled } from './redis-errors.ts'
 import type { Signatures } from './signatures.ts'
+
+/**
+ * The ledger's number of the last note of each tag: entries stored before it are outdated. Remembers as many tags as the
+ * ledger; older ones count as noted.
+ */
+type NotedTags = {
+  note(tag: string, seq: number): void
+  /** Marks every entry that was stored before as outdated. */
+  noteAll(seq: number): void
+  /** A new ledger, or one that has forgotten older notes. */
+  restart(epoch: string, floor: number): void
+  /** Was any of the tags noted after that number, or is that unknown? */
+  touchedSince(tags: readonly string[], epoch: string, seq: number): boolean
+}
+
+export const createNotedTags = (mostTags: number): NotedTags => {
+  const last = new Map<string, number>()
+  let epoch = ''
+  let floor = 0
+  return {
+    note: (named, seq) => {
+      // Clients choose the length of a target: long ones are stored as a digest.
+      const tag = shortText(named)
+      if ((last.get(tag) ?? 0) > seq) return
+      last.delete(tag)
+      last.set(tag, seq)
+      if (last.size <= mostTags) return
+      for (const [oldest, at] of last) {
+        last.delete(oldest)
+        floor = Math.max(floor, at)
+        break
+      }
+    },
+    noteAll: (seq) => {
+      floor = Math.max(floor, seq)
+    },
+    restart: (nextEpoch, nextFloor) => {
+      last.clear()
+      epoch = nextEpoch
+      floor = nextFloor
+    },
+    touchedSince: (tags, ofEpoch, seq) =>
+      ofEpoch !== epoch || seq < floor || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > seq),
+  }
+}
 
 export type TierOptions = {
   readonly connection: Connection

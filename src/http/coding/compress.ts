@@ -70,7 +70,8 @@ export const withVaryByCoding = (fields: FieldLines): FieldLines => {
 }
 
 /** Content codings that the gateway makes (RFC 9110 §8.4.1; zstd: RFC 8878). */
-export type Coding = 'br' | 'gzip' | 'zstd'
+export const codings = ['br', 'gzip', 'zstd'] as const
+export type Coding = (typeof codings)[number]
 
 type Compress = (content: Buffer) => Promise<Buffer>
 

@@ -1,5 +1,5 @@
 import type { BatchEvent } from '../../batch/events.ts'
-import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../pipeline/events.ts'
+import { cacheOutcomes, type ExchangeEvent, type PipelineEvent } from '../../pipeline/events.ts'
 import {
   type Families,
   type HistogramSeries,
@@ -10,15 +10,6 @@ import {
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '_OTHER'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const
-const cacheOutcomes = [
-  'hit',
-  'miss',
-  'stale',
-  'revalidated',
-  'collapsed',
-  'bypass',
-  'none',
-] as const satisfies readonly CacheOutcome[]
 
 const methodSlots: ReadonlyMap<string, number> = new Map(methods.map((method, slot) => [method, slot]))
 const cacheSlots: ReadonlyMap<string, number> = new Map(cacheOutcomes.map((outcome, slot) => [outcome, slot]))

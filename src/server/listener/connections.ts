@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import { addCount, addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 
 /** The response that is written to the connection now. node:http has it under no public name. */
@@ -99,11 +99,6 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
   let receivedBytes = 0
   let sentBytes = 0
 
-  const releaseConnection = (group: string): void => {
-    const left = (byAddress.get(group) ?? 1) - 1
-    if (left === 0) byAddress.delete(group)
-    else byAddress.set(group, left)
-  }
   const isRefused = (group: string): boolean => {
     const until = refusedUntil.get(group)
     if (until === undefined) return false
@@ -125,10 +120,9 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
     const group = addressGroup(address)
     if (isRefused(group)) return false
     if (perAddress === 0) return true
-    const count = byAddress.get(group) ?? 0
-    if (count >= perAddress) return false
-    byAddress.set(group, count + 1)
-    socket.once('close', () => releaseConnection(group))
+    if ((byAddress.get(group) ?? 0) >= perAddress) return false
+    addCount(byAddress, group, 1)
+    socket.once('close', () => addCount(byAddress, group, -1))
     return true
   }
   /** Node's socket timer distinguishes a slow client from one that reads nothing, also within one large write. */

@@ -6,19 +6,19 @@ import { changedResponse, errorAnswer } from '../../pipeline/error-answer.ts'
 import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
-import { hasContent } from '../read-request.ts'
-import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
-import { currentResponse } from './connections.ts'
 import {
   absoluteForm,
   authorityOf,
   createMessageLook,
   distrust,
-  faultOfHttp2,
   faultTexts,
+  hasContent,
   isHttp2,
   type MessageFault,
-} from './http2-request.ts'
+} from '../read-request.ts'
+import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
+import { currentResponse } from './connections.ts'
+import { faultOfHttp2 } from './http2.ts'
 
 type GuardOptions = {
   /** Handles a valid request. */
@@ -175,10 +175,8 @@ const whenItsTurnComes = (socket: Socket, answer: () => void): void => {
   else answer()
 }
 
+/** Later data on such a connection raises the error again. */
 const answered = new WeakSet<Socket>()
-
-/** Later data on the connection raises the error again. */
-const isAnswered = (socket: Socket): boolean => answered.has(socket)
 
 /** Was the error caused by received bytes? node:http also reports disconnected clients and connections that the gateway destroyed. */
 const isRefusable = ({ code = '' }: ParserError): boolean =>
@@ -192,9 +190,6 @@ const answerSocket = (socket: Socket, response: GatewayResponse): void => {
   answered.add(socket)
   whenItsTurnComes(socket, () => answerInTurn(socket, response))
 }
-
-/** A gateway error, in the format of the service that the path belongs to. */
-const asRawError = (error: Error): GatewayError => new GatewayError(parserErrorCode(error), { cause: error })
 
 export type FrontOptions = {
   /** The service of a request, which decides the format of errors. */
@@ -301,7 +296,7 @@ export const createFront = (options: FrontOptions): Front => {
     request: createGuard({ ...guard, take }),
     turnAway: createGuard({ ...guard, take: takeUnlessOverloaded }),
     clientError: (error: Error & { readonly rawPacket?: Buffer }, socket) => {
-      if (isAnswered(socket) || options.distrusted.has(socket)) return
+      if (answered.has(socket) || options.distrusted.has(socket)) return
       if (!isRefusable(error)) {
         socket.destroy()
         return
@@ -313,7 +308,7 @@ export const createFront = (options: FrontOptions): Front => {
         request?.complete === false
           ? serviceFor(authorityOf(request), request.url as string)
           : serviceFor('', pathOfPacket(error.rawPacket))
-      const raw = asRawError(error)
+      const raw = new GatewayError(parserErrorCode(error), { cause: error })
       // Its head may be that of an earlier request, so no path is reported.
       const id = options.refusedEarly(raw, service, socket, undefined)
       answerSocket(socket, changedResponse(errorAnswer(service, raw, id), service))

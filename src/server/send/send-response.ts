@@ -10,7 +10,7 @@ import {
   longestText,
   withoutFields,
 } from '../../http/message.ts'
-import { isHttp2 } from '../listener/http2-request.ts'
+import { isHttp2 } from '../read-request.ts'
 
 /** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
 const cut = (raw: ServerResponse): void => {
@@ -144,7 +144,7 @@ const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
   return Object.fromEntries(Object.entries(headers))
 }
 
-/** Longest write, so that the progress of a slow reader can be measured (stream-bounds.ts). */
+/** Longest write, so that the progress of a slow reader can be measured (listener/http2.ts). */
 const mostAtOnce = 64 * 1024
 
 const pieces = function* (content: Buffer): Generator<Buffer> {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, nestingDepth, ownMember } from '../../http/json-text.ts'
+import { isJsonObject, type JsonObject, nestingDepth, ownMember, parsedJson } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../events.ts'
 
 /** A real WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; plugins add hundreds. */
@@ -26,14 +26,6 @@ export type IndexReading =
 
 const refused = (reason: IndexRefusal): IndexReading => ({ kind: 'refused', reason })
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const namespacesOf = (document: JsonObject): string[] => {
   const list = ownMember(document, 'namespaces')
   if (!Array.isArray(list)) return []
@@ -46,7 +38,7 @@ export const readIndex = (content: Buffer): IndexReading => {
   if (content.length > limits.octets) return refused('too-large')
   const text = content.toString('utf8')
   if (nestingDepth(text) > limits.depth) return refused('too-deep')
-  const document = parsed(text)
+  const document = parsedJson(text)
   if (document === undefined) return refused('not-json')
   const routes = isJsonObject(document) ? ownMember(document, 'routes') : undefined
   if (!isJsonObject(document) || !isJsonObject(routes)) return refused('not-an-index')

@@ -1,6 +1,7 @@
 import type { ContractName, Method } from '../../contracts/method.ts'
 import type { Endpoint, Row } from '../../contracts/row.ts'
-import { type JsonObject, jsonSchema } from './json-schema.ts'
+import type { JsonObject } from '../../http/json-text.ts'
+import { jsonSchema } from './json-schema.ts'
 
 /** Contracts whose rows this document describes; a service with a document of its own serves that. */
 export type Contract = Exclude<ContractName, 'openapi'>

@@ -1,7 +1,5 @@
 import type { ArgumentSchema, Arguments } from '../../contracts/row.ts'
-
-/** An object of the document. */
-export type JsonObject = Readonly<Record<string, unknown>>
+import type { JsonObject } from '../../http/json-text.ts'
 
 const mapValues = (
   map: Arguments,

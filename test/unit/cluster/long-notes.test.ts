@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createBacklog } from '../../../src/cluster/protocol/backlog.ts'
-import { createNotedTags } from '../../../src/cluster/redis/noted-tags.ts'
+import { createNotedTags } from '../../../src/cluster/redis/tier.ts'
 import { createMemoryLedger } from '../../../src/cluster/workers/memory-ledger.ts'
 
 const long = (at: number): string => `t:${Buffer.alloc(8_000, 'x').toString()}${at}`

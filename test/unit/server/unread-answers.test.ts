@@ -1,9 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
+import { createBufferedBytes, createUnreadAnswers } from '../../../src/server/buffered-bytes.ts'
 import type { EdgeEvent } from '../../../src/server/events.ts'
-import { createUnreadAnswers } from '../../../src/server/unread-answers.ts'
 
 class FakeResponse extends EventEmitter {
   readonly req = { httpVersionMajor: 1 }

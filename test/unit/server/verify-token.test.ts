@@ -1,8 +1,11 @@
 import { createLocalJWKSet, type JWK } from 'jose'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import type { Jwks } from '../../../src/server/access/jwks.ts'
-import { createTokenVerifier, type TokenVerifier } from '../../../src/server/access/verify-token.ts'
+import {
+  createTokenVerifier,
+  type Jwks,
+  type TokenVerifier,
+} from '../../../src/server/access/verify-token.ts'
 import {
   audience,
   createKey,

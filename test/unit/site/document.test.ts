@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { openRows } from '../../../src/contracts/open/route-table.ts'
 import type { Row } from '../../../src/contracts/row.ts'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
+import type { DescribedService } from '../../../src/site/openapi-document.ts'
 import { openApiDocument } from '../../../src/site/openapi-document.ts'
-import type { DescribedService } from '../../../src/site/openapi-operations.ts'
 import { plantRows } from '../../support/plants.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

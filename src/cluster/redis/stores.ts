@@ -1,7 +1,34 @@
 import { GatewayError } from '../../errors.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState } from '../../pipeline/shared-stores.ts'
+import { isJsonObject, parsedJson } from '../../http/json-text.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState, RateLimitStore } from '../../pipeline/shared-stores.ts'
 import { type Connection, scriptOn } from './connections.ts'
 import type { Signatures } from './signatures.ts'
+
+/** The window begins with its first request; a key without an expiry (PTTL -1) gets one again. */
+const countScript = `
+local count = redis.call('INCR', KEYS[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  left = tonumber(ARGV[1])
+end
+return { count, left }
+`
+
+const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
+/** Counts requests of clients for all instances together. */
+export const createCountedRequests = (connection: Connection, prefix: string): RateLimitStore => {
+  const count = scriptOn(connection, countScript)
+  return {
+    increment: async (limit, key, windowMs) => {
+      const reply = await count([`${prefix}:r:{${limit}:${key}}`], [windowMs])
+      const [counted, leftMs] = (Array.isArray(reply) ? reply : []) as readonly unknown[]
+      if (!isAmount(counted) || !isAmount(leftMs)) throw new Error('MALFORMED count')
+      return { count: counted, leftMs }
+    },
+  }
+}
 
 export type IdempotencyOptions = {
   readonly prefix: string
@@ -105,6 +132,52 @@ export const createIdempotencyKeys = (
     },
     abandon: async (key) => {
       await connection.del(keyOf(key)).catch(() => undefined)
+    },
+  }
+}
+
+/** A position in the log of changes of one service: every row up to it is applied in all instances. */
+type ChangePosition = {
+  readonly incarnation: string
+  readonly position: number
+  readonly fingerprint: string
+}
+
+export type ChangePositions = {
+  read(): Promise<ChangePosition | undefined>
+  write(position: ChangePosition): Promise<void>
+}
+
+/** A gateway that was away for longer drops everything. */
+const keptMs = 7 * 86_400_000
+
+const isPosition = (value: unknown): value is ChangePosition => {
+  if (!isJsonObject(value)) return false
+  const { incarnation, position, fingerprint } = value
+  return (
+    typeof incarnation === 'string' &&
+    incarnation !== '' &&
+    typeof fingerprint === 'string' &&
+    isAmount(position)
+  )
+}
+
+/** Keeps the position of one service for all instances. A value that cannot be read counts as absent. */
+export const createChangePositions = (
+  connection: Connection,
+  options: { readonly prefix: string; readonly service: string; readonly signatures: Signatures },
+): ChangePositions => {
+  const key = `${options.prefix}:changes:{${options.service}}`
+  return {
+    read: async () => {
+      const signed = await connection.get(key)
+      const text = signed === null ? undefined : options.signatures.verifiedText(key, signed)
+      const value = text === undefined ? undefined : parsedJson(text)
+      return isPosition(value) ? value : undefined
+    },
+    write: async ({ incarnation, position, fingerprint }) => {
+      const text = JSON.stringify({ incarnation, position, fingerprint })
+      await connection.set(key, options.signatures.signText(key, text), 'PX', keptMs)
     },
   }
 }

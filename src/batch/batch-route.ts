@@ -1,26 +1,23 @@
-import { type BatchAnswersOptions, batchAnswers } from '../batch/batch-answers.ts'
-import { type ExtensionsMode, isExtended } from '../batch/extensions.ts'
-import { shapedError } from '../batch/item.ts'
-import type { SharedStores } from '../cluster/shared-store.ts'
 import type { LimitsConfig, OpenApiConfig, ServiceConfig } from '../config/config.ts'
 import { batchPath } from '../contracts/openapi/operation.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { Validator } from '../contracts/validation.ts'
+import { parsedJson } from '../http/json-text.ts'
 import type { Service } from '../pipeline/service.ts'
+import type { IdempotencyStore } from '../pipeline/shared-stores.ts'
 import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
+import { type BatchAnswersOptions, batchAnswers } from './batch-answers.ts'
+import { type ExtensionsMode, isExtended } from './extensions.ts'
+import { shapedError } from './item.ts'
 
 /** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   if (mode !== 'on-request') return mode === 'on'
   if (content === undefined || !content.includes('"extensions"')) return false
-  try {
-    return isExtended(mode, JSON.parse(content.toString()))
-  } catch {
-    return false
-  }
+  return isExtended(mode, parsedJson(content.toString()))
 }
 
 /** Checks a batch with extensions by their rules, and every other batch as WordPress does. */
@@ -152,7 +149,10 @@ type BatchParts = Omit<
   BatchAnswersOptions,
   'config' | 'dialect' | 'keyFields' | 'idempotencyKeys' | 'bodyBytes'
 > & {
-  readonly stores: SharedStores | undefined
+  /** Where instances share one. */
+  readonly stores:
+    | { idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyStore }
+    | undefined
 }
 
 /** Answers the batch route of a service, if it has one. That of a service with a document has all extensions. */

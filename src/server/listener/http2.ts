@@ -3,14 +3,66 @@ import {
   constants,
   type Http2SecureServer,
   type Http2ServerRequest,
+  type Http2ServerResponse,
   type Http2Session,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
+import type { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
-import { isHttp2, isReset } from './http2-request.ts'
+import { authorityForm, isHttp2 } from '../read-request.ts'
+
+/** Has the client reset the stream? */
+export const isReset = (incoming: IncomingMessage): boolean =>
+  isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
+
+/** RFC 9113 §8.3.1: Host must equal :authority, neither may have userinfo, and the target must be a path. */
+export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {
+  const { headers } = incoming as unknown as Http2ServerRequest
+  const { host, ':authority': authority, ':path': path } = headers
+  if (host !== undefined && authority !== undefined && host.toLowerCase() !== authority.toLowerCase()) {
+    return 'host'
+  }
+  if (!authorityForm.test(authority ?? host ?? '')) return 'host'
+  return path?.startsWith('/') === true || path === '*' ? undefined : 'target'
+}
+
+/** A request over HTTP/2. It gets no interim responses, because Node sends some of them over HTTP/1.1 only. */
+export class Http2EdgeRequest implements GatewayRequest {
+  readonly #incoming: Http2ServerRequest
+  readonly #outgoing: Http2ServerResponse
+  #controller: AbortController | undefined
+  readonly method: string
+  readonly target: string
+  readonly fields: RequestFields
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.#incoming = incoming as unknown as Http2ServerRequest
+    this.#outgoing = outgoing as unknown as Http2ServerResponse
+    this.method = this.#incoming.method
+    this.target = this.#incoming.url
+    this.fields = this.#incoming.headers
+  }
+
+  /** RFC 9113 §8.1: frames say where content ends; it needs no length. */
+  get content(): Readable | undefined {
+    return this.#incoming.stream.endAfterHeaders ? undefined : this.#incoming
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController()
+      this.#controller = controller
+      const { stream } = this.#outgoing
+      if (stream.destroyed || stream.aborted) controller.abort()
+      else stream.once('aborted', () => controller.abort())
+    }
+    return this.#controller.signal
+  }
+}
 
 export type StreamBounds = {
   /** Longest time without progress while response bytes wait for the client; 0 = no bound. */

@@ -418,6 +418,9 @@ final class Trellis_Changes {
 	/** After this many seconds with an open mark the changes so far are reported, so that a long import does not hold them back. */
 	const LONGEST_MARK = 5;
 
+	/** Member of a state with what is compared here and not reported: drafts are secret. */
+	const TEXTS = 'texts';
+
 	const NAME   = '(?:`?[\w$-]+`?\.)?`?([\w$-]+)`?';
 	const STRING = "'(?:[^'\\\\]++|\\\\.|'')*+'|\"(?:[^\"\\\\]++|\\\\.|\"\")*+\"";
 
@@ -429,7 +432,7 @@ final class Trellis_Changes {
 	 * name, the columns that lists filter by.
 	 */
 	const TABLES = array(
-		'posts'              => array( 'post', 'ID', 'ID', '', 'post_status|post_name|post_parent|post_author|post_date|menu_order|post_type|post_password' ),
+		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order|comment_status|ping|pinged|to_ping|guid' ),
 		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
 		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
 		'terms'              => array( 'term', 'term_id', 'term_id', '', 'slug|term_group' ),
@@ -474,6 +477,8 @@ final class Trellis_Changes {
 	private $terms      = array();
 	/** Tables in which rows were found by something other than their key. */
 	private $searched   = array();
+	/** By blog: the sticky posts before the first write to them, and at the end those that are not any more, or are now. */
+	private $sticky     = array();
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
@@ -521,8 +526,17 @@ final class Trellis_Changes {
 	private function note_event( $kind, $ids ) {
 		$site = 'user' === $kind && is_multisite() ? 0 : get_current_blog_id();
 		foreach ( (array) $ids as $id ) {
-			if ( (int) $id > 0 && ! isset( $this->objects[ $site ][ $kind ][ (int) $id ] ) ) {
-				$this->touch( $site, $kind, (int) $id );
+			$id    = (int) $id;
+			$known = isset( $this->objects[ $site ][ $kind ][ $id ] ) ? $this->objects[ $site ][ $kind ][ $id ] : null;
+			if ( $id > 0 && 'post' === $kind && $known && $known['counted'] > 0 ) {
+				// WordPress counts the comments of a post again, and says so once.
+				--$this->objects[ $site ][ $kind ][ $id ]['counted'];
+			} elseif ( $id > 0 && ( ! $known || 'post' === $kind && $known['counts_only'] ) ) {
+				$this->touch( $site, $kind, $id );
+				if ( isset( $this->objects[ $site ][ $kind ][ $id ] ) ) {
+					// What was written before it, by another connection, has no state.
+					$this->objects[ $site ][ $kind ][ $id ]['is_seen'] = false;
+				}
 			}
 		}
 	}
@@ -573,6 +587,10 @@ final class Trellis_Changes {
 			$this->insert( $verb, $part[1], $part[2], substr( $sql, strlen( $part[0] ) ) );
 		} elseif ( preg_match( '/^UPDATE\s+(?:(?:LOW_PRIORITY|IGNORE)\s+)*+' . self::NAME . '\s+SET\s/i', $sql, $part ) || preg_match( '/^DELETE\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)*+FROM\s+' . self::NAME . '\s*(?=(?:WHERE|ORDER|LIMIT)\b|;|$)/i', $sql, $part ) ) {
 			$this->modify( $verb, $part[1], substr( $sql, strlen( $part[0] ) ) );
+		} elseif ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*(?:\([^()]*\)\s*)?SELECT\s/i', $sql, $part ) ) {
+			// The other tables are read.
+			list( $site, $table ) = $this->locate( $part[1] );
+			$this->whole( $site, $table );
 		} else {
 			$this->mention( $sql );
 		}
@@ -678,13 +696,18 @@ final class Trellis_Changes {
 		if ( 'options' === $table && preg_match( '/^\s*(?:`?option_name`?\s+LIKE\s+\'\\\\{1,2}_(?:site\\\\{1,2}_)?transient\\\\{1,2}_[^\']*\'\s*(?:$|AND\s+`?option_))/i', $condition ) ) {
 			return;
 		}
-		if ( preg_match( '/(?:^|,)\s*`?' . $owner . '`?\s*=/i', $set ) ) {
-			// Rows move from one owner to another.
-			$this->whole( $site, $table );
-			return;
+		$new_owner = null;
+		if ( preg_match( '/(?:^|,)\s*`?' . $owner . '`?\s*=\s*(\d*)\s*(?:,|$)?/i', $set, $part ) ) {
+			if ( '' === $part[1] || $owner === $key || ! preg_match( '/(?:^|,)\s*`?' . $owner . '`?\s*=\s*\d+\s*(?:,|$)/i', $set ) ) {
+				$this->whole( $site, $table );
+				return;
+			}
+			// Rows move to this owner, or stay with it.
+			$new_owner = (int) $part[1];
 		}
-		$counts_only = 'term_taxonomy' === $table && preg_match( '/^\s*`?count`?\s*=\s*\?*\d*\?*\s*$/i', $set );
-		if ( $counts_only && preg_match( '/^\s*`?term_taxonomy_id`?\s*=\s*(\d+)\s*$/D', $condition, $part ) && $this->count_again( $site, (int) $part[1] ) ) {
+		$counted     = array( 'term_taxonomy' => 'count', 'posts' => 'comment_count' );
+		$counts_only = isset( $counted[ $table ] ) && preg_match( '/^\s*`?' . $counted[ $table ] . '`?\s*=\s*(?:\d+|\?+)\s*$/i', $set );
+		if ( $counts_only && 'term_taxonomy' === $table && preg_match( '/^\s*`?term_taxonomy_id`?\s*=\s*(\d+)\s*$/D', $condition, $part ) && $this->count_again( $site, (int) $part[1] ) ) {
 			return;
 		}
 		$ids = null;
@@ -708,6 +731,9 @@ final class Trellis_Changes {
 			if ( ! preg_match( '/^\s*`?' . $key . '`?\s*(?:=|IN\b)/i', $condition ) || ! $is_simple ) {
 				$this->searched[ $site ][ $table ] = true;
 			}
+		}
+		if ( null !== $new_owner ) {
+			$ids = array_unique( array_merge( array_map( 'intval', $ids ), array( $new_owner ) ) );
 		}
 		$this->mark( $site );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
@@ -901,6 +927,9 @@ final class Trellis_Changes {
 				if ( 'network' === $kind ) {
 					$this->tables[ $site ]['sitemeta'] = true;
 				} else {
+					if ( 'sticky_posts' === $name && ! isset( $this->options[ $site ][ $name ] ) ) {
+						$this->sticky[ $site ] = $this->sticky_posts( $site );
+					}
 					$this->options[ $site ][ $name ] = true;
 				}
 			}
@@ -915,6 +944,13 @@ final class Trellis_Changes {
 		}
 	}
 
+	/** The ids in the option as it is in the database; null when it is no list of ids. */
+	private function sticky_posts( $site ) {
+		$rows  = $this->log->query( 'SELECT option_value FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name = 'sticky_posts'" );
+		$value = $rows ? @unserialize( $rows[0]->option_value, array( 'allowed_classes' => false ) ) : ( false === $rows ? null : array() );
+		return is_array( $value ) && array() === array_filter( $value, 'is_array' ) ? array_map( 'intval', $value ) : null;
+	}
+
 	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
 	private function touch( $site, $kind, $id, $state = false, $counts_only = false ) {
 		if ( $this->count > ( empty( $GLOBALS['_wp_suspend_cache_invalidation'] ) ? self::MAX_OBJECTS : self::MAX_IMPORTED ) ) {
@@ -923,13 +959,14 @@ final class Trellis_Changes {
 		}
 		if ( ! isset( $this->objects[ $site ][ $kind ][ $id ] ) ) {
 			++$this->count;
-			$this->objects[ $site ][ $kind ][ $id ] = array( 'states' => array(), 'counts_only' => true );
+			$this->objects[ $site ][ $kind ][ $id ] = array( 'states' => array(), 'counts_only' => true, 'counted' => 0, 'is_seen' => true );
 		}
 		$object = &$this->objects[ $site ][ $kind ][ $id ];
 		if ( false !== $state && ( ! $object['states'] || end( $object['states'] ) !== $state ) ) {
 			$object['states'][] = $state;
 		}
 		$object['counts_only'] = $object['counts_only'] && $counts_only;
+		$object['counted']    += $counts_only ? 1 : 0;
 	}
 
 	/** The id of the last INSERT, once it has run. */
@@ -971,13 +1008,13 @@ final class Trellis_Changes {
 		$in     = implode( ',', array_map( 'intval', $ids ) );
 		$states = array();
 		if ( 'post' === $kind ) {
-			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
 			foreach ( (array) $rows as $row ) {
 				if ( ! is_object( $row ) ) {
 					continue;
 				}
 				if ( ! isset( $states[ $row->ID ] ) ) {
-					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array() );
+					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => $row->post_modified ) );
 				}
 				if ( null !== $row->term_id ) {
 					$states[ $row->ID ]['terms'][ $row->taxonomy ][] = (int) $row->term_id;
@@ -1049,6 +1086,7 @@ final class Trellis_Changes {
 		$this->terms      = array();
 		$this->searched   = array();
 		$this->compared   = array();
+		$this->sticky     = array();
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
@@ -1059,6 +1097,10 @@ final class Trellis_Changes {
 		$last = array();
 		foreach ( $this->objects as $site => $kinds ) {
 			$last[ $site ] = '' === $this->reason ? $this->last_states( $site, $kinds ) : array();
+		}
+		foreach ( $this->sticky as $site => $before ) {
+			$after                 = null === $before ? null : $this->sticky_posts( $site );
+			$this->sticky[ $site ] = null === $after ? null : array_values( array_unique( array_merge( array_diff( $before, $after ), array_diff( $after, $before ) ) ) );
 		}
 		foreach ( $this->compared as $sql => list( $site, $table, $rows ) ) {
 			if ( $this->without_time( $sql ) !== $rows ) {
@@ -1109,7 +1151,11 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
-				$lists[ $site ][] = array( 'kind' => 'option', 'name' => (string) $name );
+				$change = array( 'kind' => 'option', 'name' => (string) $name );
+				if ( 'sticky_posts' === $name && $alone && isset( $this->sticky[ $site ] ) ) {
+					$change['posts'] = $this->sticky[ $site ];
+				}
+				$lists[ $site ][] = $change;
 			}
 		}
 		foreach ( $this->objects as $site => $kinds ) {
@@ -1124,7 +1170,7 @@ final class Trellis_Changes {
 						// WordPress counts again after each save: the number is what it was.
 						continue;
 					}
-					foreach ( $this->describe( $site, $kind, $id, $states, $alone, $object['counts_only'] ) as $change ) {
+					foreach ( $this->describe( $site, $kind, $id, $states, $alone && $object['is_seen'], $object['counts_only'] ) as $change ) {
 						$lists[ $site ][] = $change;
 					}
 				}
@@ -1180,11 +1226,19 @@ final class Trellis_Changes {
 					// Null says that there is no such object: it is created, or gone.
 					$change[ $when ] = null;
 					if ( null !== $states[ $index ] ) {
-						$change[ $when ] = array_diff_key( $states[ $index ], array( $name => 1 ) );
+						$change[ $when ] = array_diff_key( $states[ $index ], array( $name => 1, self::TEXTS => 1 ) );
+						if ( $counts_only ) {
+							$change[ $when ]['only'] = 'comments';
+						}
 						if ( isset( $change[ $when ]['terms'] ) && ! $change[ $when ]['terms'] ) {
 							$change[ $when ]['terms'] = new stdClass();
 						}
 					}
+				}
+				if ( isset( $change['before'], $change['after'] ) && 'post' === $kind ) {
+					// Which of them are others now.
+					list( $was, $is ) = array( $states[ $step ], $states[ min( $step + 1, count( $states ) - 1 ) ] );
+					$change['after'][ self::TEXTS ] = array_keys( array_diff_assoc( $is[ self::TEXTS ], $was[ self::TEXTS ] ) );
 				}
 				$changes[] = $change;
 			}
@@ -1415,12 +1469,18 @@ final class Trellis_Tags {
 	/** Read before recording begins, or by every request. */
 	private $options     = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
 	private $lists       = array();
-	private $shows_counts = false;
+	/** Classes that answered, also for what `_embed` adds. */
+	private $controllers = array();
+	private $is_added_to = false;
+	/** Options that only decide what is registered. */
+	private $structure   = array();
 	/** Temporary values: what they were made of is not known. */
 	private $temporary   = array();
 	/** Lists that are known by what their items have. */
 	private $queries     = array();
 	private $tables      = array();
+	/** By author: types and tags of the statement that asks whether he has published anything. */
+	private $authors     = array();
 	private $ids         = array();
 	private $is_complete = true;
 	private $max_age     = 0;
@@ -1447,8 +1507,8 @@ final class Trellis_Tags {
 						// Temporary values are not reported: feeds, answers of other sites.
 						$this->bound( 60 );
 					}
-				} elseif ( 0 !== strpos( (string) $name, '_transient_timeout_' ) && 0 !== strpos( (string) $name, '_site_transient_timeout_' ) ) {
-					$this->options[ $name ] = true;
+				} elseif ( ! isset( $this->options[ $name ] ) && 0 !== strpos( (string) $name, '_transient_timeout_' ) && 0 !== strpos( (string) $name, '_site_transient_timeout_' ) ) {
+					$this->read_option( (string) $name );
 				}
 				return $value;
 			},
@@ -1539,14 +1599,12 @@ final class Trellis_Tags {
 				return $answer;
 			}
 		);
-		// Posts and pages name their terms and do not show how many posts these have; anything else may.
+		// Posts and pages name their terms and authors and show no more of them; anything else may.
 		add_filter(
 			'rest_request_before_callbacks',
 			function ( $answer, $handler ) {
 				$of = isset( $handler['callback'][0] ) && is_array( $handler['callback'] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
-				if ( ! in_array( $of, self::COUNTLESS, true ) ) {
-					$this->shows_counts = true;
-				}
+				$this->controllers[ $of ] = true;
 				return $answer;
 			},
 			PHP_INT_MAX,
@@ -1555,7 +1613,7 @@ final class Trellis_Tags {
 		add_filter(
 			'pre_do_shortcode_tag',
 			function ( $html ) {
-				$this->shows_counts = true;
+				$this->is_added_to = true;
 				return $html;
 			}
 		);
@@ -1564,7 +1622,7 @@ final class Trellis_Tags {
 			function ( $html, $block ) {
 				$type = isset( $block['blockName'] ) ? WP_Block_Type_Registry::get_instance()->get_registered( $block['blockName'] ) : null;
 				if ( $type && $type->is_dynamic() ) {
-					$this->shows_counts = true;
+					$this->is_added_to = true;
 				}
 				return $html;
 			},
@@ -1574,16 +1632,52 @@ final class Trellis_Tags {
 		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
 	}
 
-	/** Controllers whose answers show no number of posts of a term, unless a plugin adds it. */
+	/**
+	 * Options that WordPress reads at the start of each request, to register widgets and addresses, show in no answer of these
+	 * controllers. Posts name their own state among the sticky ones, which the change of that option tells by post.
+	 */
+	private function read_option( $name ) {
+		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|theme_mods_.*)$/D', $name ) && ( 't' !== $name[0] || $this->is_called_by( '_wp_block_theme_register_classic_sidebars' ) ) ) {
+			$this->structure[ $name ] = true;
+		} elseif ( 'sticky_posts' !== $name || ! $this->is_dispatched || ! $this->asks_if_sticky() ) {
+			$this->options[ $name ] = true;
+		}
+	}
+
+	private function is_called_by( $function ) {
+		return in_array( $function, array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 12 ), 'function' ), true );
+	}
+
+	/** Whether `sticky_posts` is read for one post, whose id is noted, or by a query that does not use it. */
+	private function asks_if_sticky() {
+		$frames = debug_backtrace( DEBUG_BACKTRACE_PROVIDE_OBJECT, 10 );
+		$at     = array_search( 'get_option', array_column( $frames, 'function' ), true );
+		$caller = false !== $at && isset( $frames[ $at + 1 ] ) ? $frames[ $at + 1 ] : array( 'function' => '' );
+		if ( 'is_sticky' === $caller['function'] && ! isset( $caller['class'] ) ) {
+			$id = isset( $caller['args'][0] ) ? absint( $caller['args'][0] ) : 0;
+			$this->ids['p'][ $id > 0 ? $id : (int) get_the_ID() ] = true;
+			return true;
+		}
+		$query = isset( $caller['object'] ) && $caller['object'] instanceof WP_Query && 'get_posts' === $caller['function'] ? $caller['object'] : null;
+		return $query && ( ! $query->is_home || ! empty( $query->query_vars['ignore_sticky_posts'] ) );
+	}
+
+	/** Controllers whose answers show no number of posts of a term or of comments of a post, unless a plugin adds it. */
 	const COUNTLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller' );
+
+	/** Those that show no authors but their ids. */
+	const AUTHORLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller' );
+
+	/** More that show nothing of widgets and addresses. */
+	const UNSTRUCTURED = array( 'WP_REST_Terms_Controller', 'WP_REST_Search_Controller', 'WP_REST_Post_Types_Controller', 'WP_REST_Post_Statuses_Controller', 'WP_REST_Taxonomies_Controller' );
 
 	/** Where plugins add to what these show. */
 	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );
 
-	/** Whether the answer may show how many posts a term has. */
-	private function shows_counts() {
+	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
+	private function is_added_to() {
 		global $wp_filter, $wp_rest_additional_fields;
-		if ( $this->shows_counts || ! empty( $wp_rest_additional_fields ) || preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) ) ) {
+		if ( $this->is_added_to || ! empty( $wp_rest_additional_fields ) ) {
 			return true;
 		}
 		foreach ( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) as $hook ) {
@@ -1596,6 +1690,11 @@ final class Trellis_Tags {
 			}
 		}
 		return false;
+	}
+
+	/** Whether only these controllers were asked. */
+	private function is_only_of( $controllers ) {
+		return $this->controllers && array() === array_diff_key( $this->controllers, array_fill_keys( $controllers, true ) );
 	}
 
 	private function is_of_wordpress( $callback ) {
@@ -1671,10 +1770,10 @@ final class Trellis_Tags {
 	}
 
 	/** Columns by which posts are listed whose values changes tell, and words of statements. */
-	const STRUCTURE = array( 'id', 'post_type', 'post_status', 'post_name', 'post_parent', 'post_author', 'post_date', 'menu_order', 'object_id', 'term_taxonomy_id', 'select', 'sql_calc_found_rows', 'distinct', 'from', 'where', 'and', 'or', 'in', 'not', 'as', 'inner', 'left', 'join', 'on', 'order', 'group', 'by', 'asc', 'desc', 'limit', 'count', 'is', 'null', 'field', 'between', 'year', 'month', 'dayofmonth' );
+	const STRUCTURE = array( 'id', 'post_type', 'post_status', 'post_name', 'post_parent', 'post_author', 'post_date', 'menu_order', 'post_title', 'post_content', 'post_excerpt', 'post_modified', 'object_id', 'term_taxonomy_id', 'like', 'case', 'when', 'then', 'else', 'end', 'select', 'sql_calc_found_rows', 'distinct', 'from', 'where', 'and', 'or', 'in', 'not', 'as', 'inner', 'left', 'join', 'on', 'order', 'group', 'by', 'asc', 'desc', 'limit', 'count', 'is', 'null', 'field', 'between', 'year', 'month', 'dayofmonth' );
 
 	/** The letters of columns whose change moves a post in a list, or in or out of it; its status always does. */
-	const COLUMNS = array( 'post_date' => 'd', 'post_name' => 'w', 'post_parent' => 'p', 'post_author' => 'a', 'menu_order' => 'm', 'term_taxonomy_id' => 'r' );
+	const COLUMNS = array( 'post_date' => 'd', 'post_name' => 'w', 'post_parent' => 'p', 'post_author' => 'a', 'menu_order' => 'm', 'term_taxonomy_id' => 'r', 'post_title' => 't', 'post_content' => 'c', 'post_excerpt' => 'e', 'post_modified' => 'u' );
 
 	/** Tables with the contents of WordPress, and the column of each with the id of an object, and the letter of that. */
 	const OBJECTS = array( 'posts' => array( 'ID', 'p' ), 'postmeta' => array( 'post_id', 'p' ), 'term_relationships' => array( 'object_id', 'p' ), 'terms' => array( 'term_id', 't' ), 'term_taxonomy' => array( 'term_id', 't' ), 'termmeta' => array( 'term_id', 't' ), 'comments' => array( 'comment_ID', 'c' ), 'commentmeta' => array( 'comment_id', 'c' ), 'users' => array( 'ID', 'u' ), 'usermeta' => array( 'user_id', 'u' ) );
@@ -1711,7 +1810,14 @@ final class Trellis_Tags {
 			return;
 		}
 		if ( array() === array_diff( $names, array( 'posts', 'postmeta', 'term_relationships' ) ) && in_array( 'posts', $names, true ) ) {
-			$this->read_posts( $sql, $value, $prefix );
+			// A password that is there or not is a part of the status.
+			$this->read_posts( preg_replace_callback(
+				'/\b(?:\w+\.)?post_password\s*=\s*\'(\d+)\'/',
+				function ( $found ) use ( $strings ) {
+					return '' === $strings[ (int) $found[1] ] ? '1=1' : $found[0];
+				},
+				$sql
+			), $value, $prefix );
 		} elseif ( $is_inner && array( 'term_relationships' ) === $names ) {
 			// The statement around it lists the posts, and their terms are among what decides.
 			return;
@@ -1770,13 +1876,42 @@ final class Trellis_Tags {
 		foreach ( 's' === $class ? array_intersect_key( self::COLUMNS, $used ) : array() as $letter ) {
 			$class .= $letter;
 		}
+		$queries = array();
 		foreach ( null === $types ? array( 'any' ) : $types as $type ) {
 			foreach ( null === $states ? array( 'any' ) : $states as $state ) {
 				foreach ( $filter as $one ) {
-					$this->queries[ "$class:$type:$state$one" ] = true;
+					$queries[ "$class:$type:$state$one" ] = true;
 				}
 			}
 		}
+		if ( 1 === count( $filter ) && 0 === strpos( $filter[0], ':author:' ) && array( 'publish' ) === $states && $this->asks_for_author( $sql ) ) {
+			$this->authors[ (int) substr( $filter[0], 8 ) ] = array( (array) $types, $queries );
+		} else {
+			$this->queries += $queries;
+		}
+	}
+
+	/** An author is shown to everybody if he has published anything: the number does not matter. */
+	private function asks_for_author( $sql ) {
+		if ( ! preg_match( '/^\s*SELECT\s+COUNT\s*\(\s*\*\s*\)\s+FROM\b/i', $sql ) || has_filter( 'get_usernumposts' ) ) {
+			return false;
+		}
+		foreach ( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 20 ) as $frame ) {
+			if ( 'get_item_permissions_check' === $frame['function'] ) {
+				return isset( $frame['class'] ) && 'WP_REST_Users_Controller' === $frame['class'];
+			}
+		}
+		return false;
+	}
+
+	/** A post in the answer proves that its author has published one, as long as it stays as it is. */
+	private function proves( $author, $types, $posts ) {
+		foreach ( $posts as $post ) {
+			if ( is_object( $post ) && isset( $post->post_author, $post->post_status, $post->post_type ) && $author === (int) $post->post_author && 'publish' === $post->post_status && in_array( $post->post_type, $types, true ) ) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 	/** The values to which a condition bounds a column; null when it may have any. */
@@ -1874,14 +2009,19 @@ final class Trellis_Tags {
 				}
 			}
 		}
-		$names = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => $this->told_options(), 'x' => $this->tables );
-		if ( isset( $this->ids['t'] ) && ! $this->shows_counts() ) {
-			// Terms of which only the texts are shown.
-			$this->ids = array( 'b' => $this->ids['t'] ) + array_diff_key( $this->ids, array( 't' => 1 ) );
+		foreach ( $this->authors as $author => list( $types, $queries ) ) {
+			$this->queries += null !== $cache && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
-		$text = $this->join( array( 'p' => null, 't' => null, 'b' => null, 'u' => null, 'c' => null ), $names, $is_complete );
+		$is_own   = ! $this->is_added_to();
+		$is_plain = $is_own && $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );
+		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
+			unset( $this->ids['u'] );
+		}
+		$options = $this->options + ( $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) ) ? array() : $this->structure );
+		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => array_diff_key( $options, array( 'cron' => true ) ), 'x' => $this->tables );
+		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
 		// Too long: collections and tables alone, known as incomplete.
-		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables ), false );
+		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables ), '' );
 	}
 
 	/** Whether a temporary value was there, apart from those of WordPress, which are made of files and of the clock. */
@@ -1896,23 +2036,14 @@ final class Trellis_Tags {
 		return false;
 	}
 
-	/** Each request reads the widgets and the rules of addresses; what WordPress itself makes of posts shows none of them. */
-	private function told_options() {
-		$options = array_diff_key( $this->options, array( 'cron' => true ) );
-		if ( $this->shows_counts() ) {
-			return $options;
-		}
-		return array_intersect_key( $options, array_flip( preg_grep( '/^(?:widget_.*|sidebars_widgets|rewrite_rules)$/D', array_map( 'strval', array_keys( $options ) ), PREG_GREP_INVERT ) ) );
-	}
-
 	private function plain( $name ) {
 		return substr( preg_replace( '/[^A-Za-z0-9_.:-]/', '_', (string) $name ), 0, 64 );
 	}
 
-	private function join( $letters, $names, $is_complete ) {
+	private function join( $letters, $names, $flags ) {
 		$count = 0;
 		$parts = array();
-		foreach ( $letters as $letter => $nothing ) {
+		foreach ( $letters as $letter ) {
 			$ids = isset( $this->ids[ $letter ] ) ? array_keys( $this->ids[ $letter ] ) : array();
 			sort( $ids );
 			if ( $ids ) {
@@ -1928,7 +2059,7 @@ final class Trellis_Tags {
 				$parts[] = "$name=" . implode( ',', $plain );
 			}
 		}
-		return "v1;n=$count;" . ( $is_complete ? 'complete;' : '' ) . 'site=' . get_current_blog_id() . ( $parts ? ';' . implode( ';', $parts ) : '' );
+		return "v1;n=$count;{$flags}site=" . get_current_blog_id() . ( $parts ? ';' . implode( ';', $parts ) : '' );
 	}
 }
 

@@ -99,6 +99,8 @@ const statesOf = ({ before, after }: Members): { before: MaybeState; after: Mayb
   after: stateOf(after, 'after'),
 })
 
+const mostChanges = 10_000
+
 const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
   post: (value) => {
     const one = membersOf(value, 'post', ['kind', 'id', 'type', 'before', 'after'])
@@ -115,10 +117,13 @@ const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
     return { kind: 'comment', id: wholeOf(one['id'], 'id'), post, ...statesOf(one) }
   },
   user: (value) => ({ kind: 'user', id: wholeOf(membersOf(value, 'user', ['kind', 'id'])['id'], 'id') }),
-  option: (value) => ({
-    kind: 'option',
-    name: textOf(membersOf(value, 'option', ['kind', 'name'])['name'], 'name'),
-  }),
+  option: (value) => {
+    const one = membersOf(value, 'option', ['kind', 'name', 'posts'])
+    const name = textOf(one['name'], 'name')
+    if (one['posts'] === undefined) return { kind: 'option', name }
+    const posts = listOf(one['posts'], 'posts', mostChanges).map((post) => wholeOf(post, 'posts'))
+    return { kind: 'option', name, posts }
+  },
   table: (value) => ({
     kind: 'table',
     name: textOf(membersOf(value, 'table', ['kind', 'name'])['name'], 'name'),
@@ -128,8 +133,6 @@ const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
     reason: textOf(membersOf(value, 'all', ['kind', 'reason'])['reason'], 'reason'),
   }),
 }
-
-const mostChanges = 10_000
 
 const changeOf = (value: unknown): SiteChange => {
   const kind = isMembers(value) ? value['kind'] : undefined

@@ -106,7 +106,10 @@ describeWith('php', 'the log of the WordPress companion', () => {
       date: '2025-01-02 03:04:05',
       terms: { category: [3] },
     })
-    for (const [at, change] of changes.slice(1).entries()) expect(change.before).toEqual(changes[at]?.after)
+    for (const [at, { before }] of changes.slice(1).entries()) {
+      const { texts: _, ...after } = changes[at]?.after ?? {}
+      expect(before).toEqual(after)
+    }
   })
 
   test('values are left out when another request wrote at the same time', async () => {

@@ -5,19 +5,24 @@ import { ownText, type ResponseHead } from '../../http/message.ts'
 import type { TagNames } from './tag-names.ts'
 
 /**
- * Kinds of ids and names in Trellis-Tags: posts, terms, terms whose numbers of posts are not shown, users, comments, menus, lists of a
- * whole type, lists that are known by what their items have, options, tables.
+ * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
+ * their items have, options, tables.
  */
-const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'b', 'u', 'c', 'm', 'list', 'q', 'o', 'x'])
+const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'x'])
 const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** The companion sends at most 4,000 octets. */
 const longestList = 4_096
 
 type Listed = { readonly kind: string; readonly values: readonly string[] }
 
-const flags: ReadonlySet<string> = new Set(['complete', 'n', 'site'])
+const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'site'])
 
-type Description = { readonly lists: readonly Listed[]; readonly isComplete: boolean }
+type Description = {
+  readonly lists: readonly Listed[]
+  readonly isComplete: boolean
+  /** The response shows neither how many posts a term has nor how many comments a post has. */
+  readonly isPlain: boolean
+}
 
 /** The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. */
 const descriptionIn = (text: string): Description | undefined => {
@@ -32,7 +37,7 @@ const descriptionIn = (text: string): Description | undefined => {
     lists.every(({ kind }) => taggedKinds.has(kind)) &&
     values.every((value) => valuePattern.test(value)) &&
     members.get('n') === String(values.length)
-  return isSound ? { lists, isComplete: members.has('complete') } : undefined
+  return isSound ? { lists, isComplete: members.has('complete'), isPlain: members.has('plain') } : undefined
 }
 
 /**
@@ -55,16 +60,17 @@ const tagsOfList = (names: TagNames, list: string): readonly string[] => {
   return [...own, names.companion('type', ownText(type))]
 }
 
-const tagsOfValue = (names: TagNames, kind: string, value: string): readonly string[] => {
+/** By the kind of an object: the kind of tag for the number of what belongs to it. */
+const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
+
+const tagsOfValue = (names: TagNames, kind: string, value: string, isPlain: boolean): readonly string[] => {
+  const count = isPlain ? undefined : countOf[kind]
+  if (count !== undefined) return [kind, count].map((one) => ownText(names.companion(one, value)))
   switch (kind) {
     case 'o':
       return commonOptions.has(value) ? [] : [names.companion('o', ownText(value))]
     case 'q':
       return tagsOfList(names, value)
-    case 't':
-      return [names.companion('t', value), names.companion('count', value)].map(ownText)
-    case 'b':
-      return [ownText(names.companion('t', value))]
     default:
       return [names.companion(kind, ownText(value))]
   }
@@ -84,8 +90,10 @@ export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hi
   if (hints?.tags === undefined) return undescribed
   const described = descriptionIn(hints.tags)
   if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
-  const { lists, isComplete } = described
-  const tags = lists.flatMap(({ kind, values }) => values.flatMap((value) => tagsOfValue(names, kind, value)))
+  const { lists, isComplete, isPlain } = described
+  const tags = lists.flatMap(({ kind, values }) =>
+    values.flatMap((value) => tagsOfValue(names, kind, value, isPlain)),
+  )
   return { tags: isComplete ? [...tags, names.described] : [...tags, names.companionUnknown], isComplete }
 }
 
@@ -135,6 +143,21 @@ const filtersOf = ({ slug, parent, author, relations }: Position): readonly (rea
   ...relations.map((relation): readonly [string, string] => ['r', `:relation:${relation}`]),
 ]
 
+/** The letters of the columns with texts, and with the time of the last change. The companion says which of them differ. */
+const letterOfText: Readonly<Record<string, string>> = {
+  title: 't',
+  content: 'c',
+  excerpt: 'e',
+  modified: 'u',
+}
+
+const movedTexts = (after: ChangedState): readonly string[] => {
+  const moved = after['texts']
+  const letters = Array.isArray(moved) ? moved.map((one) => letterOfText[String(one)]) : [undefined]
+  const known = letters.filter((letter) => letter !== undefined)
+  return known.length === letters.length ? known : Object.values(letterOfText)
+}
+
 /** The letters of the columns that differ. */
 const movedColumns = (before: Position, after: Position): readonly string[] => {
   const pairs: readonly (readonly [string, unknown, unknown])[] = [
@@ -168,15 +191,18 @@ const changedLists = (type: string, before: MaybeState, after: MaybeState): read
   const [was, is] = known
   if (known.length < positions.length || was === undefined) return undefined
   const isSameKind = is !== undefined && was.status === is.status && was.isProtected === is.isProtected
-  const moved = isSameKind ? movedColumns(was, is) : ['s']
+  const moved = isSameKind ? [...movedColumns(was, is), ...movedTexts(after ?? {})] : ['s']
   return known.flatMap((position) => listsAt(type, position, moved))
 }
 
 type Post = Extract<SiteChange, { kind: 'post' }>
 type Term = Extract<SiteChange, { kind: 'term' }>
 
-const isCountOnly = ({ before, after }: Term): boolean =>
-  before?.['only'] === 'count' && after?.['only'] === 'count'
+/** Has nothing changed but the number of posts of a term, or of comments of a post? */
+const isCountOnly = ({ before, after }: Term | Post): boolean => {
+  const only = before?.['only']
+  return (only === 'count' || only === 'comments') && after?.['only'] === only
+}
 
 /** As the companion writes names of options and tables. */
 const plainName = (name: string): string => name.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 64)
@@ -195,11 +221,13 @@ export const createDescribedChange = (
     ['any', ...of].map((list) => names.companion('list', list))
   const queries = (of: readonly string[]): readonly string[] => of.map((list) => names.companion('q', list))
 
-  const ofPost = ({ id, type, before, after }: Post): readonly string[] => {
+  const ofPost = (change: Post): readonly string[] => {
+    const { id, type, before, after } = change
+    const kinds = isCountOnly(change) ? ['comments'] : ['p', 'comments', 'm']
     const known = changedLists(type, before, after)
     const reached =
       known === undefined ? [type, 'any'].map((one) => names.companion('type', one)) : queries(known)
-    return [...['p', 'm'].map((kind) => names.companion(kind, String(id))), ...lists(type), ...reached]
+    return [...kinds.map((kind) => names.companion(kind, String(id))), ...lists(type), ...reached]
   }
 
   const ofTerm = (change: Term): readonly string[] => {
@@ -219,7 +247,7 @@ export const createDescribedChange = (
       case 'comment':
         return [
           names.companion('c', String(change.id)),
-          names.companion('p', String(change.post)),
+          names.companion('comments', String(change.post)),
           ...lists('comment'),
           ...queries([`k:${change.post}`]),
         ]
@@ -227,6 +255,11 @@ export const createDescribedChange = (
         return [names.companion('u', String(change.id)), ...lists('user')]
       case 'option': {
         const name = plainName(change.name)
+        // A post that shows whether it is sticky need not name the option.
+        if (name === 'sticky_posts') {
+          const own = change.posts?.map((post) => names.companion('p', String(post))) ?? [names.described]
+          return [names.companion('o', name), ...own]
+        }
         return commonOptions.has(name) ? [names.described] : [names.companion('o', name)]
       }
       case 'table':

@@ -30,7 +30,8 @@ export type SiteChange =
       readonly after: MaybeState
     }
   | { readonly kind: 'user'; readonly id: number }
-  | { readonly kind: 'option'; readonly name: string }
+  /** With `posts` the option is a list of posts, and these have come to it or gone from it. */
+  | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }
   /** A statement without an event. */
   | { readonly kind: 'table'; readonly name: string }
   | { readonly kind: 'all'; readonly reason: string }

@@ -48,15 +48,22 @@ test('all groups of a write are invalidated, however many they are', () => {
 const companion = (tags: string): readonly string[] =>
   companionTags(names, { hints: { tags, maxAge: undefined } }).tags
 
-test('the ids in Trellis-Tags are tags of the response', () => {
+test('the ids in Trellis-Tags are tags of the response, and of the numbers that it may show', () => {
+  const others = ['blog/companion/list/post', 'blog/companion/o/blogname', 'blog/described']
   expect(companion('v1;n=5;complete;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
+    'blog/companion/p/12',
+    'blog/companion/comments/12',
+    'blog/companion/p/15',
+    'blog/companion/comments/15',
+    'blog/companion/t/3',
+    'blog/companion/count/3',
+    ...others,
+  ])
+  expect(companion('v1;n=5;complete;plain;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
     'blog/companion/p/12',
     'blog/companion/p/15',
     'blog/companion/t/3',
-    'blog/companion/count/3',
-    'blog/companion/list/post',
-    'blog/companion/o/blogname',
-    'blog/described',
+    ...others,
   ])
 })
 

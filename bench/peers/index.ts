@@ -3,13 +3,12 @@ import { bareDispatch } from './bare-dispatch.ts'
 import { haproxy, nginx, varnish } from './debian.ts'
 import { bareHttpProxy } from './http-proxy.ts'
 import { nodeHttp } from './node-http.ts'
-import { trellis, unobserved } from './trellis.ts'
+import { trellis } from './trellis.ts'
 import { undiciCache } from './undici-cache.ts'
 
 /** Trellis first: the answers that others serve from memory are taken from it. */
 export const peers: readonly Peer[] = [
   trellis,
-  unobserved,
   nodeHttp,
   bareHttpProxy,
   bareDispatch,

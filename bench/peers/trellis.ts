@@ -10,8 +10,6 @@ import { fileTargets, plainTargets } from './targets.ts'
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const posts = '/index.php/site-json/site/v2/posts'
 
-const unobserving = fileURLToPath(new URL('./without-observations.mjs', import.meta.url))
-
 const targets = {
   ...fileTargets,
   ...plainTargets,
@@ -26,11 +24,10 @@ type Kind = {
   readonly name: string
   readonly title: string
   readonly targets: Peer['targets']
-  readonly before: readonly string[]
   readonly main: string
 }
 
-const builtGateway = ({ name, title, targets, before, main }: Kind): Peer => {
+const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
   let adminPort = 0
   return {
     name,
@@ -68,7 +65,7 @@ const builtGateway = ({ name, title, targets, before, main }: Kind): Peer => {
         },
       }
       await writeFile(file, JSON.stringify(config))
-      return [process.execPath, ...profiling(), ...before, main, 'start', '-c', file]
+      return [process.execPath, ...profiling(), main, 'start', '-c', file]
     },
     check(scenario, answer) {
       const { expects } = factsOf(scenario)
@@ -88,20 +85,11 @@ const builtGateway = ({ name, title, targets, before, main }: Kind): Peer => {
 }
 
 /** The built gateway with everything on: checks, Cache-Status, request ids, metrics, log. */
-export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', targets, before: [], main })
-
-/** The same, but its pipeline and its cache report to nobody: beside it shows what the metrics of a hit cost. */
-export const unobserved: Peer = builtGateway({
-  name: 'unobserved',
-  title: 'Trellis that counts nothing',
-  targets: { hit: targets.hit },
-  before: ['--import', unobserving],
-  main,
-})
+export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', targets, main })
 
 /** Another build of the gateway, with everything on. */
 export const otherBuild = (file: string): Peer =>
-  builtGateway({ name: 'other', title: 'there', targets, before: [], main: file })
+  builtGateway({ name: 'other', title: 'there', targets, main: file })
 
 /** BENCH_PROFILE=FOLDER: V8 writes there where the time went. */
 function profiling(): string[] {

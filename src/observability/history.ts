@@ -84,23 +84,37 @@ export type History = {
   close(): void
 }
 
+/** With the time in milliseconds: every write and every refusal is recorded, and only what is read is formatted. */
+type Recorded<Event> = Omit<Event, 'at'> & { readonly at: number }
+
 /** The last events, in a bounded list. */
-const createRing = <Value>() => {
-  const values: Value[] = []
+const createRing = <Event>() => {
+  const values: Recorded<Event>[] = []
+  let next = 0
   return {
-    add: (value: Value): void => {
-      values.push(value)
-      if (values.length > mostEvents) values.shift()
+    add: (value: Recorded<Event>): void => {
+      values[next] = value
+      next = (next + 1) % mostEvents
     },
-    some: (is: (value: Value) => boolean): boolean => values.some(is),
-    newestFirst: (): readonly Value[] => values.toReversed(),
+    some: (is: (value: Recorded<Event>) => boolean): boolean => values.some(is),
+    newestFirst: (): readonly Recorded<Event>[] =>
+      [...values.slice(next), ...values.slice(0, next)].reverse(),
   }
 }
+
+const withDate = <Event extends { readonly at: number }>(event: Event) => ({
+  ...event,
+  at: new Date(event.at).toISOString(),
+})
 
 const short = (text: string): string => {
   const shown = redactTarget(text).replace(/[^\x20-\x7e]/g, '?')
   return shown.length > longestText ? `${shown.slice(0, longestText - 3)}...` : shown
 }
+
+/** Of the first ones: none so long that a hundred events would hold much memory. */
+const bounded = (texts: readonly string[]): readonly string[] =>
+  texts.slice(0, mostReach).map((text) => (text.length > longestText ? short(text) : text))
 
 const difference = (now: readonly number[], before: readonly number[] | undefined): readonly number[] =>
   now.map((value, at) => value - (before?.[at] ?? 0))
@@ -138,7 +152,6 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
     for (const one of samples.keys()) if (one <= at - mostSamples || one > at) samples.delete(one)
   }
   const timer = setInterval(take, sampleMs).unref()
-  const time = (): string => new Date(clock.now()).toISOString()
   return {
     read: (service) => ({
       services: [...last.keys()].slice(0, mostServices),
@@ -150,31 +163,45 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
       }),
     }),
     recent: () => ({
-      errors: errors.newestFirst(),
-      refusals: refusals.newestFirst(),
-      invalidations: invalidations.newestFirst(),
+      errors: errors.newestFirst().map(withDate),
+      refusals: refusals.newestFirst().map(withDate),
+      invalidations: invalidations
+        .newestFirst()
+        .map((one) => withDate({ ...one, cause: short(one.cause), reach: one.reach.map(short) })),
     }),
     purged: ({ cause, reach, entries }) =>
       invalidations.add({
-        ...{ at: time(), by: 'purge', id: '', service: '', cause: short(cause) },
-        ...{ reach: [short(reach)], tags: 1, entries },
+        at: clock.now(),
+        by: 'purge',
+        id: '',
+        service: '',
+        cause: short(cause),
+        reach: bounded([reach]),
+        tags: 1,
+        entries,
       }),
     observe: (event) => {
       if (event.kind === 'request-refused') {
         const { id, service, route, status, code } = event
         const ring = status >= 500 ? errors : refusals
-        ring.add({ at: time(), id, service, route, status, code })
+        ring.add({ at: clock.now(), id, service, route, status, code })
         return
       }
       if (event.kind !== 'exchange-finished') return
       const { id = '', service, route, status, invalidated } = event
       if (status >= 500 && !errors.some((one) => one.id === id))
-        errors.add({ at: time(), id, service, route, status, code: '' })
+        errors.add({ at: clock.now(), id, service, route, status, code: '' })
       if (invalidated === undefined || invalidated.tags.length === 0) return
       const { tags, entries } = invalidated
       invalidations.add({
-        ...{ at: time(), by: 'write', id, service, cause: `${event.method} ${route}` },
-        ...{ reach: tags.slice(0, mostReach).map(short), tags: tags.length, entries },
+        at: clock.now(),
+        by: 'write',
+        id,
+        service,
+        cause: `${event.method} ${route}`,
+        reach: bounded(tags),
+        tags: tags.length,
+        entries,
       })
     },
     close: () => clearInterval(timer),

@@ -133,6 +133,23 @@ describe('the history', () => {
     vi.useRealTimers()
   })
 
+  test('lists the last hundred events, newest first, with the time of each', () => {
+    const clock = { now: () => 0, monotonic: () => 0 }
+    const history = createHistory(() => new Map(), clock)
+    for (let at = 1; at <= 250; at += 1) {
+      clock.now = () => at * 1000
+      history.purged({ cause: 'purge by tag', reach: `tag-${at} ${'x'.repeat(400)}`, entries: at })
+    }
+    const { invalidations } = history.recent()
+    const expected = Array.from({ length: 100 }, (_, i) => 250 - i)
+    expect(invalidations.map(({ entries }) => entries)).toEqual(expected)
+    expect(invalidations.map(({ at }) => at)).toEqual(
+      expected.map((second) => new Date(second * 1000).toISOString()),
+    )
+    expect(invalidations[0]?.reach[0]).toMatch(/^tag-250 x{149}\.\.\.$/)
+    history.close()
+  })
+
   test('is there for each service, and an unknown one has none', async () => {
     expect(await view('/history')).toMatchObject({ seconds: 10, requests: expect.any(Array) })
     expect((await fetch(`${gateway.adminAddress}/history?service=${'x'.repeat(40)}`)).status).toBe(400)

@@ -30,7 +30,7 @@ import {
   isHttp2,
   withUnreadContent,
 } from './read-request.ts'
-import { type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
+import { createGathering, type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
 import type { WebSockets } from './websockets.ts'
 
@@ -154,6 +154,9 @@ const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method 
 const notFoundCode = (kind: 'no-service' | string): ErrorCode =>
   kind === 'no-service' ? 'no_route' : 'misdirected_request'
 
+/** `isWatched`: it counts as in flight already. */
+type ReadyAnswer = { exchange: Received; reply: FastifyReply; response: GatewayResponse; isWatched: boolean }
+
 const noQuery: Record<string, never> = {}
 
 /** Creates the handlers of one configuration; every request runs through the phases. */
@@ -233,30 +236,29 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const holdUnread = ({ raw }: FastifyReply, content: GatewayResponse['content'], client: Client): void => {
     if (Buffer.isBuffer(content) && isUnderWay(raw)) options.unread.hold(raw, content, client.address)
   }
-  const answerAtOnce = (exchange: Received, reply: FastifyReply, response: GatewayResponse): void => {
-    sendRaw(reply, exchange.service, response)
-    if (!isUnderWay(reply.raw)) return
-    watch(reply.raw)
-    holdUnread(reply, response.content, exchange.client)
-  }
-  const answerLater = (exchange: Received, reply: FastifyReply, answer: Promise<GatewayResponse>): void => {
-    watch(reply.raw)
-    const failed = (cause: unknown): void => {
-      try {
-        refuse(reply, exchange.service, new GatewayError('internal', { cause }))
-      } catch (error) {
-        broken(error as Error)
-        reply.raw.destroy()
-      }
+  const failed = ({ service }: Received, reply: FastifyReply, cause: unknown): void => {
+    try {
+      refuse(reply, service, new GatewayError('internal', { cause }))
+    } catch (error) {
+      broken(error as Error)
+      reply.raw.destroy()
     }
-    answer.then((response) => {
-      try {
-        sendRaw(reply, exchange.service, response)
-        holdUnread(reply, response.content, exchange.client)
-      } catch (error) {
-        failed(error)
-      }
-    }, failed)
+  }
+  const answer = createGathering<ReadyAnswer>(({ exchange, reply, response, isWatched }) => {
+    try {
+      sendRaw(reply, exchange.service, response)
+      holdUnread(reply, response.content, exchange.client)
+    } catch (error) {
+      failed(exchange, reply, error)
+    }
+    if (!isWatched && isUnderWay(reply.raw)) watch(reply.raw)
+  })
+  const answerLater = (exchange: Received, reply: FastifyReply, later: Promise<GatewayResponse>): void => {
+    watch(reply.raw)
+    later.then(
+      (response) => answer({ exchange, reply, response, isWatched: true }),
+      (cause: unknown) => failed(exchange, reply, cause),
+    )
   }
   const takeFor = (service: Service, request: FastifyRequest, reply: FastifyReply): void => {
     if (options.http2 && isReset(request.raw)) return
@@ -265,9 +267,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       return
     }
     const exchange = receive(service, request.raw, requestOf(request.raw, reply.raw))
-    const answer = options.run(exchange)
-    if (answer instanceof Promise) answerLater(exchange, reply, answer)
-    else answerAtOnce(exchange, reply, answer)
+    const response = options.run(exchange)
+    if (response instanceof Promise) answerLater(exchange, reply, response)
+    else answer({ exchange, reply, response, isWatched: false })
   }
 
   const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import type { GatewayResponse } from '../../../src/http/message.ts'
 import type { Service } from '../../../src/pipeline/service.ts'
 import { createEdge } from '../../../src/server/server.ts'
 
@@ -14,7 +16,10 @@ const service = {
   upstream: { placeholderOrigin: 'http://127.0.0.1:1' },
 } as unknown as Service
 
-test('when even telling of an error fails, the client sees its connection end', async () => {
+type Edge = Parameters<typeof createEdge>[0]
+
+/** The origin of an edge whose requests are answered by `run`. */
+const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): Promise<string> => {
   const edge = await createEdge({
     limits: { urlBytes: 1_000 },
     trustedProxies: [],
@@ -24,10 +29,8 @@ test('when even telling of an error fails, the client sees its connection end', 
     services: [service],
     certificates: [],
     logger: pino({ level: 'silent' }),
-    run: () => Promise.reject(new Error('planted')),
-    refusedEarly: (): never => {
-      throw new Error('planted as well')
-    },
+    run,
+    refusedEarly,
     report: () => undefined,
     unread: { hold: () => undefined },
     websockets: { count: () => undefined },
@@ -36,9 +39,31 @@ test('when even telling of an error fails, the client sees its connection end', 
     inFlight: { enter: () => undefined, leave: () => undefined },
   })
   const server = createServer(edge.request).listen(0, '127.0.0.1')
+  onTestFinished(async () => {
+    server.close()
+    await edge.close()
+  })
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow('fetch failed')
-  server.close()
-  await edge.close()
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+test('when even telling of an error fails, the client sees its connection end', async () => {
+  const origin = await originOf(
+    () => Promise.reject(new Error('planted')),
+    () => {
+      throw new Error('planted as well')
+    },
+  )
+  await expect(fetch(origin)).rejects.toThrow('fetch failed')
+})
+
+test('a body that fails before its response is sent ends the connection and not the process', async () => {
+  const failing = async (): Promise<GatewayResponse> => {
+    const content = new PassThrough()
+    // After all microtasks, so the server has the response, and before the end of the turn.
+    queueMicrotask(() => process.nextTick(() => content.destroy(new Error('planted'))))
+    return { status: 200, fields: [], content }
+  }
+  const origin = await originOf(failing, () => undefined)
+  await expect(fetch(origin).then((response) => response.text())).rejects.toThrow()
 })

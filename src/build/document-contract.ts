@@ -9,7 +9,7 @@ import { hasUnseenCredential, isPublicOperation, type Operation } from '../contr
 import { inferResources, type Resources } from '../contracts/openapi/resources.ts'
 import { plantRefusal, plantRows } from '../contracts/plants/plant-store.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
-import { hasBearer, isForwardable } from '../http/forwardable-fields.ts'
+import { hasBearer, isUnusualName } from '../http/forwardable-fields.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Service } from '../pipeline/service.ts'
 import {
@@ -201,18 +201,9 @@ export const challengeOf = (service: ServiceConfig): Service['challenge'] => {
   }
 }
 
-/** Headers of the document whose names have signs that are not forwarded otherwise, such as `api_key`. */
-export const declaredFieldsOf = (service: ServiceConfig): readonly string[] => {
-  if (service.contract !== 'openapi') return []
-  const { operations, keyHeaders } = service.document.contract
-  const declared = operations.flatMap(({ parameters }) =>
-    parameters.filter(({ location }) => location === 'header').map(({ name }) => name),
-  )
-  return [...new Set([...declared, ...keyHeaders])].filter(
-    (name) =>
-      /^[a-z\d._-]+$/.test(name) && !isForwardable(name) && isForwardable(name.replaceAll(/[._]/g, '-')),
-  )
-}
+/** Headers with API keys whose names are unusual, such as `api_key`. Those of an operation are sent to it alone. */
+export const declaredFieldsOf = (service: ServiceConfig): readonly string[] =>
+  service.contract === 'openapi' ? service.document.contract.keyHeaders.filter(isUnusualName) : []
 
 /** Undefined where responses have no document, or are not compared with it. */
 export const responseDriftOf = (

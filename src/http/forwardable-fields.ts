@@ -310,6 +310,10 @@ export const isForwardable = (name: string): boolean =>
   !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&
   !name.startsWith('proxy-')
 
+/** A name such as `api_key`: sent only where a document declares it, because others may read it as the one with hyphens. */
+export const isUnusualName = (name: string): boolean =>
+  /^[a-z\d._-]+$/.test(name) && !isForwardable(name) && isForwardable(name.replaceAll(/[._]/g, '-'))
+
 /** What is not sent of a client's fields: `named` by its Connection field, or `withheld` for the sake of what is stored. */
 type Unsent = { readonly named: ReadonlySet<string>; readonly withheld: ReadonlySet<string> }
 

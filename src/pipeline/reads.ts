@@ -6,7 +6,7 @@ import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { forwardableField, forwardableFields, namedAway } from '../http/forwardable-fields.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
-import type { Ready, Received } from './exchange.ts'
+import type { Matched, Ready } from './exchange.ts'
 
 /** Fields that describe the gateway to upstreams. */
 export type ForwardingFacts = {
@@ -14,7 +14,7 @@ export type ForwardingFacts = {
   readonly via: string
 }
 
-type Known = Pick<Received, 'id' | 'client' | 'request' | 'service' | 'identity'>
+type Known = Pick<Matched, 'id' | 'client' | 'request' | 'service' | 'identity' | 'matching'>
 
 /** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
 const allWithheld = ({ service }: Known, withheld: ReadonlySet<string>): ReadonlySet<string> =>
@@ -45,9 +45,15 @@ const declaredField = (
 ): string | undefined =>
   withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
 
-/** Names such as `api_key`, which only a service that declares them gets: to others they may mean the field with hyphens. */
+/** The key of a stored response has only the fields that its own operation declares: others are not sent. */
+const declaredNames = ({ service, matching }: Known): ReadonlySet<string> =>
+  new Set([
+    ...service.declaredFields,
+    ...((matching.kind === 'found' && matching.endpoint.declaredFields) || []),
+  ])
+
 const addDeclared = (sent: string[], known: Known, withheld: ReadonlySet<string>): void => {
-  for (const name of known.service.declaredFields) {
+  for (const name of declaredNames(known)) {
     const value = declaredField(known, name, withheld)
     if (value !== undefined) sent.push(name, value)
   }
@@ -72,12 +78,13 @@ const createSentField = (
   facts: ForwardingFacts,
 ): ((name: string) => string | undefined) => {
   const { fields } = known.request
+  const declared = declaredNames(known)
   const unsent = { named: namedAway(fields), withheld: allWithheld(known, withheld) }
   return (name) =>
     Object.hasOwn(written, name)
       ? written[name]?.(known, facts)
       : (known.identity?.fields.get(name) ??
-        (known.service.declaredFields.includes(name)
+        (declared.has(name)
           ? declaredField(known, name, unsent.withheld)
           : forwardableField(fields, name, unsent)))
 }

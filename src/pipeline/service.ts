@@ -126,7 +126,7 @@ export type Service = {
    * Only their presence is checked.
    */
   challenge(endpoint: Endpoint | undefined, fields: RequestFields, query: string): string | undefined
-  /** Header fields that the contract declares and that are forwarded although their names are unusual (lower case). */
+  /** Header fields that the contract declares for every operation and that are sent although their names are unusual (lower case). */
   readonly declaredFields: readonly string[]
   /** Parameters of the query that carry credentials, by the contract: logs hide their values. */
   readonly keyParameters: readonly string[]

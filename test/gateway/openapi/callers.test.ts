@@ -79,6 +79,15 @@ test.each([
   expect((await send(path)).cache).toContain('fwd=bypass')
 })
 
+test('a header with an unusual name is sent to the operation that declares it, where it is part of the key, and to no other', async () => {
+  const north = { x_region: 'north' }
+  await send('/regional', north)
+  await send('/public?region', north)
+  expect(origin.received.map(({ fields }) => fields['x_region'])).toEqual(['north', undefined])
+  expect((await send('/regional', { x_region: 'south' })).cache).toContain('fwd=uri-miss')
+  expect((await send('/regional', north)).cache).toContain('hit')
+})
+
 describe('where one method and path stand for several operations', () => {
   test('headers and cookies that one of them declares are part of the key, and are not checked', async () => {
     await send('/two', { 'X-Region': 'north' })

@@ -244,6 +244,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       reply.raw.destroy()
     }
   }
+  /** The response to a request whose content is still coming ends the connection, so that it must not wait until all has come. */
+  const mayWait = ({ exchange: { request }, reply }: ReadyAnswer): boolean =>
+    request.method === 'GET' || reply.request.raw.complete
   const answer = createGathering<ReadyAnswer>(({ exchange, reply, response, isWatched }) => {
     try {
       sendRaw(reply, exchange.service, response)
@@ -252,7 +255,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       failed(exchange, reply, error)
     }
     if (!isWatched && isUnderWay(reply.raw)) watch(reply.raw)
-  })
+  }, mayWait)
   const answerLater = (exchange: Received, reply: FastifyReply, later: Promise<GatewayResponse>): void => {
     watch(reply.raw)
     later.then(

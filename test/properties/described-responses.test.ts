@@ -191,7 +191,7 @@ test('the number of posts of a term drops the responses that show it, and no oth
   const change: SiteChange = { kind: 'term', id: 3, taxonomy: 'category', before: counted, after: counted }
   expect(drops(change, complete('t=3'))).toBe(true)
   expect(drops(change, complete('q=n:category'))).toBe(true)
-  expect(drops(change, complete('b=3'))).toBe(false)
+  expect(drops(change, complete('t=3').replace('complete', 'complete;plain'))).toBe(false)
   expect(drops(change, complete('q=t:category'))).toBe(false)
 })
 

@@ -45,7 +45,9 @@ describe('dist/main.js', () => {
     expect(modules).toContain('src/config/load.ts')
     expect(
       modules.filter((module) =>
-        /^src\/(?!config\/|contracts\/openapi\/|http\/json-text\.ts$|package-file\.ts$)|fastify|undici/.test(module),
+        /^src\/(?!config\/|contracts\/openapi\/|http\/json-text\.ts$|package-file\.ts$)|fastify|undici/.test(
+          module,
+        ),
       ),
     ).toEqual([])
   })

@@ -121,12 +121,12 @@ const ignore = (): void => {}
 const mostGathered = 16
 
 /**
- * Sends responses together that become ready in one turn of the event loop, in their order. A write wakes the process that waits for
- * it, which takes longer than the write itself; a client with several connections, such as a proxy in front, is still awake at the
- * next one. `send` must not throw.
+ * Sends responses together that become ready in one turn of the event loop, in their order: with many connections each write costs
+ * less (docs/decisions/0015). One that may not wait is sent at once. `send` must not throw.
  */
 export const createGathering = <Item extends { readonly response: Pick<GatewayResponse, 'content'> }>(
   send: (item: Item) => void,
+  mayWait: (item: Item) => boolean,
 ): ((item: Item) => void) => {
   let gathered: Item[] = []
   let isScheduled = false
@@ -140,6 +140,10 @@ export const createGathering = <Item extends { readonly response: Pick<GatewayRe
     sendAll()
   }
   return (item) => {
+    if (!mayWait(item)) {
+      send(item)
+      return
+    }
     const { content } = item.response
     // It may fail before it is sent, and an error without a listener would end the process.
     if (content !== undefined && !Buffer.isBuffer(content)) content.on('error', ignore)

@@ -4,7 +4,10 @@ import { createGathering as createGatheringOf } from '../../../src/server/send/s
 
 /** Gathers responses that are known by a number. */
 const createGathering = (send: (item: number) => void): ((item: number) => void) => {
-  const add = createGatheringOf<{ item: number; response: { content: undefined } }>(({ item }) => send(item))
+  const add = createGatheringOf<{ item: number; response: { content: undefined } }>(
+    ({ item }) => send(item),
+    ({ item }) => item >= 0,
+  )
   return (item) => add({ item, response: { content: undefined } })
 }
 
@@ -45,4 +48,12 @@ test('a response that becomes ready while others are sent is sent too, behind th
   await nextTurn()
   await nextTurn()
   expect(sent).toEqual([1, 2, 3])
+})
+
+test('a response that may not wait is sent at once', () => {
+  const sent: number[] = []
+  const add = createGathering((item) => sent.push(item))
+  add(1)
+  add(-1)
+  expect(sent).toEqual([-1])
 })

@@ -130,8 +130,11 @@ function page(run: Run, peers: readonly Peer[], profile: readonly ProfileGroup[]
   ].join('\n')
 }
 
+/** With more than that nobody can tell a gain from noise. */
+const mostSpread = 0.15
+
 /**
- * Writes docs/evidence/NAME.md from a run, and its pictures into docs/evidence/NAME/: `performance` for the oldest Node that is supported,
+ * Writes docs/evidence/NAME.md from a run, unless a row of hits or misses has too wide a spread, and its pictures into docs/evidence/NAME/: `performance` for the oldest Node that is supported,
  * other names for others.
  */
 export async function writePerformanceDoc(
@@ -140,6 +143,15 @@ export async function writePerformanceDoc(
   profile: readonly ProfileGroup[],
   name: string,
 ): Promise<void> {
+  const noisy = run.summaries.filter(
+    ({ scenario, spread }) => /^(?:hit|miss)/.test(scenario) && spread > mostSpread,
+  )
+  if (noisy.length > 0) {
+    const rows = noisy.map(({ peer, scenario, spread }) => `${peer} ${scenario}: ${percent(spread)}`)
+    throw new Error(
+      `not written: the spread is above ${percent(mostSpread)} (use npm run bench pairs): ${rows.join(', ')}`,
+    )
+  }
   const docs = new URL('../docs/evidence/', import.meta.url)
   const pictures = new URL(`${name}/`, docs)
   await mkdir(pictures, { recursive: true })

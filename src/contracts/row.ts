@@ -50,8 +50,6 @@ export type Endpoint = {
   readonly acceptsUploads?: boolean
   /** The operation of an OpenAPI document. */
   readonly operation?: Operation
-  /** Header fields of the operation that are sent although their names are unusual (lower case). */
-  readonly declaredFields?: readonly string[]
   /** Validation reads header fields beside the target, so that no result is remembered for the target alone. */
   readonly readsFields?: boolean
 }

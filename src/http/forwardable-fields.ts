@@ -304,7 +304,7 @@ export const isProxyField = (name: string): boolean =>
 const plainName = /^[a-z\d-]+$/
 
 /** May a field of this name (lower case) go from a client to an upstream? */
-export const isForwardable = (name: string): boolean =>
+const isForwardable = (name: string): boolean =>
   plainName.test(name) &&
   !refusedNames.has(name) &&
   !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&

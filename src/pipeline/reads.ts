@@ -4,7 +4,7 @@ import type { CacheRead } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
-import { forwardableField, forwardableFields, namedAway } from '../http/forwardable-fields.ts'
+import { forwardableField, forwardableFields, isUnusualName, namedAway } from '../http/forwardable-fields.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
 import type { Matched, Ready } from './exchange.ts'
 
@@ -46,11 +46,11 @@ const declaredField = (
   withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
 
 /** The key of a stored response has only the fields that its own operation declares: others are not sent. */
-const declaredNames = ({ service, matching }: Known): ReadonlySet<string> =>
-  new Set([
-    ...service.declaredFields,
-    ...((matching.kind === 'found' && matching.endpoint.declaredFields) || []),
-  ])
+const declaredNames = ({ service, matching }: Known): ReadonlySet<string> => {
+  const parameters = (matching.kind === 'found' && matching.endpoint.operation?.parameters) || []
+  const own = parameters.filter(({ location, name }) => location === 'header' && isUnusualName(name))
+  return new Set([...service.declaredFields, ...own.map(({ name }) => name)])
+}
 
 const addDeclared = (sent: string[], known: Known, withheld: ReadonlySet<string>): void => {
   for (const name of declaredNames(known)) {

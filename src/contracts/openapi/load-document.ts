@@ -1,4 +1,3 @@
-import { isUnusualName } from '../../http/forwardable-fields.ts'
 import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
 import { hasUnseenCredential, isPublicOperation, type Operation } from './operation.ts'
@@ -75,9 +74,6 @@ const rowOf = (operations: readonly Operation[]): Row => {
       methods: [operation.method],
       arguments: {},
       operation,
-      declaredFields: operation.parameters
-        .filter(({ location, name }) => location === 'header' && isUnusualName(name))
-        .map(({ name }) => name),
       readsFields: operation.parameters.some(
         ({ location }) => location === 'header' || location === 'cookie',
       ),

@@ -110,28 +110,41 @@ const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined =>
   return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)
 }
 
-/** The raw texts of an operation's path parameters, by name. */
-const valuesIn = (template: string, raw: readonly string[]): Record<string, string> => {
-  const values: [string, string][] = []
-  for (const [index, segment] of segmentsOf(template).entries()) {
+/** A segment of a template with parameters. */
+type Parameters = {
+  readonly index: number
+  readonly names: readonly string[]
+  /** For the raw spelling of a segment, whose values are decoded later, by their style. */
+  readonly raw: SegmentPattern
+  readonly decoded: SegmentPattern
+}
+
+const parametersOf = (template: string): readonly Parameters[] =>
+  segmentsOf(template).flatMap((segment, index): Parameters[] => {
     const found = [...segment.matchAll(names)].map(([text]) => text.slice(1, -1))
-    if (found.length === 0) continue
-    const text = raw[index] ?? ''
+    const decoded = patternOf(segment)
+    const raw = { literals: decoded.literals.map(spelled) }
+    return found.length === 0 ? [] : [{ index, names: found, raw, decoded }]
+  })
+
+/** The raw texts of an operation's path parameters, by name. */
+const valuesIn = (
+  parameters: readonly Parameters[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> => {
+  const values: [string, string][] = []
+  for (const { index, names, raw, decoded } of parameters) {
+    const segment = segments[index] ?? ''
     const texts =
-      segmentValues(rawPatternOf(segment), text) ??
+      segmentValues(raw, segment) ??
       // Literal text that the client has escaped, such as %2C.
-      segmentValues(patternOf(segment), decodedSegment(text))?.map(encodeURIComponent)
-    found.forEach((name, position) => {
+      segmentValues(decoded, decodedSegment(segment))?.map(encodeURIComponent)
+    names.forEach((name, position) => {
       values.push([name, texts?.[position] ?? ''])
     })
   }
   return Object.fromEntries(values)
 }
-
-/** For the raw spelling of a segment, whose values are decoded later, by their style. */
-const rawPatternOf = (segment: string): SegmentPattern => ({
-  literals: segment.split(names).map((text) => spelled(literalText(text))),
-})
 
 /**
  * Routes of an OpenAPI document. A path is split before it is decoded, so that `%2F` stays in its segment; case, doubled and trailing
@@ -141,6 +154,12 @@ export const createTemplateRouter = (
   rows: readonly Row[],
 ): { find(method: string, path: string): RouteFinding } => {
   const root = treeOf(rows)
+  const known = new Map<string, readonly Parameters[]>()
+  const parametersIn = (template: string): readonly Parameters[] => {
+    const parameters = known.get(template) ?? parametersOf(template)
+    known.set(template, parameters)
+    return parameters
+  }
   return {
     find: (method, path) => {
       const cleaned = cleanSpelling(path === '' ? '/' : path, 'unreserved')
@@ -154,7 +173,13 @@ export const createTemplateRouter = (
       const endpoint = endpointOf(row, method)
       if (endpoint !== undefined) {
         const template = endpoint.operation?.template ?? row.template
-        return { kind: 'found', row, endpoint, pathParameters: valuesIn(template, raw), path: canonical }
+        return {
+          kind: 'found',
+          row,
+          endpoint,
+          pathParameters: valuesIn(parametersIn(template), raw),
+          path: canonical,
+        }
       }
       return method === 'OPTIONS'
         ? { kind: 'options', row, path: canonical }

@@ -112,7 +112,7 @@ const short = (text: string): string => {
   return shown.length > longestText ? `${shown.slice(0, longestText - 3)}...` : shown
 }
 
-/** Of the first ones: none so long that a hundred events would hold much memory. */
+/** The first texts, and long ones cut, so that a hundred events hold little memory. */
 const bounded = (texts: readonly string[]): readonly string[] =>
   texts.slice(0, mostReach).map((text) => (text.length > longestText ? short(text) : text))
 

@@ -30,7 +30,8 @@ export type RunningPeer = {
   stop(): Promise<void>
 }
 
-type Pin = (command: readonly string[]) => readonly string[]
+/** Puts a command on one core. */
+export type Pin = (command: readonly string[]) => readonly string[]
 
 /** Starts a peer on the server's core and waits until it answers. */
 export async function startPeer(

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { freePort } from '../test/support/ports.ts'
 import { pins } from './cores.ts'
-import { chooseGenerator } from './generator.ts'
-import { fill, launch, measure, probe, type RunningPeer, startPeer, warmUp } from './measure.ts'
+import { chooseGenerator, type Generator } from './generator.ts'
+import { fill, launch, measure, type Pin, probe, type RunningPeer, startPeer, warmUp } from './measure.ts'
 import type { Peer, ReadyAnswer } from './peer.ts'
 import { peers } from './peers/index.ts'
 import { otherBuild, trellis } from './peers/trellis.ts'
@@ -17,6 +17,30 @@ import { inTurns, inWords } from './turns.ts'
  * many requests this build answers in the time in which the other one answers one.
  */
 export async function benchPairs(against = 'http-proxy', named = 'pass', pairs = 14): Promise<void> {
+  await withBoth(against, named, async ({ mine, theirs, chosen, generator }) => {
+    for (const { name, title } of chosen) {
+      for (const peer of [mine, theirs])
+        await warmUp(peer, name, generator, { requests: 30_000, seconds: 10 })
+      const rounds = await inTurns(mine, theirs, pairs, (peer) => measure(peer, name, generator, 1))
+      console.log(`${title}: ${inWords(rounds, theirs.peer.title)}`)
+    }
+  })
+}
+
+type Both = {
+  readonly mine: RunningPeer
+  readonly theirs: RunningPeer
+  readonly chosen: readonly ScenarioFacts[]
+  readonly generator: Generator
+  readonly loadPin: Pin
+}
+
+/** Starts this build and another server, probes and fills both for each of the scenarios, and stops them when the work is done. */
+export async function withBoth(
+  against: string,
+  named: string,
+  work: (both: Both) => Promise<void>,
+): Promise<void> {
   const [serverPin, loadPin] = pins()
   const generator = chooseGenerator(loadPin)
   const other = chooseOther(against)
@@ -36,11 +60,7 @@ export async function benchPairs(against = 'http-proxy', named = 'pass', pairs =
       }
     }
     const [mine, theirs] = running as [RunningPeer, RunningPeer]
-    for (const { name, title } of chosen) {
-      for (const peer of running) await warmUp(peer, name, generator, { requests: 30_000, seconds: 10 })
-      const rounds = await inTurns(mine, theirs, pairs, (peer) => measure(peer, name, generator, 1))
-      console.log(`${title}: ${inWords(rounds, other.title)}`)
-    }
+    await work({ mine, theirs, chosen, generator, loadPin })
   } finally {
     await Promise.all([...running.map((peer) => peer.stop()), origin.stop(0)])
   }

@@ -1,6 +1,7 @@
 import { benchBatches } from './batch.ts'
 import { benchDeployments } from './batch-deployments.ts'
 import { generate } from './bundled-generator.ts'
+import { benchLatency } from './latency.ts'
 import { pacedGets } from './paced-gets.ts'
 import { benchPairs } from './pairs.ts'
 import { benchProfile } from './profile.ts'
@@ -15,6 +16,7 @@ import { benchServers } from './side-by-side.ts'
 // BENCH_PEERS=trellis,node-http npm run bench      some of the peers
 // BENCH_SCENARIOS=hit,pass npm run bench           some of the scenarios
 // npm run bench pairs http-proxy pass,miss         two servers in turns of a second: bench/pairs.ts
+// npm run bench latency nginx hit,pass 0.5         response times at a fixed rate: bench/latency.ts
 // npm run bench profile miss                       where the processor time of one scenario goes: bench/profile.ts
 // npm run bench batch                              batches: see bench/batch.ts
 // npm run bench batch-deployments                  the same in front of differently run WordPresses
@@ -26,6 +28,7 @@ else if (mode === 'generate') {
 } else if (mode === 'batch') await benchBatches()
 else if (mode === 'pairs')
   await benchPairs(rest[0], rest[1], rest[2] === undefined ? undefined : Number(rest[2]))
+else if (mode === 'latency') await benchLatency(rest[0], rest[1], ...rest.slice(2).map(Number))
 else if (mode === 'profile') await benchProfile((rest[0] ?? 'hit') as Scenario)
 else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {

@@ -75,7 +75,9 @@ const waiting = [
   'redis-access',
   'redis-cluster',
   'redis-cluster-moves',
+  'redis-ledger-windows',
   'redis-shared-tier',
+  'redis-signed-entries',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
 /**

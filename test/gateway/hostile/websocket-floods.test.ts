@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { quantile } from '../../../bench/statistics.ts'
+import { acceptOf } from '../../../src/server/websockets.ts'
+import { startGatewayProcess } from '../../support/gateway-process.ts'
+import { pause } from '../../support/origin.ts'
+import { freePort } from '../../support/ports.ts'
+import { startProcess } from '../../support/processes.ts'
+
+const key = 'dGhlIHNhbXBsZSBub25jZQ=='
+const handshake = `GET /live/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`
+const switching = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`
+
+/** Frames without content: of a client masked, of a server not. */
+const pongs = { client: '8a8001020304', server: '8a00' }
+
+/** The upstream and 64 WebSockets of one client, of which one side sends frames as fast as they are taken: a process of its own. */
+const program = (side: 'client' | 'server', port: number, upstreamPort: number): string => `
+const { connect, createServer } = require('node:net')
+const block = Buffer.from(${JSON.stringify(pongs[side])}.repeat(10_000), 'hex')
+const open = { client: [], server: [] }
+const flood = (socket) => {
+  const write = () => { if (socket.write(block)) setImmediate(write) }
+  socket.on('drain', write)
+  write()
+}
+createServer((socket) => {
+  socket.on('error', () => {})
+  socket.once('data', () => {
+    socket.write(${JSON.stringify(switching)})
+    socket.resume()
+    open.server.push(socket)
+  })
+}).listen(${upstreamPort}, '127.0.0.1', () => {
+  for (let i = 0; i < 64; i += 1) {
+    const socket = connect({ port: ${port}, host: '127.0.0.1', localAddress: '127.0.0.2' })
+    socket.on('error', () => {})
+    socket.write(${JSON.stringify(handshake)})
+    socket.once('data', (chunk) => {
+      if (!chunk.toString('latin1').startsWith('HTTP/1.1 101')) return
+      socket.resume()
+      if (open.client.push(socket) < 64) return
+      console.log('all open')
+      open.${side}.forEach(flood)
+    })
+  }
+})
+`
+
+/** Answers the one request that fills the cache. */
+const startFiller = async (port: number): Promise<void> => {
+  const filler = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () =>
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok'),
+    )
+  })
+  filler.listen(port, '127.0.0.1')
+  await once(filler, 'listening')
+  onTestFinished(() => void filler.close())
+}
+
+test.each(['client', 'server'] as const)(
+  'frames without content, as fast as the %s of 64 WebSockets can send, do not delay the hits of others',
+  async (side) => {
+    const [port, adminPort, upstreamPort, fillerPort] = [
+      await freePort(),
+      await freePort(),
+      await freePort(),
+      await freePort(),
+    ]
+    await startFiller(fillerPort)
+    const targets = (one: number) => ({ targets: [`http://127.0.0.1:${one}`] })
+    const services = {
+      live: { contract: 'open', mount: '/live', upstream: targets(upstreamPort), websockets: true },
+      stored: {
+        contract: 'open',
+        mount: '/stored',
+        upstream: targets(fillerPort),
+        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+      },
+    }
+    const overload = { eventLoopDelay: '1s', interval: '200ms' }
+    const gateway = await startGatewayProcess({ services, overload }, {}, [], [port, adminPort])
+    onTestFinished(() => gateway.kill())
+    const url = `${gateway.origin}/stored/a`
+    expect(await (await fetch(url)).text()).toBe('ok')
+
+    const attacker = startProcess(process.execPath, ['-e', program(side, port, upstreamPort)])
+    onTestFinished(async () => void (await attacker.stop(0)))
+    await expect.poll(() => attacker.output()).toContain('all open')
+
+    const times: number[] = []
+    const statuses = new Set<number>()
+    const hit = async (): Promise<void> => {
+      const began = performance.now()
+      const response = await fetch(url)
+      await response.text()
+      times.push(performance.now() - began)
+      statuses.add(response.status)
+    }
+    const asked: Promise<void>[] = []
+    for (let i = 0; i < 150; i += 1) {
+      asked.push(hit())
+      await pause(20)
+    }
+    await Promise.all(asked)
+    expect([...statuses]).toEqual([200])
+    expect(quantile(times, 0.99)).toBeLessThan(500)
+  },
+)

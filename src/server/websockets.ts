@@ -134,7 +134,7 @@ class FrameEnds {
 }
 
 /** A chunk has up to 64 KiB. Of all WebSockets together only a few are passed on in each turn of the event loop. */
-const turnsOfChunks = { perTurn: 16, gatherTurns: 0 }
+const turnsOfChunks = { perTurn: 8, gatherTurns: 0 }
 
 type Direction = {
   readonly from: Duplex

@@ -94,6 +94,6 @@ test.each(['client', 'server'] as const)(
       await pause(10)
     }
     await Promise.all(asked)
-    expect(quantile(spentMs, 0.99)).toBeLessThan(250)
+    expect(quantile(spentMs, 0.99)).toBeLessThan(1_000)
   },
 )

@@ -40,6 +40,7 @@ const takeLong = [
   'gateway/hostile/raw-requests',
   'gateway/hostile/secrets',
   'gateway/hostile/unfinished-uploads',
+  'gateway/hostile/websocket-floods',
   'gateway/slow-clients',
   'gateway/slow-clients-and-slots',
   'gateway/tracing',

@@ -1,12 +1,17 @@
 import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
 
+/** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
+export type RowName = { readonly sequence: number; readonly check: string }
+
 /** One row of the companion's log: the changes of one PHP request. */
-export type LogRow =
-  | { readonly sequence: number; readonly state: 'closed'; readonly changes: readonly SiteChange[] }
-  /** The PHP request has begun to write and has not ended. */
-  | { readonly sequence: number; readonly state: 'open' }
-  /** It ended without telling what it changed. */
-  | { readonly sequence: number; readonly state: 'dead' }
+export type LogRow = RowName &
+  (
+    | { readonly state: 'closed'; readonly changes: readonly SiteChange[] }
+    /** The PHP request has begun to write and has not ended. */
+    | { readonly state: 'open' }
+    /** It ended without telling what it changed. */
+    | { readonly state: 'dead' }
+  )
 
 /** What the companion says to a poll. */
 export type LogAnswer = {
@@ -23,9 +28,8 @@ export type LogAnswer = {
 }
 
 /** What the companion sends at the end of a PHP request that wrote. */
-export type Push = {
+export type Push = RowName & {
   readonly incarnation: string
-  readonly sequence: number
   readonly fingerprint: string
   readonly changes: readonly SiteChange[]
 }
@@ -79,6 +83,11 @@ const incarnationOf = (value: unknown): string =>
   typeof value === 'string' && /^[0-9a-f]{1,64}$/.test(value)
     ? value
     : refuse('incarnation', 'hexadecimal digits')
+
+const checkOf = (value: unknown): string =>
+  value === undefined || (typeof value === 'string' && /^[0-9a-f]{0,64}$/.test(value))
+    ? (value ?? '')
+    : refuse('check', 'hexadecimal digits')
 
 /** Terms are lists in an object in a state. More levels would end in a stack overflow elsewhere. */
 const mostLevels = 4
@@ -156,7 +165,7 @@ const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', re
 /** Reads the content of a push; throws UnreadableChange. */
 export const readPush = (body: Buffer): Push => {
   const one = membersOf(parsed(body), 'the body', [
-    ...['incarnation', 'site', 'sequence', 'previous', 'fingerprint', 'changes', 'overflow'],
+    ...['incarnation', 'site', 'sequence', 'check', 'previous', 'fingerprint', 'changes', 'overflow'],
   ])
   const isOverflow = one['overflow'] !== undefined && flagOf(one['overflow'], 'overflow')
   if (one['site'] !== undefined) wholeOf(one['site'], 'site')
@@ -165,6 +174,7 @@ export const readPush = (body: Buffer): Push => {
   return {
     incarnation: incarnationOf(one['incarnation']),
     sequence: wholeOf(one['sequence'], 'sequence'),
+    check: checkOf(one['check']),
     fingerprint: textOf(one['fingerprint'] ?? '', 'fingerprint'),
     changes: isOverflow ? everything('overflow') : changes,
   }
@@ -182,13 +192,13 @@ const closedChanges = (one: Members): readonly SiteChange[] => {
 
 const rowOf = (value: unknown): LogRow => {
   if (!isMembers(value)) return refuse('rows', 'objects')
-  const sequence = wholeOf(value['sequence'], 'sequence')
+  const name = { sequence: wholeOf(value['sequence'], 'sequence'), check: checkOf(value['check']) }
   switch (value['state']) {
     case 'closed':
-      return { sequence, state: 'closed', changes: closedChanges(value) }
+      return { ...name, state: 'closed', changes: closedChanges(value) }
     case 'open':
     case 'dead':
-      return { sequence, state: value['state'] }
+      return { ...name, state: value['state'] }
     default:
       return refuse('state', 'closed, open or dead')
   }

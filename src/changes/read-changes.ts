@@ -1,4 +1,5 @@
 import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
+import { visitMembers } from '../http/json-text.ts'
 
 /** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
 export type RowName = { readonly sequence: number; readonly check: string }
@@ -152,19 +153,30 @@ const changeOf = (value: unknown): SiteChange => {
 const changesOf = (value: unknown): readonly SiteChange[] =>
   listOf(value, 'changes', mostChanges).map(changeOf)
 
-const parsed = (body: Buffer): unknown => {
+const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(body.toString('utf8'))
+    return JSON.parse(text)
   } catch {
     return refuse('the body', 'JSON')
   }
+}
+
+/** The members of a report. JSON.parse would take the last one of a name, and the changes in the others would be lost. */
+const membersOfReport = (body: Buffer, known: readonly string[]): Members => {
+  const text = body.toString('utf8')
+  const members = membersOf(parsed(text), 'the body', known)
+  let count = 0
+  visitMembers(text, () => {
+    count += 1
+  })
+  return count === Object.keys(members).length ? members : refuse('the body', 'each member once')
 }
 
 const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
 
 /** Reads the content of a push; throws UnreadableChange. */
 export const readPush = (body: Buffer): Push => {
-  const one = membersOf(parsed(body), 'the body', [
+  const one = membersOfReport(body, [
     ...['incarnation', 'site', 'sequence', 'check', 'previous', 'fingerprint', 'changes', 'overflow'],
   ])
   const isOverflow = one['overflow'] !== undefined && flagOf(one['overflow'], 'overflow')
@@ -208,7 +220,7 @@ const mostRows = 10_000
 
 /** Reads the answer to a poll; throws UnreadableChange. */
 export const readLogAnswer = (body: Buffer): LogAnswer => {
-  const value = parsed(body)
+  const value = parsed(body.toString('utf8'))
   const one = isMembers(value) ? value : refuse('the body', 'an object')
   return {
     incarnation: incarnationOf(one['incarnation']),
@@ -232,7 +244,7 @@ const namesOf = (value: unknown, name: string): readonly string[] =>
 
 /** Reads the plain form; throws UnreadableChange. A misspelt member must not turn into a smaller change. */
 export const readPlainChange = (body: Buffer): PlainChange => {
-  const one = membersOf(parsed(body), 'the body', [
+  const one = membersOfReport(body, [
     ...['service', 'tags', 'urls', 'prefixes', 'all', 'sequence', 'incarnation'],
   ])
   if (one['incarnation'] !== undefined) textOf(one['incarnation'], 'incarnation')

@@ -305,7 +305,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     token: config.admin.token.reveal(),
     operator: currentOperator(
       () => current.operator,
-      { reload: reloadAll, drain: options.end ?? (() => void drain()), changes: feeds.receive },
+      { reload: reloadAll, drain: options.end ?? (() => void drain()), changes: feeds },
       { ...createDiagnosis({ ...diagnosis, now: clock.now, worker }), purged: history.purged },
     ),
     scrape: async (accept) => ({

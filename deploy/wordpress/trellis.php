@@ -65,6 +65,8 @@ final class Trellis_Log {
 	/** Above 0 while statements of this class run: they are not content. */
 	private $depth = 0;
 	private $birth = null;
+	/** By sequence: the check values of rows that this request has inserted. */
+	private $checks = array();
 
 	/** A fatal error in a statement of this class leaves it busy: at the end of the request it is not. */
 	public function reset() {
@@ -120,9 +122,17 @@ final class Trellis_Log {
 		return $rows;
 	}
 
-	/** Inserts a row, and makes the table when there is none. Returns its sequence, or 0 when the log cannot be written. */
-	private function insert( $state, $site, $note, $changes ) {
+	/**
+	 * Inserts a row, and makes the table when there is none. Returns its sequence, or 0 when the log cannot be written. The last word of
+	 * its note is a random check value: a log that is restored from a copy and written again has other rows under the same sequences.
+	 */
+	private function insert( $state, $site, $changes ) {
 		$table = $this->table();
+		$check = bin2hex( random_bytes( 8 ) );
+		$note  = self::OPEN === $state ? $this->owner( $check ) : "'$check'";
+		if ( self::CREATED === $state ) {
+			$note = "'" . bin2hex( random_bytes( 16 ) ) . " '";
+		}
 		$sql   = "INSERT INTO $table (state, since, horizon, site, note, changes) VALUES ($state, " . time() . ", 0, $site, $note, '" . esc_sql( $changes ) . "')";
 		if ( false === $this->query( $sql, $sequence ) ) {
 			$this->create();
@@ -134,8 +144,20 @@ final class Trellis_Log {
 				return 0;
 			}
 		}
+		$this->checks[ $sequence ] = $check;
 		return $sequence;
 	}
+
+	/** The check value of a row that this request has inserted; '' for others. */
+	public function check( $sequence ) {
+		return isset( $this->checks[ $sequence ] ) ? $this->checks[ $sequence ] : '';
+	}
+
+	/** The check value in a note; '' when it has none. */
+	private static function check_in( $note ) {
+		return preg_match( '/(?:^| )([0-9a-f]{16})$/D', (string) $note, $part ) ? $part[1] : '';
+	}
+
 
 	private function create() {
 		global $wpdb;
@@ -165,7 +187,7 @@ final class Trellis_Log {
 		$rows = $this->query( $sql );
 		if ( ! $rows ) {
 			// Two processes may both insert one: the first counts, for both.
-			$this->insert( self::CREATED, 0, "'" . bin2hex( random_bytes( 16 ) ) . " '", '[{"kind":"all","reason":"created"}]' );
+			$this->insert( self::CREATED, 0, '[{"kind":"all","reason":"created"}]' );
 			$rows = $this->query( $sql );
 			if ( ! $rows ) {
 				return null;
@@ -190,11 +212,15 @@ final class Trellis_Log {
 		return $this->birth;
 	}
 
-	/** The log was restored from a copy: what gateways know of its sequences is no longer true. */
-	public function renew( $birth ) {
-		$birth['incarnation'] = bin2hex( random_bytes( 16 ) );
-		$this->query( 'UPDATE ' . $this->table() . " SET note = '{$birth['incarnation']} {$birth['fingerprint']}' WHERE sequence = {$birth['sequence']}" );
-		return $birth;
+	/** The log was restored from a copy: what gateways know of its sequences is no longer true. Of two polls that see it, one counts. */
+	public function renew() {
+		$old = $this->birth();
+		$new = array( 'incarnation' => bin2hex( random_bytes( 16 ) ) ) + $old;
+		$this->query( 'UPDATE ' . $this->table() . " SET note = '{$new['incarnation']} {$old['fingerprint']}' WHERE sequence = {$old['sequence']} AND note LIKE '{$old['incarnation']} %'", $id, $affected );
+		$this->birth = null;
+		$read        = $affected > 0 ? null : $this->birth();
+		// Where the row cannot be written, each poll gets another incarnation, and no gateway trusts the log.
+		return $read && $read['incarnation'] !== $old['incarnation'] ? $read : $new;
 	}
 
 	/** Whether this fingerprint is another than the last: deployed code writes nothing, and may change every answer. */
@@ -211,11 +237,11 @@ final class Trellis_Log {
 
 	/** Inserts an open mark. Its note is what shows later whether the process still lives. */
 	public function open( $site ) {
-		return $this->insert( self::OPEN, $site, $this->owner(), '' );
+		return $this->insert( self::OPEN, $site, '' );
 	}
 
 	public function append( $site, $changes ) {
-		return $this->insert( self::CLOSED, $site, "''", $changes );
+		return $this->insert( self::CLOSED, $site, $changes );
 	}
 
 	/** Closes a mark with its changes; when the mark is lost (rolled back, or given up as dead) a new row takes them. */
@@ -260,10 +286,13 @@ final class Trellis_Log {
 		$this->query( 'DELETE FROM ' . $this->table() . ' WHERE state IN (' . self::CLOSED . ', ' . self::DEAD . ") AND sequence < $newest AND (sequence < " . ( $newest - self::KEPT_ROWS ) . " OR since < $old)" );
 	}
 
-	/** Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read, or has no row of its creation. */
-	public function rows_after( $sequence, $max_rows, $max_bytes ) {
+	/**
+	 * Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read, or has no row of its
+	 * creation. `known` is the check value of the row with that sequence.
+	 */
+	public function rows_after( $sequence, $max_rows, $max_bytes, $known = 0 ) {
 		$table = $this->table();
-		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table) AS lowest, (SELECT sequence FROM $table ORDER BY sequence LIMIT 1 OFFSET 1) AS second, " . $this->creation() );
+		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table) AS lowest, (SELECT sequence FROM $table ORDER BY sequence LIMIT 1 OFFSET 1) AS second, (SELECT note FROM $table WHERE sequence = $known) AS known, " . $this->creation() );
 		$heads = $this->query( "SELECT sequence, state, since, site, note, LENGTH(changes) AS size FROM $table WHERE sequence > $sequence OR state = " . self::OPEN . ' ORDER BY sequence LIMIT ' . ( $max_rows + 1 ) );
 		if ( false === $heads || ! $ends || ! $this->know( $ends[0]->created, $ends[0]->note ) ) {
 			return null;
@@ -289,7 +318,7 @@ final class Trellis_Log {
 		}
 		$rows = array();
 		foreach ( $taken as $number => $head ) {
-			$row = array( 'sequence' => $number, 'site' => (int) $head->site );
+			$row = array( 'sequence' => $number, 'check' => self::check_in( $head->note ), 'site' => (int) $head->site );
 			if ( self::OPEN === (int) $head->state ) {
 				$row += array( 'state' => 'open', 'since' => (int) $head->since );
 			} elseif ( self::DEAD === (int) $head->state ) {
@@ -305,7 +334,7 @@ final class Trellis_Log {
 		$second = (int) $ends[0]->second;
 		// The row of the creation stays when those behind it are deleted.
 		$first = $second > $lowest + 1 && (int) $ends[0]->created === $lowest ? $second : $lowest;
-		return array( 'first' => max( 1, $first ), 'last' => (int) $ends[0]->newest, 'rows' => $rows, 'more' => $more );
+		return array( 'first' => max( 1, $first ), 'last' => (int) $ends[0]->newest, 'rows' => $rows, 'more' => $more, 'known' => self::check_in( $ends[0]->known ) );
 	}
 
 	/** Marks the open rows whose process is gone as dead. */
@@ -346,13 +375,13 @@ final class Trellis_Log {
 		return ! empty( $wpdb->is_mysql ) && ! ( class_exists( 'WP_SQLite_DB', false ) && $wpdb instanceof WP_SQLite_DB );
 	}
 
-	/** As SQL: the database connection of this process, or the process itself where the database is a file. */
-	private function owner() {
+	/** As SQL: the database connection of this process, or the process itself where the database is a file; and the check value. */
+	private function owner( $check ) {
 		if ( $this->is_mysql() ) {
-			return "CONCAT('c ', CONNECTION_ID(), ' ', @@hostname, ':', @@port)";
+			return "CONCAT('c ', CONNECTION_ID(), ' ', @@hostname, ':', @@port, ' $check')";
 		}
 		$process = function_exists( 'getmypid' ) ? (int) getmypid() : 0;
-		return "'" . esc_sql( 'p ' . $process . ' ' . $this->started( $process ) . ' ' . PHP_SAPI . ' ' . php_uname( 'n' ) ) . "'";
+		return "'" . esc_sql( 'p ' . $process . ' ' . $this->started( $process ) . ' ' . PHP_SAPI . ' ' . php_uname( 'n' ) . " $check" ) . "'";
 	}
 
 	/** When a process began, in the kernel's count; '' when it is gone or cannot be looked at. */
@@ -520,7 +549,7 @@ final class Trellis_Changes {
 		// The changes of a transaction take a row of their own.
 		$is_only = $this->is_marked && 1 === count( $this->marks ) && ! $this->is_uncommitted && ! $this->transacted && ! $this->has_failed;
 		$birth   = $is_only ? $this->log->birth() : null;
-		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] : '';
+		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] . ' ' . $this->log->check( $this->marks[0] ) : '';
 	}
 
 	private function note_event( $kind, $ids ) {
@@ -1421,23 +1450,26 @@ final class Trellis_Poll {
 			$GLOBALS['wpdb']->send_reads_to_masters();
 		}
 		$asked  = (int) $_GET['trellis-changes'];
+		// The newest row that the gateway knows, and its check value.
+		$known  = isset( $_GET['known'] ) && is_string( $_GET['known'] ) && preg_match( '/^(\d{1,18})\.([0-9a-f]{16})$/D', $_GET['known'], $part ) ? $part : array( '', 0, '' );
 		$print  = Trellis_Companion::fingerprint();
-		$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
+		$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES, (int) $known[1] );
 		$birth  = $log->birth();
 		$is_new = $log->is_new( $print );
 		if ( $is_new ) {
 			$log->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
 		}
 		if ( $birth && ( $is_new || ! $answer ) ) {
-			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
+			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES, (int) $known[1] );
 		}
 		if ( ! $birth || ! $answer ) {
 			// Not 503: a gateway would take the whole site for overloaded, and stop sending it requests.
 			http_response_code( 500 );
 			exit;
 		}
-		if ( $asked > $answer['last'] && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
-			$birth = $log->renew( $birth );
+		$is_back = $asked > $answer['last'] || $answer['known'] !== $known[2];
+		if ( $is_back && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
+			$birth = $log->renew();
 		}
 		header( 'Content-Type: application/json' );
 		echo json_encode(
@@ -2135,7 +2167,7 @@ final class Trellis_Companion {
 		return Trellis_Push::send(
 			$this->gateways,
 			$this->token,
-			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}'
+			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"check":"' . $this->log->check( (int) $part['sequence'] ) . '","previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}'
 		);
 	}
 

@@ -1,4 +1,4 @@
-import type { ChangesAnswer, ChangesRequest } from '../changes/change-feeds.ts'
+import type { ChangeFeeds } from '../changes/change-feeds.ts'
 import type { PurgeRequest } from './purge-request.ts'
 
 /** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: of the start check. */
@@ -68,7 +68,7 @@ export type Operator = {
   /** Fetches public URLs or paths in the background with anonymous GETs. */
   warm(urls: readonly string[]): WarmAnswer | Promise<WarmAnswer>
   /** Has a credential of its own: the token of a service. */
-  changes(request: ChangesRequest): Promise<ChangesAnswer>
+  readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
   explain(request: AskedRequest): unknown
   drift(): unknown

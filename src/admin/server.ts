@@ -325,6 +325,8 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 64 * 1024,
     requestTimeout: 10_000,
+    // Node swaps the two times when headersTimeout, by default a minute, is the longer one.
+    http: { requestTimeout: 10_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     return503OnClosing: false,
   }) as unknown as FastifyInstance
   server.addHook('onSend', async (_request, reply) => {

@@ -147,10 +147,16 @@ export const connectChangeFeeds = (
         identity: JSON.stringify([token, pollMs, upstream.targets, upstream.basePath]),
         applyPlain: (change) => applyPlain(name, change),
         ports: {
-          ask: async (after, incarnation) => {
+          ask: async (after, incarnation, known) => {
             const service = serviceNamed(name)
             if (service === undefined) throw new PollError('unreachable')
-            return ask(service, changes, `trellis-changes=${after}&incarnation=${incarnation}`, timeoutMs)
+            const row = known === undefined ? '' : `&known=${known.sequence}.${known.check}`
+            return ask(
+              service,
+              changes,
+              `trellis-changes=${after}&incarnation=${incarnation}${row}`,
+              timeoutMs,
+            )
           },
           apply: async (told) => {
             const service = serviceNamed(name)

@@ -33,7 +33,10 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
-      changes: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+      changes: {
+        admit: () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+        receive: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+      },
       history: async () => ({}),
       recent: async () => ({}),
       logLevel: () => ({}),

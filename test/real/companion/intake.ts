@@ -21,6 +21,7 @@ export type Push = {
   readonly incarnation: string
   readonly site: number
   readonly sequence: number
+  readonly check: string
   readonly previous: number
   readonly fingerprint: string
   readonly changes: readonly Change[]
@@ -109,6 +110,7 @@ export type Poll = {
   readonly table: string
   readonly rows: readonly {
     readonly sequence: number
+    readonly check: string
     readonly site: number
     readonly state: 'open' | 'closed' | 'dead'
     readonly since?: number
@@ -117,8 +119,9 @@ export type Poll = {
 }
 
 /** What a gateway sends every few seconds. */
-export async function poll(origin: string, after: number, incarnation = ''): Promise<Poll> {
-  const target = `/?trellis-changes=${after}&incarnation=${incarnation}`
+export async function poll(origin: string, after: number, incarnation = '', known = ''): Promise<Poll> {
+  const row = known === '' ? '' : `&known=${known}`
+  const target = `/?trellis-changes=${after}&incarnation=${incarnation}${row}`
   const answer = await fetch(origin + target, { headers: { 'Trellis-Signature': sign('GET', target) } })
   if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`)
   return (await answer.json()) as Poll

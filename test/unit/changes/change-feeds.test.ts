@@ -222,14 +222,14 @@ test('an instance that starts goes on from the position that others have written
   const ask = async (after: number): Promise<LogAnswer> => {
     asked.push(after)
     const rows = [41, 42].map((sequence) => ({
-      sequence,
+      ...{ sequence, check: '' },
       state: 'closed' as const,
       changes: [{ kind: 'user', id: sequence } as const],
     }))
     return { ...log(42), rows: rows.filter(({ sequence }) => sequence > after) }
   }
   const positions = {
-    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    read: async () => ({ incarnation: 'ab', position: 41, newest: undefined, fingerprint: '' }),
     write: async () => undefined,
   }
   const apply: FeedService['ports']['apply'] = async (changes) => {
@@ -247,7 +247,7 @@ test('a shared position behind the end of the log is of the log before it was re
   const applied: number[] = []
   const ask = async (after: number): Promise<LogAnswer> => {
     const rows = [1, 2].map((sequence) => ({
-      sequence,
+      ...{ sequence, check: '' },
       state: 'closed' as const,
       changes: [{ kind: 'user', id: sequence } as const],
     }))
@@ -255,7 +255,7 @@ test('a shared position behind the end of the log is of the log before it was re
   }
   // Redis does not take the new position.
   const positions = {
-    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    read: async () => ({ incarnation: 'ab', position: 41, newest: undefined, fingerprint: '' }),
     write: async () => {
       throw new Error('not written')
     },
@@ -330,7 +330,7 @@ test('rows of a restored log are applied, though rows with the same changes were
     const ask = async (after: number): Promise<LogAnswer> => {
       const sequences = Array.from({ length: last }, (_, index) => index + 1)
       const rows = sequences.map((sequence) => ({
-        sequence,
+        ...{ sequence, check: '' },
         state: 'closed' as const,
         changes: [{ kind: 'user', id: sequence } as const],
       }))

@@ -216,7 +216,7 @@ export const responseDriftOf = (
   const { name: service, document, responseChecks } = config
   const { perSecond } = responseChecks
   const report = metrics.observe.discovery
-  return createResponseDrift({ service, perSecond, basePath, document: document.text, clock, find, report })
+  return createResponseDrift({ service, perSecond, basePath, document: document.packed, clock, find, report })
 }
 
 /** Only responses of the upstream itself are compared: stored ones cost nothing. */

@@ -1,10 +1,12 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { LineCounter, parseDocument } from 'yaml'
 import { type ApiBundle, namedFiles } from '../../contracts/openapi/bundle.ts'
 import { createExtensionCheck, loadDocument } from '../../contracts/openapi/load-document.ts'
 import type { DocumentFault } from '../../contracts/openapi/read-operation.ts'
-import { bundleText } from '../api-document.ts'
+import { threadEntry } from '../../package-file.ts'
+import { ApiDocument, type ReadDocument, readDocumentOf } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type Path, type Position, type UnplacedFault } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
@@ -17,7 +19,7 @@ const mostFiles = 1_000
 const mostFaults = 20
 
 export type LoadedDocument =
-  | { readonly kind: 'loaded'; readonly bundle: ApiBundle; readonly files: readonly string[] }
+  | { readonly kind: 'loaded'; readonly document: ReadDocument; readonly files: readonly string[] }
   | { readonly kind: 'faults'; readonly messages: readonly string[] }
 
 type Parsed =
@@ -94,8 +96,8 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
   return { texts, values }
 }
 
-/** Reads a document and the files below its folder that it refers to, and checks it. */
-export const readApiDocument = async (file: string): Promise<LoadedDocument> => {
+/** Reads a document and the files below its folder that it refers to, and checks it; all of it in this thread. */
+export const loadApiDocument = async (file: string): Promise<LoadedDocument> => {
   const folder = dirname(file)
   const root = basename(file)
   const read = await readFiles(folder, root)
@@ -108,7 +110,35 @@ export const readApiDocument = async (file: string): Promise<LoadedDocument> => 
       messages: result.faults.slice(0, mostFaults).map((fault) => placed(fault, read.texts)),
     }
   }
-  return { kind: 'loaded', bundle, files: [...read.texts.keys()].map((name) => join(folder, name)) }
+  const document = readDocumentOf(bundle, result.contract, file)
+  return { kind: 'loaded', document, files: [...read.texts.keys()].map((name) => join(folder, name)) }
+}
+
+/** Of a document that is read in a thread of its own: the memory that this takes ends with the thread. */
+const largeBytes = 1024 * 1024
+
+const loadInThread = (file: string): Promise<LoadedDocument> =>
+  new Promise((resolve, reject) => {
+    const { entry, eval: isScript } = threadEntry('load-document')
+    const thread = new Worker(entry, { workerData: file, eval: isScript })
+    let loaded: LoadedDocument | undefined
+    thread.on('message', (message: LoadedDocument) => {
+      loaded = message
+    })
+    thread.on('error', reject)
+    thread.on('exit', () => {
+      if (loaded === undefined) reject(new Error('the thread that reads the document has ended'))
+      else resolve(loaded)
+    })
+  })
+
+/** Reads a document and the files below its folder that it refers to, and checks it. */
+export const readApiDocument = async (file: string): Promise<LoadedDocument> => {
+  const size = await stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  )
+  return size > largeBytes ? loadInThread(file) : loadApiDocument(file)
 }
 
 type DocumentsReading = {
@@ -117,26 +147,34 @@ type DocumentsReading = {
   readonly files: readonly string[]
 }
 
-/** Replaces the paths of documents by their content, references included. `folder`: the one of the configuration file. */
+/** Where services have documents. */
+const documentPaths = (value: unknown): readonly Path[] => {
+  const services = valueAt(value, ['services'])
+  return Object.keys(typeof services === 'object' && services !== null ? services : {})
+    .filter((name) => valueAt(value, ['services', name, 'contract']) === 'openapi')
+    .map((name) => ['services', name, 'document'])
+}
+
+/** A copy of the content of a configuration with other documents. */
+export const withDocuments = (value: unknown, change: (document: unknown) => unknown): unknown =>
+  documentPaths(value).reduce(
+    (filled, path) => withValueAt(filled, path, change(valueAt(filled, path))),
+    value,
+  )
+
+/** Replaces the paths of documents by the documents, references included. `folder`: the one of the configuration file. */
 export const readDocuments = async (value: unknown, folder: string): Promise<DocumentsReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let filled = value
-  const services = valueAt(value, ['services'])
-  for (const name of Object.keys(typeof services === 'object' && services !== null ? services : {})) {
-    const path: Path = ['services', name, 'document']
+  for (const path of documentPaths(value)) {
     const document = valueAt(value, path)
-    if (
-      typeof document !== 'string' ||
-      document === '' ||
-      valueAt(value, ['services', name, 'contract']) !== 'openapi'
-    )
-      continue
+    if (typeof document !== 'string' || document === '') continue
     const reading = await readApiDocument(resolve(folder, document))
     if (reading.kind === 'faults') faults.push(...reading.messages.map((message) => faultAt(path, message)))
     else {
       files.push(...reading.files)
-      filled = withValueAt(filled, path, bundleText(reading.bundle))
+      filled = withValueAt(filled, path, new ApiDocument(reading.document))
     }
   }
   return { value: filled, faults, files }

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { documentNotes } from '../../../src/build/document-contract.ts'
 import { logReload } from '../../../src/build/generation.ts'
-import { checkConfig } from '../../../src/config/load.ts'
+import type { OpenApiConfig } from '../../../src/config/config.ts'
+import { checkConfig, configFromData, filledAsData } from '../../../src/config/load.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
 
@@ -94,6 +95,38 @@ describe('faults of a document are named with their line', () => {
       '7 services.api.cache.rules[0].operation: the document has no operation with this operationId',
       '7 services.api.cache.rules[1].operation: only responses to GET and HEAD are stored',
     ])
+  })
+})
+
+describe('a document of more than a megabyte, which a thread of its own reads', () => {
+  const padding = `  /long: { get: { description: ${'long '.repeat(220_000)} } }\n`
+
+  test('has the same faults', async () => {
+    expect(await faultsOf(`${head}${padding}  x: { get: {} }`)).toEqual([
+      '5 services.api.document: api.yaml:5:3 a path starts with "/"',
+    ])
+  })
+
+  test('has the same operations, and is the same document for a worker process', async () => {
+    const shared = 'schema: { $ref: "#/components/schemas/n" }'
+    const parameters = `parameters: [{ name: n, in: query, ${shared} }]`
+    const components = 'components: { schemas: { n: { type: integer } } }\n'
+    await write(
+      'api/api.yaml',
+      `${head}${padding}  /a: { get: { operationId: a, ${parameters} } }\n${components}`,
+    )
+    const result = await checkConfig(configOf(), {}, folder)
+    if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
+    const [service] = result.config.services
+    const { document } = service as OpenApiConfig
+    expect(document.contract.operations.map(({ operationId }) => operationId)).toEqual(['', 'a'])
+    expect(document.title).toBe('x')
+    const handed = configFromData(JSON.parse(JSON.stringify(filledAsData(result.filled))))
+    if (handed.kind !== 'ok') throw new Error(JSON.stringify(handed.faults))
+    expect(handed.hash).toBe(result.hash)
+    const [same] = handed.config.services
+    expect((same as OpenApiConfig).document.contract).toEqual(document.contract)
+    expect((same as OpenApiConfig).document.bundle).toEqual(document.bundle)
   })
 })
 

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { loadApiDocument } from '../src/config/load/documents.ts'
+import { loadApiDocument } from '../src/config/read-document.ts'
 
 /**
  * Loads every JSON and YAML file of a folder as an OpenAPI document, as a configuration would, and prints each refusal with its line

@@ -167,6 +167,19 @@ const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string =>
   return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
 }
 
+/** OPTIONS of a path that does not describe it. */
+const undescribedOptions = (service: ServiceConfig, row: Row): Explanation => {
+  switch (service.contract) {
+    case 'site':
+      return { answer: 'schema of the route' }
+    case 'open':
+      return { answer: 'passed on' }
+    case 'openapi':
+    case 'plants':
+      return { refused: `${wrongMethod(service, row)}; preflights of CORS are passed on` }
+  }
+}
+
 /** Of a refusal in the shape of RFC 9457. */
 type ErrorMember = { readonly pointer: string; readonly parameter?: string; readonly detail: string }
 
@@ -196,7 +209,7 @@ const known = (
     case 'wrong-method':
       return { row: finding.row.template, refused: wrongMethod(service, finding.row) }
     case 'options':
-      return { row: finding.row.template, answer: 'schema of the route' }
+      return { row: finding.row.template, ...undescribedOptions(service, finding.row) }
     case 'unlisted': {
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
       return {

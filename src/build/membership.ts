@@ -17,7 +17,7 @@ import type { Ask, SupervisorOptions } from '../cluster/supervisor.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Question } from '../cluster/worker-messages.ts'
 import type { Config } from '../config/config.ts'
-import { type ConfigResult, configFromFilled } from '../config/load.ts'
+import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
@@ -343,11 +343,11 @@ export type HandedConfig =
   | Extract<ConfigResult, { kind: 'faults' }>
 
 const asHanded = (result: ConfigResult): HandedConfig =>
-  result.kind === 'ok' ? { kind: 'filled', filled: result.filled } : result
+  result.kind === 'ok' ? { kind: 'filled', filled: filledAsData(result.filled) } : result
 
 /** The configuration in these files: the same for every worker, even if a file has changed since. */
 export const fromHanded = (handed: HandedConfig): ConfigResult =>
-  handed.kind === 'filled' ? configFromFilled(handed.filled) : handed
+  handed.kind === 'filled' ? configFromData(handed.filled) : handed
 
 /** The configuration that all workers have, also those that are started later. */
 type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {
@@ -361,7 +361,7 @@ export const createWorkersConfig = (
   filled: unknown,
   readConfig: () => Promise<ConfigResult>,
 ): WorkersConfig => {
-  let inForce: HandedConfig = { kind: 'filled', filled }
+  let inForce: HandedConfig = { kind: 'filled', filled: filledAsData(filled) }
   /** Requested; the workers may still refuse it. */
   let asked: HandedConfig = inForce
   let before: Promise<unknown> = Promise.resolve()

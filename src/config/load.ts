@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isJsonObject } from '../http/json-text.ts'
+import { ApiDocument } from './api-document.ts'
 import type { Config } from './config.ts'
 import { type ConfigFault, pathText, type UnplacedFault } from './fault.ts'
 import { crossChecks } from './load/cross-checks.ts'
-import { readDocuments } from './load/documents.ts'
+import { readDocuments, withDocuments } from './load/documents.ts'
 import { resolveConfig } from './load/resolve.ts'
 import { readSecretFiles, unreadableFile } from './load/secret-files.ts'
 import { shapeFaults } from './load/shape-faults.ts'
@@ -42,7 +43,7 @@ export type ConfigResult =
       readonly hash: string
       /** The configuration file and the files of its secrets. */
       readonly files: readonly string[]
-      /** The content of the file with environment and secrets filled in; for `configFromFilled`. */
+      /** The content of the file with environment, secrets and documents filled in. */
       readonly filled: unknown
     }
   /** Every fault at once, in the order of the file. */
@@ -108,8 +109,15 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
   return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled }
 }
 
+/** The content of a checked configuration, for `configFromData` in another process. */
+export const filledAsData = (filled: unknown): unknown =>
+  withDocuments(filled, (document) => (document instanceof ApiDocument ? document.data : document))
+
 /** The configuration from content that another process has read and checked. */
-export const configFromFilled = (filled: unknown): ConfigResult => {
+export const configFromData = (data: unknown): ConfigResult => {
+  const filled = withDocuments(data, (document) =>
+    typeof document === 'string' ? ApiDocument.from(document) : document,
+  )
   const config = deepFreeze(resolveConfig(configShape.parse(filled)))
   return { kind: 'ok', config, hash: configHash(config), files: [], filled }
 }

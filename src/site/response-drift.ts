@@ -23,8 +23,8 @@ export type ResponseDriftOptions = {
   readonly perSecond: number
   /** Path in front of the paths of the document at the upstream. */
   readonly basePath: string
-  /** The text of the document with its files. */
-  readonly document: string
+  /** The compressed JSON of the document with its files. */
+  readonly document: Uint8Array
   readonly clock: Clock
   find(method: string, path: string): RouteFinding
   report(event: DiscoveryEvent): void

@@ -33,6 +33,8 @@ export type DocumentFault = {
   readonly file: string
   readonly path: readonly string[]
   readonly message: string
+  /** The value with which this one does not agree. */
+  readonly first?: Pick<Located, 'file' | 'path'>
 }
 
 const locations: ReadonlySet<unknown> = new Set(['path', 'query', 'header', 'cookie'])
@@ -110,8 +112,13 @@ export class OperationReader {
     this.faults.push({ file, path, message })
   }
 
-  note({ file, path }: Located, message: string): void {
-    this.unchecked.push({ file, path, message })
+  note({ file, path }: Located, message: string, first?: Located): void {
+    this.unchecked.push({
+      file,
+      path,
+      message,
+      ...(first && { first: { file: first.file, path: first.path } }),
+    })
   }
 
   #follow(located: Located): Located | undefined {

@@ -42,6 +42,14 @@ const recall = ({ service, request }: Received): RecalledTarget | undefined => {
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
 
+/**
+ * A document says whether its paths take OPTIONS. Preflights are no requests for the path (Fetch standard, CORS-preflight fetch): the
+ * upstream answers them, as it allows its pages to read the responses.
+ */
+const isDescribedOptions = ({ service, request: { fields } }: Received): boolean =>
+  (service.contract !== 'openapi' && service.contract !== 'plants') ||
+  (fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined)
+
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({
   name: 'match',
@@ -78,6 +86,8 @@ export const match = (): Phase<Received, Matched> => ({
       case 'options':
       case 'found':
         record.route = finding.row.template
+        if (finding.kind === 'options' && !isDescribedOptions(exchange))
+          throw wrongMethod(service, finding.row)
         return next(asMatched(exchange, method, finding, recalled))
     }
   },

@@ -108,7 +108,7 @@ const name = (meaning: string) =>
 
 const required = () =>
   oneOf(['all', 'writes', 'never']).describe(
-    'Requests that need it; `writes` = `x-trellis-writes`, and all methods but GET, HEAD and OPTIONS',
+    'Requests that need it; `writes` = all methods but GET, HEAD and OPTIONS, and `x-trellis-writes`',
   )
 
 const jwt = z

@@ -6,10 +6,10 @@ const ruleSettings = {
   ttl: duration().describe('How long a response is fresh when the upstream does not say'),
   staleWhileRevalidate: duration()
     .prefault('0s')
-    .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+    .describe('How long a stale response is served while a new one is fetched (RFC 5861)'),
   staleIfError: duration()
     .prefault('0s')
-    .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
+    .describe('How long a stale response is served if the upstream fails (RFC 5861)'),
   negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
   scope: oneOf(['public', 'credential'])
     .prefault('public')
@@ -69,8 +69,7 @@ const cacheSettings = {
     .describe('Cookies that do not affect responses; removed from cacheable requests'),
 }
 
-const rulesMeaning = (defaults: string): string =>
-  `The first matching rule applies; without rules: ${defaults}`
+const rulesMeaning = (defaults: string): string => `First match applies; without rules: ${defaults}`
 
 /** Cache settings of a service. `defaults` describes the rules of its contract. */
 export const serviceCacheShape = (defaults: string) =>
@@ -102,20 +101,16 @@ export const resourceRule = z
   .strictObject({
     match: routeMatch()
       .optional()
-      .describe(
-        'Methods, or `*`, and path of the document; `*` = any text in one segment, `**` = any number of segments',
-      ),
+      .describe('Methods and path of the document; `*` and `**` as in `rateLimits[].match`'),
     operation: operationName(),
     collection: template()
       .optional()
-      .describe('Path of the collection that the path lists; with `id`: that it shows an item of'),
+      .describe('Collection that the path lists; with `id`: collection of the item that it shows'),
     id: parameterName().optional().describe('Path parameter with the id of the item'),
     members: z
       .record(z.string().max(500), template())
       .optional()
-      .describe(
-        'JSON Pointers to items that responses also show, with their collections; `*` = each element',
-      ),
+      .describe('JSON Pointers to other items in responses, with their collections; `*` = each element'),
     invalidates: z
       .array(template())
       .max(100)

@@ -40,7 +40,7 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
     clientShare: share()
       .prefault(0.5)
       .describe(
-        'Share of the slots that other clients do not use, and of the queue, that one client (IPv4 address or IPv6 /64) may use; 1 = no limit',
+        'Share of the queue, and of the slots free of other clients, for one client (IPv4 address or IPv6 /64); 1 = no limit',
       ),
     queue: z
       .strictObject({
@@ -68,10 +68,8 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .prefault({}),
     eject: z
       .strictObject({
-        after: whole(1, 1_000)
-          .prefault(5)
-          .describe('Consecutive failures after which a target gets no requests'),
-        for: duration().prefault('10s').describe('How long the target gets no requests'),
+        after: whole(1, 1_000).prefault(5).describe('Consecutive failures that eject a target'),
+        for: duration().prefault('10s').describe('How long a target stays ejected'),
         maxShare: share().prefault(0.5).describe('Largest share of targets that are ejected at once'),
       })
       .transform(inMs('for'))
@@ -93,7 +91,7 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
     host: oneOf(['target', 'preserve'])
       .prefault('target')
       .describe(
-        '`Host` sent upstream: that of the target; or the one of `hosts` that the client asked for, without `hosts` that of `publicUrl`',
+        '`Host` sent upstream: that of the target; or the requested one of `hosts`, without `hosts` that of `publicUrl`',
       ),
     http2: flag().prefault(false).describe('Offer HTTP/2 to https targets'),
     connections: z
@@ -175,14 +173,12 @@ const parameters = (unknown: 'strip' | 'forward', tracking = trackingParameters)
     .strictObject({
       unknown: oneOf(['strip', 'forward'])
         .prefault(unknown)
-        .describe(
-          'Query parameters that the route does not declare: removed, or sent and made part of the cache key',
-        ),
+        .describe('Undeclared query parameters: removed, or sent and part of the cache key'),
       tracking: z
         .array(parameterName())
         .max(200)
         .prefault(tracking)
-        .describe('Parameters of campaigns, always removed'),
+        .describe('Campaign parameters, always removed'),
     })
     .prefault({})
 
@@ -217,23 +213,27 @@ const publicSide = {
     .max(1_000)
     .prefault([])
     .describe(
-      'Hosts that this service answers, such as `blog.example` or `*.shop.example`; [] = every host that no other service is for',
+      'Hosts of this service, such as `blog.example` or `*.shop.example`; [] = all hosts of no other service',
     ),
   publicUrl: publicUrl()
     .prefault('')
-    .describe('Public URL of the service, used in links; empty = the top-level one, at the host asked for'),
+    .describe('URL of the service in links; empty = the top-level `publicUrl` with the requested host'),
   responseHeaders: z
     .strictObject({
       set: z
         .record(responseFieldName(), fieldText())
         .prefault({})
-        .describe('Headers of every response, in place of others of the same name'),
-      remove: z.array(responseFieldName()).max(100).prefault([]).describe('Headers that no response has'),
+        .describe('Headers added to every response; they replace others of the same name'),
+      remove: z
+        .array(responseFieldName())
+        .max(100)
+        .prefault([])
+        .describe('Headers removed from every response'),
     })
     .prefault({}),
   compress: flag()
     .prefault(true)
-    .describe('Compress on the way what is uncompressed and not stored for everyone'),
+    .describe('Compress responses that are neither compressed nor stored for all clients'),
   changes: changes(),
 }
 
@@ -298,16 +298,16 @@ const site = z.strictObject({
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
     .describe(
-      '`wordpress` = neutral public names are translated to WordPress names; `same` = no translation',
+      '`wordpress` = neutral public names, translated to those of WordPress; `same` = no translation',
     ),
   unlistedRoutes: oneOf(['learn', 'pass', 'refuse'])
     .prefault('learn')
-    .describe('Upstream routes outside the contract: validate as announced, pass unchecked, or refuse'),
+    .describe('Upstream routes outside the contract: validated as announced, passed unchecked, or refused'),
   discovery: z
     .strictObject({
       source: oneOf(['upstream', 'static'])
         .prefault('upstream')
-        .describe('Where title, URL and time zone of the site come from'),
+        .describe('Source of title, URL and time zone of the site'),
       refresh: wait().prefault('60s').describe('How often the index of the upstream is read'),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
@@ -352,7 +352,7 @@ const openapi = z.strictObject({
   contract: contract('openapi'),
   ...publicSide,
   document: document().describe(
-    'OpenAPI 3.0 or 3.1, in YAML or JSON; a path is relative to the configuration file, and references stay below its folder',
+    'OpenAPI 3.0 or 3.1, YAML or JSON; relative to the configuration file; references stay below its folder',
   ),
   mount: mount(),
   access,
@@ -362,21 +362,19 @@ const openapi = z.strictObject({
     .strictObject({
       perSecond: whole(0, 100)
         .prefault(1)
-        .describe('Responses that are compared with the document in one second, for reports only; 0 = none'),
+        .describe('Responses compared with the document per second, for reports only; 0 = none'),
     })
     .prefault({}),
   limits: ownLimits,
   invalidation: oneOf(['service', 'structural'])
     .prefault('service')
-    .describe(
-      'What a write drops: all stored responses of the service, or those of what its path names, of what is below it, and of lists and items that contain it',
-    ),
+    .describe('A write drops all stored responses of the service, or only those that its path reaches'),
   resources: z
     .array(resourceRule)
     .max(1_000)
     .prefault([])
     .describe(
-      'What paths are and what writes change, for `structural`; the first match replaces the document',
+      'For `structural`: what paths are and what writes change; the first match replaces the document',
     ),
   batch: z
     .strictObject(batchSettings)

@@ -66,14 +66,12 @@ const limits = z
       .describe('Body that is streamed to the upstream, such as a file upload'),
     bufferedBytes: size()
       .prefault('32MiB')
-      .describe(
-        'Memory per process for bodies in flight, without the cache; one client address gets half of it',
-      ),
+      .describe('Memory per process for bodies in flight; one client address gets half of it'),
     headersTimeout: wait().prefault('10s').describe('Until all headers of a request have arrived'),
     requestTimeout: wait().prefault('30s').describe('Until a request has arrived completely'),
     readerTimeout: wait()
       .prefault('30s')
-      .describe('A client that reads nothing of its response for this long is disconnected; 0s = no limit'),
+      .describe('Clients that read nothing of their response for this long are disconnected; 0s = no limit'),
     minBytesPerSecond: size()
       .prefault('1KiB')
       .describe('Slowest pace of a client that occupies an upstream slot; 0 = no limit'),
@@ -141,15 +139,13 @@ const overload = z
   .strictObject({
     eventLoopDelay: duration()
       .prefault('1s')
-      .describe('Mean event-loop delay at which work is refused; 0s = not checked'),
+      .describe('Mean event-loop delay at which work is refused; 0s = off'),
     eventLoopUtilization: share()
       .prefault(0)
-      .describe('Busy share of the event loop at which work is refused; 0 = not checked'),
-    heapBytes: size().prefault(0).describe('Used heap at which work is refused; 0 = not checked'),
-    rssBytes: size().prefault(0).describe('Resident memory at which work is refused; 0 = not checked'),
-    inFlight: whole(0, 1_000_000)
-      .prefault(0)
-      .describe('Requests that wait for upstreams at the same time; 0 = no limit'),
+      .describe('Busy share of the event loop at which work is refused; 0 = off'),
+    heapBytes: size().prefault(0).describe('Used heap at which work is refused; 0 = off'),
+    rssBytes: size().prefault(0).describe('Resident memory at which work is refused; 0 = off'),
+    inFlight: whole(0, 1_000_000).prefault(0).describe('Requests waiting for upstreams; 0 = no limit'),
     interval: wait().prefault('1s').describe('How often these values are measured; 0s = never'),
     retryAfter: duration().prefault('5s').describe('`Retry-After` of a refused request'),
   })
@@ -177,7 +173,7 @@ const rateLimit = z
       .regex(/^(?:address|credential|key|claim:[\x21-\x7e]{1,64})$/, countedByHint)
       .prefault('address')
       .describe(
-        'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME` of the token; without one, per address',
+        'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME`; requests without one per address',
       ),
     max: whole(1, 1_000_000_000).describe('Requests per window'),
     window: duration().prefault('1m').describe('Length of the window'),
@@ -250,9 +246,7 @@ export const configShape = z.strictObject({
         .describe('JSON lines, or text for reading in a terminal'),
       access: accessLog()
         .prefault(false)
-        .describe(
-          'One line per request; `sample` = all requests except hits, and a share of the hits; members: docs/logging.md',
-        ),
+        .describe('One line per request; `sample` = only a share of the hits; members: docs/logging.md'),
       sampleHits: share().prefault(0.01).describe('Share of hits that `access: sample` logs'),
     })
     .prefault({}),
@@ -263,7 +257,7 @@ export const configShape = z.strictObject({
         .describe('URL of the OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
       sampleRatio: share()
         .prefault(0.1)
-        .describe('Share of traces that are recorded; a trusted proxy decides for its own requests'),
+        .describe('Share of traces recorded; trusted proxies decide for their own requests'),
       serviceName: z.string().min(1).max(255).prefault('trellis').describe('Service name in traces'),
     })
     .prefault({}),
@@ -275,14 +269,12 @@ export const configShape = z.strictObject({
       maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
       admission: oneOf(['always', 'second-request'])
         .prefault('always')
-        .describe(
-          '`second-request` = when the cache is over 90 % full, store a response only on its second request',
-        ),
+        .describe('`second-request` = if over 90 % full, store a response on its second request only'),
       warm: z
         .strictObject({
-          max: whole(1, 100_000).prefault(1_000).describe('Targets that may wait to be fetched again'),
-          concurrency: whole(1, 256).prefault(4).describe('Targets that are fetched at the same time'),
-          perSecond: whole(1, 10_000).prefault(20).describe('Fetches that begin in one second'),
+          max: whole(1, 100_000).prefault(1_000).describe('URLs that may wait to be fetched'),
+          concurrency: whole(1, 256).prefault(4).describe('URLs fetched at the same time'),
+          perSecond: whole(1, 10_000).prefault(20).describe('Fetches started per second'),
         })
         .prefault({}),
       compression: z
@@ -307,7 +299,7 @@ export const configShape = z.strictObject({
             .transform((keys) => [keys].flat().filter(({ isSet }) => isSet))
             .prefault('')
             .describe(
-              'Secret. Signs data in Redis; unsigned data is ignored. In a list, the first key signs and all verify',
+              'Secret. Signs data in Redis; unsigned data is ignored. List: the first key signs, all verify',
             ),
           tls: z
             .strictObject({
@@ -325,11 +317,11 @@ export const configShape = z.strictObject({
           cluster: flag().prefault(false).describe('The URL names a node of a Redis cluster'),
           prefix: keyPrefix()
             .prefault('trellis')
-            .describe('Prefix of all keys in Redis; different gateways on one Redis need different prefixes'),
+            .describe('Prefix of all keys in Redis; different gateways on one Redis need different ones'),
           lease: duration()
             .prefault('1s')
             .describe(
-              'How long a process may serve from memory without contact to the others; applies to `workers` too',
+              'How long a process serves from memory without contact to the others; also for `workers`',
             ),
           forgetAfter: duration()
             .prefault('5s')
@@ -337,7 +329,7 @@ export const configShape = z.strictObject({
           writes: oneOf(['go-on', 'refuse-while-cut-off'])
             .prefault('go-on')
             .describe(
-              'When Redis is unreachable: `go-on` = send writes anyway, `refuse-while-cut-off` = answer writes and purges with 503',
+              'While Redis is unreachable: `go-on` = send writes, `refuse-while-cut-off` = writes and purges get 503',
             ),
         })
         .transform(inMs('lease', 'forgetAfter'))

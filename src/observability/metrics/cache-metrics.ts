@@ -11,24 +11,24 @@ export const upstreamMetrics = {
     'upstream_head_seconds',
     ['service', 'target'],
     httpSeconds,
-    'Time from the start of an attempt to the response headers.',
+    'Time of an attempt until the response headers.',
   ),
   upstreamSeconds: histogram(
     'upstream_attempt_duration_seconds',
     ['service', 'target'],
     httpSeconds,
-    'Time from the start of an attempt to the last byte.',
+    'Time of an attempt until the last byte.',
   ),
   upstreamRetries: counter('upstream_retries_total', ['service', 'target', 'reason'], 'Retried attempts.'),
   upstreamGaveUp: counter(
     'upstream_gave_up_total',
     ['service', 'target', 'reason'],
-    'Failed attempts that were not retried; `budget` = the retry budget was empty.',
+    'Failed attempts not retried; `budget` = the retry budget was empty.',
   ),
   upstreamQueued: counter(
     'upstream_queue_total',
     ['service', 'outcome'],
-    'Requests that asked for a slot: `sent`, `aborted`, or refused because of `full` (queue), `client-share`, `arriving-share` (bodies still arriving) or `timeout`.',
+    'Requests for a slot: `sent`, `aborted`, or refused: `full` (queue), `client-share`, `arriving-share` (bodies still arriving), `timeout`.',
   ),
   upstreamQueueSeconds: histogram(
     'upstream_queue_seconds',
@@ -66,7 +66,7 @@ export const upstreamMetrics = {
   upstreamTargetLeftOut: gauge(
     'upstream_target_left_out',
     ['service', 'target'],
-    '1 = the target is ejected and gets no requests; with workers, the highest.',
+    '1 = ejected, gets no requests; with workers, the highest.',
     'max',
   ),
   upstreamTargetOutstanding: gauge(
@@ -77,7 +77,7 @@ export const upstreamMetrics = {
   upstreamBreakerState: gauge(
     'upstream_breaker_state',
     ['service', 'state'],
-    '1 for the current breaker state (`closed`, `open`, `half-open`), 0 for the others.',
+    '1 for the state of the breaker (`closed`, `open`, `half-open`).',
     'max',
   ),
   upstreamBreakerChanges: counter('upstream_breaker_changes_total', ['service', 'to'], 'Breaker changes.'),
@@ -94,7 +94,7 @@ export const upstreamMetrics = {
   upstreamWaitingForClients: gauge(
     'upstream_waiting_for_clients_requests',
     ['service'],
-    'Requests in flight that wait for their client to send or to read.',
+    'Requests in flight that wait for their client.',
   ),
   upstreamWaiting: gauge('upstream_waiting_requests', ['service'], 'Requests that wait for a slot.'),
 } as const satisfies Record<string, MetricRow>
@@ -107,26 +107,22 @@ export const coherenceMetrics = {
   memoryTrusted: gauge(
     'memory_trusted',
     [],
-    'Processes that may serve from memory; 0 = contact to other instances is lost.',
+    'Processes that may serve from memory; 0 = no contact to other instances.',
   ),
   trustLost: counter('memory_trust_lost_total', ['reason'], 'Times a process stopped serving from memory.'),
   memoryDropped: counter(
     'memory_dropped_total',
     [],
-    'Times the whole cache was dropped, because missed writes were unknown.',
+    'Times the whole cache was dropped, because writes may have been missed.',
   ),
   notesApplied: counter('notes_applied_total', [], 'Invalidations received from other processes.'),
   writeSpread: histogram(
     'write_spread_seconds',
     ['outcome'],
     spreadSeconds,
-    'Wait of a write for the other processes: `acknowledged`, `lapsed` (a lease ran out) or `isolated` (none reachable).',
+    'Wait of a write for other processes: `acknowledged`, `lapsed` (a lease ended), `isolated` (none reachable).',
   ),
-  writesRefused: counter(
-    'writes_refused_unheard_total',
-    [],
-    'Writes refused because Redis was unreachable (`cache.shared.writes`).',
-  ),
+  writesRefused: counter('writes_refused_unheard_total', [], 'Writes refused because Redis was unreachable.'),
   ledgerFailures: counter(
     'ledger_failures_total',
     ['step'],
@@ -171,7 +167,7 @@ export const changeMetrics = {
   changesState: gauge(
     'changes_state',
     ['service', 'state'],
-    '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`), 0 for the others.',
+    '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`).',
     'max',
   ),
   changesLag: gauge(
@@ -183,7 +179,7 @@ export const changeMetrics = {
   changesApplied: counter(
     'changes_applied_total',
     ['service', 'source'],
-    'Changes applied: reported (`push`), found by a poll (`poll`), or in the `plain` form.',
+    'Changes applied: reported by a plugin (`push`) or another service (`plain`), or found by a `poll`.',
   ),
   changesDropped: counter(
     'changes_dropped_entries_total',
@@ -193,14 +189,10 @@ export const changeMetrics = {
   changesServiceDrops: counter(
     'changes_service_drops_total',
     ['service', 'reason'],
-    'Times everything of a service was dropped, because changes were not known.',
+    'Times everything of a service was dropped, because changes may be missing.',
   ),
   changesRefused: counter('changes_refused_total', ['service', 'reason'], 'Refused requests to `/changes`.'),
-  changesPollFailures: counter(
-    'changes_poll_failures_total',
-    ['service', 'reason'],
-    'Polls that brought no log.',
-  ),
+  changesPollFailures: counter('changes_poll_failures_total', ['service', 'reason'], 'Polls that failed.'),
 } as const satisfies Record<string, MetricRow>
 
 /** Metrics of the cache. */
@@ -216,7 +208,7 @@ export const cacheMetrics = {
   cacheCollapsed: counter(
     'cache_collapsed_total',
     ['service'],
-    'Requests answered by the upstream request of another client.',
+    'Requests that shared the upstream request of another client.',
   ),
   cacheServedAge: histogram(
     'cache_served_age_seconds',
@@ -239,12 +231,12 @@ export const cacheMetrics = {
   cacheCutForwards: counter(
     'cache_cut_forwards_total',
     ['by'],
-    'Responses not stored because of an invalidation while they were fetched.',
+    'Responses not stored, because they were invalidated while they were fetched.',
   ),
   cacheWarmed: counter(
     'cache_warmed_total',
     ['service', 'outcome'],
-    'Targets fetched after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, or `dropped` (too many waited).',
+    'URLs to fetch after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, `dropped` (too many waited).',
   ),
   cacheCompressions: counter('cache_compressions_total', ['coding'], 'Stored responses compressed.'),
   cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),

@@ -25,18 +25,14 @@ export const edgeMetrics = {
   jwksFetches: counter(
     'jwks_fetches_total',
     ['service', 'result'],
-    "Fetches of the issuer's keys: `ok`, or the reason of the failure.",
+    "Fetches of the issuer's keys: `ok`, or the fault.",
   ),
-  shed: counter(
-    'shed_total',
-    ['class', 'signal'],
-    'Requests refused because of overload, by class of work and signal.',
-  ),
+  shed: counter('shed_total', ['class', 'signal'], 'Requests refused because of overload.'),
   bufferedBytes: gauge('buffered_bytes', [], 'Memory for bodies in flight (`limits.bufferedBytes`).'),
   bufferedRefusals: counter(
     'buffered_refusals_total',
     ['work'],
-    'Times `limits.bufferedBytes` was exhausted, by the work affected.',
+    'Times `limits.bufferedBytes` was exhausted.',
   ),
   pressureLevel: gauge(
     'pressure_level',
@@ -84,8 +80,13 @@ export const gatewayMetrics = {
   traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
   logLinesDropped: counter('log_lines_dropped_total', [], 'Log lines dropped: output slow, closed or full.'),
   draining: gauge('draining', [], '1 = the gateway is shutting down.', 'max'),
-  buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; labels show version and Node.', 'max'),
-  configInfo: gauge('config_info', ['hash'], 'Always 1; the label identifies the configuration.', 'max'),
+  buildInfo: gauge(
+    'build_info',
+    ['version', 'node'],
+    'Always 1; labels: versions of Trellis and Node.',
+    'max',
+  ),
+  configInfo: gauge('config_info', ['hash'], 'Always 1; label: identifies the configuration.', 'max'),
 } as const satisfies Record<string, MetricRow>
 
 /** Metrics of discovery and learned rows. */
@@ -93,7 +94,7 @@ export const discoveryMetrics = {
   discoveryRefreshes: counter(
     'discovery_refreshes_total',
     ['service', 'result'],
-    'Reads of the upstream index: `ok`, or the reason of the failure.',
+    'Reads of the upstream index: `ok`, or the fault.',
   ),
   discoveryUnlistedRoutes: gauge(
     'discovery_unlisted_routes',
@@ -111,7 +112,7 @@ export const discoveryMetrics = {
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
-    'Differences between upstream index and contract that change a response.',
+    'Differences between upstream index and contract that change responses.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -121,7 +122,7 @@ export const documentMetrics = {
   responseChecks: counter(
     'response_checks_total',
     ['service', 'result'],
-    'Responses compared with the document: `fits`, `differs`, `undescribed`, `unchecked`; `failed`: the checks have ended.',
+    'Responses compared with the document: `fits`, `differs`, `undescribed`, `unchecked`; `failed` = the checks have ended.',
   ),
 } as const satisfies Record<string, MetricRow>
 
@@ -134,7 +135,7 @@ export const batchMetrics = {
     'batch_parallelism_items',
     ['service'],
     counts,
-    'Largest number of items of a batch in flight at once.',
+    'Most items of a batch in flight at once.',
   ),
   batchSavedSeconds: counter(
     'batch_saved_seconds_total',
@@ -149,7 +150,7 @@ export const batchMetrics = {
   batchSplits: counter(
     'batch_splits_total',
     ['service', 'split', 'reason'],
-    'How batches were sent (`items`, `chunks`, `whole`) and why (docs/batch.md).',
+    'How batches were sent, and why (docs/batch.md).',
   ),
   batchRequests: histogram(
     'batch_upstream_requests',
@@ -170,7 +171,7 @@ export const batchMetrics = {
     'batch_item_queue_seconds',
     ['service'],
     httpSeconds,
-    'Time from the start of a batch to the start of an item.',
+    'Time before an item of a batch starts.',
   ),
 } as const satisfies Record<string, MetricRow>
 
@@ -179,7 +180,7 @@ export const requestMetrics = {
   requests: counter(
     'requests_total',
     ['service', 'route', 'method', 'status_class', 'cache'],
-    'Completed requests, by route template and cache outcome.',
+    'Completed requests.',
   ),
   requestSeconds: histogram(
     'request_duration_seconds',
@@ -227,7 +228,7 @@ export const requestMetrics = {
   canonicalMerges: counter(
     'canonical_merges_total',
     ['service'],
-    'New spellings of GET URLs that equal an already known request.',
+    'New spellings of GET URLs that share the key of an earlier one.',
   ),
   undeclaredParameters: counter(
     'undeclared_parameters_total',

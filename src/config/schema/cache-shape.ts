@@ -3,21 +3,21 @@ import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch } fro
 
 /** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
-  ttl: duration().describe('How long a response is fresh when the upstream does not say'),
+  ttl: duration().describe('Lifetime when the upstream gives none'),
   staleWhileRevalidate: duration()
     .prefault('0s')
     .describe('How long a stale response is served while a new one is fetched (RFC 5861)'),
   staleIfError: duration()
     .prefault('0s')
     .describe('How long a stale response is served if the upstream fails (RFC 5861)'),
-  negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
+  negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410'),
   scope: oneOf(['public', 'credential'])
     .prefault('public')
-    .describe('`credential` = a separate stored response for each credential'),
-  override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
+    .describe('`credential` = one stored response per credential'),
+  override: flag().prefault(false).describe('Overrides `Cache-Control` of the upstream'),
 }
 
-const matchedPath = () => ruleMatch().describe('Method and path under the mount, as in `rateLimits[].match`')
+const matchedPath = () => ruleMatch().describe('As `rateLimits[].match`')
 
 const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl')
 
@@ -29,7 +29,7 @@ const operationName = () =>
     .string({ error: 'expected the operationId of an operation' })
     .max(500)
     .optional()
-    .describe('`operationId` of the document, in place of `match`')
+    .describe('`operationId`, in place of `match`')
 
 /** A cache rule of a service with a document. */
 const operationRule = z
@@ -88,7 +88,7 @@ export const documentCacheShape = z.strictObject({
     .array(operationRule)
     .max(1_000)
     .prefault([])
-    .describe(rulesMeaning('what `x-trellis-cache` of the document says, otherwise nothing')),
+    .describe(rulesMeaning('what `x-trellis-cache` says, otherwise nothing')),
 })
 
 const template = () =>

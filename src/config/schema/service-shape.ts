@@ -34,9 +34,7 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
   z.strictObject({
     targets,
     basePath: pathPrefix().prefault(basePath).describe('Path of the interface on the upstream'),
-    maxConcurrent: whole(1, 65_536)
-      .prefault(64)
-      .describe('Requests in flight to this upstream, from all clients'),
+    maxConcurrent: whole(1, 65_536).prefault(64).describe('Requests in flight to this upstream'),
     clientShare: share()
       .prefault(0.5)
       .describe(
@@ -70,7 +68,7 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .strictObject({
         after: whole(1, 1_000).prefault(5).describe('Consecutive failures that eject a target'),
         for: duration().prefault('10s').describe('How long a target stays ejected'),
-        maxShare: share().prefault(0.5).describe('Largest share of targets that are ejected at once'),
+        maxShare: share().prefault(0.5).describe('Largest share of targets ejected at once'),
       })
       .transform(inMs('for'))
       .prefault({}),
@@ -81,10 +79,10 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
           .describe('Share of failed requests at which the breaker opens; 0 = never'),
         minRequests: whole(1, 1_000_000)
           .prefault(20)
-          .describe('With fewer requests in the window the breaker stays closed'),
+          .describe('Fewest requests in the window that can open it'),
         window: duration().prefault('10s').describe('Period over which failures are counted'),
         for: duration().prefault('5s').describe('How long the open breaker refuses requests'),
-        probes: whole(1, 1_000).prefault(3).describe('Trial requests that must succeed to close the breaker'),
+        probes: whole(1, 1_000).prefault(3).describe('Successful trial requests that close it'),
       })
       .transform(inMs('window', 'for'))
       .prefault({}),
@@ -104,13 +102,13 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .prefault({}),
     tls: z
       .strictObject({
-        ca: secret().prefault('').describe('Secret. CA certificates instead of the default ones, PEM'),
+        ca: secret().prefault('').describe('Secret. CA certificates in place of the default ones, PEM'),
         cert: secret().prefault('').describe('Secret. Client certificate, PEM'),
         key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
         serverName: z
           .union([z.literal(''), host()])
           .prefault('')
-          .describe('Name that the certificate must have; empty = host of the target'),
+          .describe('Required name in the certificate; empty = host of the target'),
         minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version used to the upstream'),
         acceptAnyCertificate: flag()
           .prefault(false)
@@ -123,20 +121,16 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
           .string({ error: 'expected a path, or an empty text for "off"' })
           .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
           .prefault('')
-          .describe('Path of the health check, below `basePath`; empty = no checks'),
-        interval: wait().prefault('5s').describe('Time between two checks of a target'),
-        timeout: wait()
-          .optional()
-          .describe('Until a check must be complete; empty = 2s, or `interval` if shorter'),
+          .describe('Path below `basePath`; empty = no checks'),
+        interval: wait().prefault('5s').describe('Time between two checks'),
+        timeout: wait().optional().describe('Longest check; empty = 2s, or `interval` if shorter'),
         expect: statusRanges()
           .prefault('200-399')
           .describe('Statuses that pass a check, such as `200,204` or `200-299,401`'),
-        failAfter: whole(1, 1_000)
-          .prefault(2)
-          .describe('Consecutive failed checks that make a target unhealthy'),
+        failAfter: whole(1, 1_000).prefault(2).describe('Consecutive failures that make a target unhealthy'),
         recoverAfter: whole(1, 1_000)
           .prefault(1)
-          .describe('Consecutive passed checks that make it healthy again'),
+          .describe('Consecutive successes that make it healthy again'),
       })
       .transform((health) =>
         inMs(
@@ -184,8 +178,8 @@ const parameters = (unknown: 'strip' | 'forward', tracking = trackingParameters)
 
 const ownLimits = z
   .strictObject({
-    bodyBytes: size().optional().describe('Overrides `limits.bodyBytes` for this service'),
-    jsonDepth: whole(1, 1_000).optional().describe('Overrides `limits.jsonDepth` for this service'),
+    bodyBytes: size().optional().describe('In place of the top-level `limits.bodyBytes`'),
+    jsonDepth: whole(1, 1_000).optional().describe('In place of the top-level `limits.jsonDepth`'),
   })
   .prefault({})
 

@@ -41,7 +41,7 @@ const listen = z
                 .array(hostPattern())
                 .min(1)
                 .max(1_000)
-                .describe('Names for which clients get this certificate (SNI), such as `*.shop.example`'),
+                .describe('Hosts of this certificate (SNI), such as `*.shop.example`'),
               cert: secret().describe('Secret. Certificate chain, PEM'),
               key: secret().describe('Secret. Key of the certificate, PEM'),
             }),
@@ -61,9 +61,7 @@ const limits = z
     queryParameters: whole(1, 10_000).prefault(256).describe('Parameters in a query or form'),
     bodyBytes: size().optional().describe('JSON or form body; empty = 1MiB, for a site 8MiB like PHP'),
     jsonDepth: whole(1, 1_000).optional().describe('Nesting of JSON; empty = 64, for a site 512 like PHP'),
-    uploadBytes: size()
-      .prefault('64MiB')
-      .describe('Body that is streamed to the upstream, such as a file upload'),
+    uploadBytes: size().prefault('64MiB').describe('Streamed body, such as a file upload'),
     bufferedBytes: size()
       .prefault('32MiB')
       .describe('Memory per process for bodies in flight; one client address gets half of it'),
@@ -241,9 +239,7 @@ export const configShape = z.strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
         .prefault('info')
         .describe('Lowest level that is logged'),
-      format: oneOf(['json', 'pretty'])
-        .prefault('json')
-        .describe('JSON lines, or text for reading in a terminal'),
+      format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for terminals'),
       access: accessLog()
         .prefault(false)
         .describe('One line per request; `sample` = only a share of the hits; members: docs/logging.md'),
@@ -254,7 +250,7 @@ export const configShape = z.strictObject({
     .strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
-        .describe('URL of the OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
+        .describe('OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
       sampleRatio: share()
         .prefault(0.1)
         .describe('Share of traces recorded; trusted proxies decide for their own requests'),
@@ -263,10 +259,8 @@ export const configShape = z.strictObject({
     .prefault({}),
   cache: z
     .strictObject({
-      maxBytes: size()
-        .prefault('256MiB')
-        .describe('Memory for all stored responses, including keys and tags'),
-      maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
+      maxBytes: size().prefault('256MiB').describe('Memory for stored responses with their keys and tags'),
+      maxEntryBytes: size().prefault('4MiB').describe('Largest stored response'),
       admission: oneOf(['always', 'second-request'])
         .prefault('always')
         .describe('`second-request` = if over 90 % full, store a response on its second request only'),
@@ -305,13 +299,13 @@ export const configShape = z.strictObject({
             .strictObject({
               ca: secret()
                 .prefault('')
-                .describe('Secret. CA certificates for Redis instead of the default ones, PEM'),
+                .describe('Secret. CA certificates for Redis in place of the default ones, PEM'),
               cert: secret().prefault('').describe('Secret. Client certificate for Redis, PEM'),
               key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
               serverName: z
                 .union([z.literal(''), host()])
                 .prefault('')
-                .describe('Name that the certificate of Redis must have; empty = host of the URL'),
+                .describe('Required name in the certificate of Redis; empty = host of the URL'),
             })
             .prefault({}),
           cluster: flag().prefault(false).describe('The URL names a node of a Redis cluster'),
@@ -323,9 +317,7 @@ export const configShape = z.strictObject({
             .describe(
               'How long a process serves from memory without contact to the others; also for `workers`',
             ),
-          forgetAfter: duration()
-            .prefault('5s')
-            .describe('Time after which a silent instance is removed from the group'),
+          forgetAfter: duration().prefault('5s').describe('When a silent instance is removed from the group'),
           writes: oneOf(['go-on', 'refuse-while-cut-off'])
             .prefault('go-on')
             .describe(

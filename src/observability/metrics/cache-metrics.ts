@@ -39,7 +39,7 @@ export const upstreamMetrics = {
   upstreamSlowClients: counter(
     'upstream_slow_clients_total',
     ['service', 'wait'],
-    'Requests ended because a slow client occupied a slot: `request-body` or `reader`.',
+    'Requests of slow clients that were ended: `request-body` or `reader`.',
   ),
   upstreamTargetChanges: counter(
     'upstream_target_changes_total',
@@ -60,7 +60,7 @@ export const upstreamMetrics = {
   upstreamTargetUp: gauge(
     'upstream_target_up',
     ['service', 'target'],
-    '1 = healthy, 0 = its checks or requests fail; with workers, the lowest.',
+    '1 = healthy, 0 = checks or requests fail; with workers, the lowest.',
     'min',
   ),
   upstreamTargetLeftOut: gauge(
@@ -84,13 +84,9 @@ export const upstreamMetrics = {
   upstreamBreakerRefused: counter(
     'upstream_breaker_refused_total',
     ['service'],
-    'Requests not sent because the breaker was open.',
+    'Requests refused by the open breaker.',
   ),
-  upstreamInFlight: gauge(
-    'upstream_in_flight_requests',
-    ['service'],
-    'Requests in flight to all targets of a service.',
-  ),
+  upstreamInFlight: gauge('upstream_in_flight_requests', ['service'], 'Requests in flight to a service.'),
   upstreamWaitingForClients: gauge(
     'upstream_waiting_for_clients_requests',
     ['service'],
@@ -113,7 +109,7 @@ export const coherenceMetrics = {
   memoryDropped: counter(
     'memory_dropped_total',
     [],
-    'Times the whole cache was dropped, because writes may have been missed.',
+    'Drops of the whole cache, because writes may be missing.',
   ),
   notesApplied: counter('notes_applied_total', [], 'Invalidations received from other processes.'),
   writeSpread: histogram(
@@ -123,16 +119,12 @@ export const coherenceMetrics = {
     'Wait of a write for other processes: `acknowledged`, `lapsed` (a lease ended), `isolated` (none reachable).',
   ),
   writesRefused: counter('writes_refused_unheard_total', [], 'Writes refused because Redis was unreachable.'),
-  ledgerFailures: counter(
-    'ledger_failures_total',
-    ['step'],
-    'Coordination messages without a reply in time.',
-  ),
+  ledgerFailures: counter('ledger_failures_total', ['step'], 'Coordination messages without a timely reply.'),
   sharedConnectionLosses: counter('shared_connection_losses_total', [], 'Lost connections to Redis.'),
   sharedTroubles: counter(
     'shared_troubles_total',
     ['trouble'],
-    'Errors of Redis or its connection, such as `OOM`, `READONLY`, `NOPERM`, `timeout`.',
+    'Errors of Redis, such as `OOM`, `READONLY`, `NOPERM`, `timeout`.',
   ),
   sharedLookups: counter(
     'shared_lookups_total',
@@ -150,14 +142,14 @@ export const coherenceMetrics = {
   sharedWaits: counter(
     'shared_waits_total',
     ['outcome'],
-    'Requests that waited for the upstream request of another instance.',
+    "Requests that waited for another instance's upstream request.",
   ),
   workersWanted: gauge('workers_wanted', [], 'Configured workers; absent with one process.', 'max'),
   workersReady: gauge('workers_ready', [], 'Workers that accept requests.', 'max'),
   workerEnds: gauge(
     'worker_ends',
     ['end'],
-    'Workers that ended unexpectedly and were replaced: `exit`, `signal` or `stuck`.',
+    'Workers replaced after an unexpected end: `exit`, `signal` or `stuck`.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -170,16 +162,11 @@ export const changeMetrics = {
     '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`).',
     'max',
   ),
-  changesLag: gauge(
-    'changes_lag_seconds',
-    ['service'],
-    'Time since the last poll after which every change was known.',
-    'max',
-  ),
+  changesLag: gauge('changes_lag_seconds', ['service'], 'Time since every change was known.', 'max'),
   changesApplied: counter(
     'changes_applied_total',
     ['service', 'source'],
-    'Changes applied: reported by a plugin (`push`) or another service (`plain`), or found by a `poll`.',
+    'Changes applied: reported by WordPress (`push`) or another service (`plain`), or found by `poll`.',
   ),
   changesDropped: counter(
     'changes_dropped_entries_total',
@@ -189,7 +176,7 @@ export const changeMetrics = {
   changesServiceDrops: counter(
     'changes_service_drops_total',
     ['service', 'reason'],
-    'Times everything of a service was dropped, because changes may be missing.',
+    'Drops of a whole service, because changes may be missing.',
   ),
   changesRefused: counter('changes_refused_total', ['service', 'reason'], 'Refused requests to `/changes`.'),
   changesPollFailures: counter('changes_poll_failures_total', ['service', 'reason'], 'Polls that failed.'),
@@ -214,7 +201,7 @@ export const cacheMetrics = {
     'cache_served_age_seconds',
     ['service'],
     ageSeconds,
-    'Age of the stored responses that were served.',
+    'Age of stored responses when served.',
   ),
   cacheServedStale: counter('cache_served_stale_total', ['service', 'reason'], 'Stale responses served.'),
   cacheBackgroundFailures: counter(
@@ -222,11 +209,11 @@ export const cacheMetrics = {
     ['service'],
     'Failed revalidations in the background.',
   ),
-  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations by writes and by purges.'),
+  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations.'),
   cacheInvalidatedEntries: counter(
     'cache_invalidated_entries_total',
     ['by'],
-    'Stored responses that were invalidated.',
+    'Stored responses invalidated.',
   ),
   cacheCutForwards: counter(
     'cache_cut_forwards_total',
@@ -240,14 +227,10 @@ export const cacheMetrics = {
   ),
   cacheCompressions: counter('cache_compressions_total', ['coding'], 'Stored responses compressed.'),
   cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),
-  cacheSavedBytes: counter(
-    'cache_compression_saved_bytes_total',
-    ['coding'],
-    'Bytes saved, once per stored response.',
-  ),
+  cacheSavedBytes: counter('cache_compression_saved_bytes_total', ['coding'], 'Bytes saved.'),
   cacheEvictions: counter('cache_evictions_total', [], 'Stored responses evicted to free memory.'),
   cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes evicted to free memory.'),
   cacheEntries: gauge('cache_entries', [], 'Stored responses.'),
-  cacheBytes: gauge('cache_bytes', [], 'Memory used by stored responses, keys and tags.'),
-  cacheMaxBytes: gauge('cache_max_bytes', [], 'Memory limit of the cache (`cache.maxBytes`).'),
+  cacheBytes: gauge('cache_bytes', [], 'Memory of stored responses, keys and tags.'),
+  cacheMaxBytes: gauge('cache_max_bytes', [], '`cache.maxBytes`.'),
 } as const satisfies Record<string, MetricRow>

@@ -16,11 +16,11 @@ export const edgeMetrics = {
     ['reason'],
     'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets` (HTTP/2) or `drain`.',
   ),
-  rateLimited: counter('rate_limited_total', ['limit'], 'Requests and batch items refused with 429.'),
+  rateLimited: counter('rate_limited_total', ['limit'], 'Requests and items refused with 429.'),
   accessRefused: counter(
     'access_refused_total',
     ['service', 'reason'],
-    'Requests and batch items that `access` refused.',
+    'Requests and items refused by `access`.',
   ),
   jwksFetches: counter(
     'jwks_fetches_total',
@@ -52,20 +52,20 @@ export const lifecycleMetrics = {
   configReloadGood: gauge(
     'config_last_reload_good',
     [],
-    '1 = the last reload succeeded, 0 = it was refused; absent before the first.',
+    '1 = the last reload succeeded, 0 = refused; absent before the first.',
     'min',
   ),
   configReloadTime: gauge(
     'config_last_reload_timestamp_seconds',
     ['outcome'],
-    'Unix time of the last reload with this outcome.',
+    'Last reload with this outcome.',
     'max',
   ),
   processFaults: counter('process_faults_total', [], 'Uncaught errors; each ends the process.'),
   certificateExpiry: gauge(
     'tls_certificate_expiry_timestamp_seconds',
     [],
-    'When the first certificate expires (Unix time); absent without TLS.',
+    'When the first certificate expires; absent without TLS.',
     'min',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -79,7 +79,7 @@ export const gatewayMetrics = {
   ),
   traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
   logLinesDropped: counter('log_lines_dropped_total', [], 'Log lines dropped: output slow, closed or full.'),
-  draining: gauge('draining', [], '1 = the gateway is shutting down.', 'max'),
+  draining: gauge('draining', [], '1 = shutting down.', 'max'),
   buildInfo: gauge(
     'build_info',
     ['version', 'node'],
@@ -186,7 +186,7 @@ export const requestMetrics = {
     'request_duration_seconds',
     ['service'],
     httpSeconds,
-    'Time from the request read to the response ready.',
+    'Time from reading the request to the response.',
   ),
   routeSeconds: histogram(
     'route_duration_seconds',
@@ -199,7 +199,7 @@ export const requestMetrics = {
     'request_own_duration_seconds',
     ['service', 'cache'],
     ownSeconds,
-    'Duration without the wait for the upstream.',
+    'Duration without the upstream.',
   ),
   upstreamWaitSeconds: histogram(
     'request_upstream_duration_seconds',
@@ -213,22 +213,18 @@ export const requestMetrics = {
     'Batch items; not in trellis_requests_total.',
   ),
   refusals: counter('refusals_total', ['service', 'route', 'code'], 'Refused or failed requests.'),
-  receivedBytes: counter(
-    'received_bytes_total',
-    [],
-    'Bytes received from clients, headers and framing included.',
-  ),
-  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, headers and framing included.'),
+  receivedBytes: counter('received_bytes_total', [], 'Bytes received from clients, headers included.'),
+  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, headers included.'),
   connections: gauge('connections', [], 'Open client connections.'),
   protocolRefusals: counter(
     'protocol_refusals_total',
     ['reason'],
-    'Connections closed because of malformed HTTP; `framing`, `transfer-coding` and `chunking` are possible request smuggling.',
+    'Connections closed because of malformed HTTP; `framing`, `transfer-coding`, `chunking`: possible request smuggling.',
   ),
   canonicalMerges: counter(
     'canonical_merges_total',
     ['service'],
-    'New spellings of GET URLs that share the key of an earlier one.',
+    'New spellings of GET URLs with the key of an earlier one.',
   ),
   undeclaredParameters: counter(
     'undeclared_parameters_total',

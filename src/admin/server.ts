@@ -267,7 +267,7 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     const { url } = request.routeOptions
     if (probePaths.has(url) && !writes) return undefined
     const address = request.socket.remoteAddress ?? ''
-    // The route has a credential of its own.
+    // The route has its own credential.
     if (url === changesPath && request.method === 'POST') return undefined
     const isOpen = url === '/metrics'
     const asked: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }

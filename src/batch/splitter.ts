@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { ChunkResult, SplitReason } from './events.ts'
 
-/** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a request of its own. */
+/** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a separate request. */
 export type Parts = number
 
 /** A split other than the best: the logarithm of its time against the best one's, and when it was measured. */
@@ -232,7 +232,7 @@ export const createSplitter = (options: SplitterOptions, memory: SplitMemory) =>
     if (mode === 'whole') return { parts: 1, reason: 'configured' }
     // Everything waits for something: side by side nothing runs.
     if (groups === 1) return { parts: 1, reason: 'one-group' }
-    // A chunk of one item would be a request of its own.
+    // A chunk of one item would be a separate request.
     const most = Math.min(options.concurrency, Math.ceil(groups / 2))
     return nextSplit(known, splitsUpTo(most, mode === 'auto'), active)
   }

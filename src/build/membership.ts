@@ -147,7 +147,7 @@ export type OperatorCache = {
   entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
   /** The public targets that a purge would concern, those with most hits first. */
   mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
-  /** Fetches the targets in the background, in every process that has a memory of its own. Returns how many. */
+  /** Fetches the targets in the background, in every process that has its own memory. Returns how many. */
   warm(targets: readonly WarmTarget[]): Maybe<number>
 }
 

@@ -274,7 +274,7 @@ const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): 
     : { ...facts, url: path.split('?', 1)[0] ?? '', tags: [] }
 }
 
-/** The documents of services that have one of their own, each made on first use. */
+/** The documents of services with an OpenAPI contract, each made on first use. */
 const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | undefined) => {
   const known = new Map<string, Buffer>()
   return (name) => {

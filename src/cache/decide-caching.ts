@@ -168,7 +168,7 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
 
 /**
  * `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. The names are those of
- * WordPress: in a service with a document of its own they mean something else.
+ * WordPress: in a service with its own document they mean something else.
  */
 export const sensitivityOf = (
   contract: ContractName,

@@ -13,7 +13,7 @@ type BoundPath = {
   readonly values: readonly (string | undefined)[]
 }
 
-/** Longer paths have no tags of their own: every write invalidates their responses, and a write to them everything. */
+/** Longer paths have no tags: every write invalidates their responses, and a write to them everything. */
 const longestKey = 512
 
 /** Parameters by which clients ask for other resources in the same response. */

@@ -6,7 +6,7 @@ import { createTagNames } from './tags/tag-names.ts'
 /** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>
 
-/** The tag of stored responses that the upstream of the service has given a name of its own. */
+/** The tag of stored responses that the upstream of the service has given its own name. */
 export const upstreamTagName = (service: string, name: string): string =>
   createTagNames(service).upstream(name)
 

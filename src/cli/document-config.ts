@@ -53,7 +53,7 @@ export const commonLines = (publicUrl: string | undefined): string[] => [
   ...(publicUrl === undefined
     ? ['# publicUrl: https://www.example.org # URL that clients use; without it, made from listen']
     : [`publicUrl: ${quoted(publicUrl)} # URL that clients use; links in responses begin with it`]),
-  'trustedProxies: [] # proxies in front whose X-Forwarded-For is believed, e.g. [10.0.0.0/8]',
+  'trustedProxies: [] # proxies in front whose X-Forwarded-For is trusted, e.g. [10.0.0.0/8]',
   '',
   'cache:',
   '  maxBytes: 256MiB # memory for stored responses',

@@ -77,7 +77,7 @@ const field = () =>
     .toLowerCase()
     .refine(
       (name) => !reserved.some((pattern) => pattern.test(name)),
-      'has a meaning of its own in HTTP; use another header',
+      'has its own meaning in HTTP; use another header',
     )
 
 const ownField = () =>

@@ -75,7 +75,7 @@ const isOfOperation = (rule: Rule): boolean => 'operation' in rule && rule.opera
 /** Why a rule has no effect; undefined when it has one. */
 const uselessness = (service: ServiceConfig, rule: Rule, index: number): string | undefined => {
   const { rules, profile } = service.cache
-  // A rule for one operation, and one of a document, has no match of its own.
+  // Rules for one operation, and rules of a document, have no `match`.
   if (isOfOperation(rule)) return undefined
   const earlier = rules
     .slice(0, index)

@@ -142,7 +142,7 @@ const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
 }
 
 /**
- * Text for people is made in this thread. pino would use a thread of its own, which does not notice that its reader has gone, and the
+ * Text for people is made in this thread. pino would use its own thread, which does not notice that its reader has gone, and the
  * process would wait for it at the end.
  */
 const asText = (stream: FlushedStream): FlushedStream => {

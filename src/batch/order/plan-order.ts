@@ -19,7 +19,7 @@ type Cut = {
 
 type Group = readonly number[]
 
-/** Every item is a unit of its own; waits become positions of units. */
+/** Every item is its own unit; waits become positions of units. */
 const singleUnits = (indices: readonly number[], waits: readonly Waits[], offset: number): Unit[] => {
   const unitOf = new Map(indices.map((index, at) => [index, offset + at]))
   return indices.map((index) => ({

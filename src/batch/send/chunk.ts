@@ -72,7 +72,7 @@ const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 
 /** `headers` of an item as fields; `[]` is how PHP writes an empty map. */
 const fieldLines = (headers: unknown): FieldLines => {
-  // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in an answer of its own.
+  // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in its own answer.
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
   if (!isJsonObject(headers)) return lines
   for (const [name, value] of Object.entries(headers)) {
@@ -211,7 +211,7 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
 
 /** An item that has come through the pipeline as far as the upstream. */
 type ChunkRequest = ChunkItem & {
-  /** Sends it as a request of its own. */
+  /** Sends it as a separate request. */
   alone(): Promise<GatewayResponse>
 }
 

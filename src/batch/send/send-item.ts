@@ -60,7 +60,7 @@ const ownFields = (item: BatchItem, { access }: Service): Readonly<Record<string
  */
 const deadlineField = 'x-request-deadline-ms'
 
-/** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
+/** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
   ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
   (request) => {
@@ -71,7 +71,7 @@ export const sendAlone =
     return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
-/** The item's fields with the credentials of the batch, and none of its own in their stead. */
+/** The item's fields with the credentials of the batch in place of its own. */
 export const fieldsWithCredentials = (
   { service, request }: LocalRequest,
   item: BatchItem,
@@ -92,7 +92,7 @@ export const fieldsWithCredentials = (
   return fields
 }
 
-/** The item as a request of its own. */
+/** The item as a separate request. */
 const itemExchange = (
   { batch, serviceNamed, keyFields }: OutgoingBatch,
   item: BatchItem,
@@ -207,14 +207,14 @@ const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: Batc
   ]
 }
 
-/** The fields that the gateway has made of claims: within an upstream batch each item has fields of its own. */
+/** The fields that the gateway has made of claims: within an upstream batch each item has its own fields. */
 const claimFields = ({ service }: LocalRequest, { fields }: ForwardRequest): Record<string, string> => {
   const values = (service.access?.claimFields ?? []).map((name) => [name, fieldValue(fields, name)] as const)
   return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
 /**
- * Sends several items through the pipeline, each like a request of its own, and the last step together: one request to
+ * Sends several items through the pipeline, each like a separate request, and the last step together: one request to
  * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
  */
 export const runChunk = (

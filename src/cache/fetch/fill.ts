@@ -37,7 +37,7 @@ export const declaredLength = (response: ResponseHead): number | undefined => {
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** The chunks in one allocation of its own, not in a slice of the pool, which would stay in memory with it. */
+/** The chunks in a separate allocation: a slice would keep the whole pool in memory. */
 const joined = (chunks: readonly Buffer[], length: number): Buffer => {
   const content = Buffer.allocUnsafeSlow(length)
   let at = 0

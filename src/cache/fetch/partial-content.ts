@@ -105,7 +105,7 @@ const completionOf = (stored: IncompleteResponse): PartialRequest | undefined =>
   return { kind: 'complete', stored, fields }
 }
 
-/** Incomplete responses (RFC 9111 §3.3, §3.4), stored under keys of their own, so that no lookup of a whole finds one. */
+/** Incomplete responses (RFC 9111 §3.3, §3.4), stored under their own keys, so that no lookup of a whole finds one. */
 export type PartialContentStore = {
   /** A fresh stored part that the reader requests, as a hit. */
   hit(read: CacheRead, at: Moment): CacheAnswer | undefined

@@ -165,7 +165,7 @@ export const createChangedTags = (
 
   const ofRevision = (change: PostChange): readonly string[] => {
     const parent = parentOf(change)
-    // The companion tells of its post as well.
+    // The companion reports its post as well.
     if (parent === undefined) return []
     const tags = revisedCollections.flatMap((collection) =>
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
@@ -208,7 +208,7 @@ export const createChangedTags = (
     return tags && [...tags, ...seen(true)]
   }
 
-  /** Content that goes to another author, or is deleted with a user, has changes of its own. */
+  /** Content that goes to another author, or is deleted with a user, has its own changes. */
   const ofUser = (id: number): readonly string[] | undefined => {
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined

@@ -306,7 +306,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     ]
   }
 
-  /** An autosave in a record of its own, which does not change the item. */
+  /** An autosave in its own record, which does not change the item. */
   const isBeside = ({ found }: Write, items: readonly DescribedItem[]): boolean => {
     const [saved] = items
     const parent = itemInPath(found)

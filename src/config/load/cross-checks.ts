@@ -280,7 +280,7 @@ const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
         'expected the name of another service with contract plants, site or openapi',
       )
     })
-    return [...faultWhen(isTaken, path, `the document has a path ${batchPath} of its own`), ...addressed]
+    return [...faultWhen(isTaken, path, `the document already has a path ${batchPath}`), ...addressed]
   })
 
 /** Faults that show only when several values are seen together. */

@@ -115,7 +115,7 @@ const namesNewItem = ({ contract }: Service, { kind }: Row): boolean =>
 
 /** Is the response streamed to the client? Otherwise it is read whole, because its content tells what the write has changed. */
 const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
-  // An item of a batch has no connection of its own.
+  // An item of a batch has no connection.
   if (origin === 'batch' || method === 'GET' || method === 'HEAD') return false
   // The tags of these follow from status and header fields.
   const isUnread = service.contract === 'open' || service.contract === 'openapi'
@@ -125,7 +125,7 @@ const streamsResponse = ({ origin, method, service, matching, content }: Ready):
 }
 
 /**
- * Forwards the write with a signal of its own: a client that goes away does not end it, so that its outcome is known. Otherwise
+ * Forwards the write with its own signal: a client that goes away does not end it, so that its outcome is known. Otherwise
  * clients could empty the cache by sending writes and disconnecting. A content that streams ends with its client all the same.
  */
 const forward = async (

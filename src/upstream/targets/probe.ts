@@ -63,7 +63,7 @@ const ask = async (
 }
 
 /**
- * One check, beside the slots: an upstream that is busy must not look like a dead one. It has a connection of its own, as a new
+ * One check, beside the slots: an upstream that is busy must not look like a dead one. It has its own connection, as a new
  * client would: a target may close a kept one at any moment, which is no sign of a fault.
  */
 const check = async (

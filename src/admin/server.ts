@@ -130,7 +130,7 @@ const sendProblem = (reply: FastifyReply, status: number, code: string, detail: 
 /** Answers a refused request with the reason. */
 const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply => {
   const [status, detail] = refusals[reason]
-  // RFC 9110 §11.6.1; Basic makes a browser ask for the token when the documentation is opened.
+  // RFC 9110 §11.6.1; Basic makes a browser prompt for the token when the documentation is opened.
   if (status === 401) reply.header('www-authenticate', ['Bearer realm="trellis"', 'Basic realm="trellis"'])
   return sendProblem(reply, status, reason, detail)
 }

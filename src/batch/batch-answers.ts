@@ -80,7 +80,7 @@ const answeredOnce = async (
 }
 
 export type BatchAnswersOptions = {
-  /** Where instances remember keys together; undefined: in this process. */
+  /** The store of keys that instances share; undefined: this process stores them. */
   readonly idempotencyKeys: IdempotencyStore | undefined
   /** What is known of the upstream, by batches under this configuration and under those before it. */
   readonly splitMemory: SplitMemory

@@ -133,7 +133,7 @@ export type PublicTarget = {
   readonly query: string
 }
 
-/** Finds the service that a public URL or path leads to; `host` is what a path is asked of. */
+/** Finds the service for a public URL or path; `host` is the requested host of a path. */
 export type PublicTargets = (
   url: string,
   host?: string,

@@ -163,7 +163,7 @@ export const operationPolicies = (
       ...general,
       rule: isStored ? { ...rule, scope } : undefined,
       harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
-      // Those of other operations too: what the upstream answers to a key that it does not ask for, no document says.
+      // Those of other operations too: a document does not say what an unexpected key changes.
       credentialFields: keyHeaders,
       effect: effect === 'as-method' ? undefined : effect,
     }

@@ -147,7 +147,7 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   return needsCredential && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
 
-/** An open service has one row for all paths: its rules are what tells them apart. */
+/** An open service has one row for all paths, which only its rules distinguish. */
 const ruleLines = (config: ServiceConfig): RouteLine[] =>
   config.contract !== 'open'
     ? []

@@ -16,7 +16,7 @@ type BoundPath = {
 /** Longer paths have no tags: every write invalidates their responses, and a write to them everything. */
 const longestKey = 512
 
-/** Parameters by which clients ask for other resources in the same response. */
+/** Parameters that add other resources to the same response. */
 const embeds = /^(?:embed|expand|include|includes|join|populate|relations|with)$/i
 
 const ownPath = ({ endpoint, row, path }: Found): BoundPath => {

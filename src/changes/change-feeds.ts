@@ -20,7 +20,7 @@ export type FeedService = {
   applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
 }
 
-/** A request that tells of changes; `target` as sent. */
+/** A request that reports changes; `target` as sent. */
 export type ChangesRequest = {
   readonly target: string
   readonly signature: string | undefined
@@ -40,7 +40,7 @@ export type FeedStanding = {
   readonly lagSeconds: number | undefined
 }
 
-/** `hasApplied`: have the changes of this row (incarnation and sequence) been applied in all processes, as far as this one knows? */
+/** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
 export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }
 
 /** The change feeds of all services. */
@@ -60,7 +60,7 @@ type ChangeFeedsOptions = {
   readonly clock: Clock
   readonly random: () => number
   readonly report: (event: ChangeEvent) => void
-  /** Has this process replaced another one, so that the others know more? */
+  /** Has this process replaced another one, so that the others have seen more changes? */
   readonly startsLate: () => boolean
 }
 
@@ -139,7 +139,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const withToken = (token: string): readonly Running[] =>
     [...running.values()].filter(({ service }) => service.token === token)
 
-  /** The companion knows its token, but not the services that have it: all of them are in front of it. */
+  /** The companion sends its token, not the services that have it: all of them are in front of it. */
   const applyPush = async (
     services: readonly Running[],
     signature: string,
@@ -163,7 +163,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return entries === 'unheard' ? refuse(services, 'not-spread') : { kind: 'dropped', sequence, entries }
   }
 
-  /** A push that is signed but cannot be read tells of something: everything is dropped. */
+  /** A push that is signed but cannot be read reports an unknown change: everything is dropped. */
   const dropUnreadable = async (services: readonly Running[], detail: string): Promise<ChangesAnswer> => {
     const counts = await Promise.all(
       services.map(({ service }) => {

@@ -18,7 +18,7 @@ export type LogAnswer = {
   /** Of the versions of WordPress, its plugins and its theme. */
   readonly fingerprint: string
   readonly rows: readonly LogRow[]
-  /** The answer was bounded: later rows follow when asked for. */
+  /** The response was bounded: the next poll reads later rows. */
   readonly more: boolean
 }
 

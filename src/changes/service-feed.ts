@@ -26,7 +26,7 @@ export type FeedPorts = {
   apply(changes: readonly SiteChange[]): Promise<number | 'unheard'>
   /** For that time nothing is stored for the service. */
   hold(forMs: number): void
-  /** Tells the other processes that share the port. */
+  /** Sends to the other processes that share the port. */
   tell(message: FeedMessage): void
   /** Undefined where instances share no store. */
   readonly positions:
@@ -34,7 +34,7 @@ export type FeedPorts = {
     | undefined
 }
 
-/** What one process tells the others, as plain data. */
+/** What one process sends the others, as plain data. */
 export type FeedMessage =
   | {
       readonly kind: 'read'
@@ -85,7 +85,7 @@ export type ServiceFeed = {
   applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'changes'>): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
-  /** `late`: other processes may know more than this one that has just started, and are about to tell it. */
+  /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
   start(late: boolean): void
   stop(): void
 }

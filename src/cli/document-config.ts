@@ -16,7 +16,7 @@ const localName = /^(?:localhost|.*\.(?:localhost|local|internal)|[^.]+)$/
 /** A path that needs no other spelling in `basePath`. */
 const plainPath = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*\/?$/
 
-/** An http(s) URL of an upstream; undefined when the text is none. */
+/** An http(s) URL of an upstream; undefined for any other text. */
 export const readUpstream = (text: string): Upstream | undefined => {
   if (!URL.canParse(text)) return undefined
   const { protocol, origin, hostname, pathname, username, password, search, hash } = new URL(text)

@@ -172,7 +172,7 @@ const requestBody = (
   const schema = objectSchema(members)
   const content = contentTypes(contract, endpoint, { $ref: `#/components/schemas/${schemaName}` })
   return {
-    // An upload carries its members in another way, so nothing of this content is needed then.
+    // An upload carries its members in another way, so this content is not needed then.
     body: {
       ...('required' in schema && endpoint.acceptsUploads !== true && { required: true }),
       content,

@@ -60,9 +60,9 @@ export const honouringRetryAfter =
 type ChunkAnswer =
   /** In the order of the items; contents are the upstream's bytes. */
   | { readonly kind: 'answered'; readonly answers: readonly ItemAnswer[] }
-  /** The upstream refused the chunk as a whole: nothing of it has run. */
+  /** The upstream refused the chunk as a whole: no item of it has run. */
   | { readonly kind: 'not-run' }
-  /** Too many requests: nothing of it has run, and nothing else should be tried now. */
+  /** Too many requests: no item of it has run, and nothing else should be tried now. */
   | { readonly kind: 'limited' }
   /** It is unknown which items ran. */
   | { readonly kind: 'broken' }
@@ -318,7 +318,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     return options.ask(content)
   }
 
-  /** Once more where the upstream has run nothing of it and names a short time (RFC 6585 §4). */
+  /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
   const ask = async (content: Buffer): Promise<Asked> => {
     const first = await askOnce(content)
     const waited = await waitedFor(first.response, options.leftMs(), options.stop)

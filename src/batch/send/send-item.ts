@@ -130,7 +130,7 @@ const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
 
 /**
  * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no answer from the
- * upstream: the pipeline makes an error response of that, which does not tell whether the write may have happened.
+ * upstream: the pipeline makes an error response of that, which does not show whether the write may have happened.
  */
 export const runItem = async (
   outgoing: OutgoingBatch,

@@ -15,7 +15,7 @@ const isForTier = (stored: StoredResponse): boolean =>
   stored.status !== 206 &&
   !stored.validateAlways &&
   stored.lifetimeMs > 0 &&
-  // Other processes would not know when it changes by the clock.
+  // Other processes would not get the time at which it changes.
   stored.hints?.maxAge === undefined
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])

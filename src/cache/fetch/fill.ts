@@ -139,7 +139,7 @@ export class Fill {
     this.#options.source.destroy(reason)
   }
 
-  /** Ends an overflowed fill without readers: nothing of it will be stored. */
+  /** Ends an overflowed fill without readers, which will not be stored. */
   abandon(): void {
     if (this.#readers.size === 0 && !this.#ended) this.#options.source.destroy()
   }

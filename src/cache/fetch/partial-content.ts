@@ -198,7 +198,7 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
     if (read.policy.profile === 'rfc-shared-cache') store.delete(partialKey(read.key))
   }
 
-  /** Stores a part, or, when nothing of it is missing, the whole. */
+  /** Stores a part, or the whole if no part is missing. */
   const storePart = (
     fetch: FetchRequest,
     { times }: UpstreamResponse,

@@ -181,8 +181,8 @@ export const createRespondByFetch = (options: RespondByFetchOptions): RespondByF
     hitForPass.has(read.key, clock.monotonic())
 
   /**
-   * False when something that the response will show, as far as the request tells, was invalidated since the fetch started. Tags that
-   * follow from the response are compared when it is there.
+   * False if a tag that follows from the request was invalidated since the fetch started. Tags that follow
+   * from the response are compared when it has arrived.
    */
   const mayJoin = (fetch: CollapsedFetch, read: CacheRead): boolean =>
     (lease === undefined || lease.isCurrent(readClock(clock))) &&

@@ -59,7 +59,7 @@ const asItem = (collection: string, state: ChangedState): Properties => {
 const hasStatus = (state: ChangedState | null): boolean =>
   state === null || typeof state['status'] === 'string'
 
-/** Are both states known? One alone says nothing of the lists that the other one is in. */
+/** Are both states known? One alone does not show the lists that the other one is in. */
 const isKnown = ({ before, after, hasStatuses }: Item): boolean =>
   before !== undefined && after !== undefined && (!hasStatuses || (hasStatus(before) && hasStatus(after)))
 
@@ -95,7 +95,7 @@ const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
 
 /**
  * The earlier version for the comparison that a write makes; given only where editors alone could and can see the item, since a
- * comparison of public items would need more than a change tells.
+ * comparison of public items would need more than a change contains.
  */
 const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffer[] => {
   const { before, after, collection, id } = item

@@ -1,6 +1,6 @@
 /**
  * What a write to a collection can change beyond the item itself and the lists of its collection.
- * `everything`: nothing of the site is left; for writes that are rare, or whose reach is not known.
+ * `everything`: all responses of the site; for writes that are rare, or whose effects are not known.
  */
 export type WriteEffect = 'everything' | NamedEffect
 

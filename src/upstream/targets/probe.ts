@@ -8,7 +8,7 @@ import { Deadline } from '../timers.ts'
 import type { ConnectionPool } from './http2-pool.ts'
 import { poolOf, type Target, type Targets } from './targets.ts'
 
-/** How a check ended, with its cause in words that hold nothing of what the target sent but a status. */
+/** How a check ended. The words of the cause contain nothing that the target sent, except a status. */
 type Finding = { readonly result: CheckResult; readonly cause: string }
 
 const passed: Finding = { result: 'good', cause: '' }

@@ -36,7 +36,7 @@ export const withBatchExtensions = (validator: Validator, mode: ExtensionsMode):
   }
 }
 
-/** What one batch may hold, beyond what holds for all content. */
+/** Limits of one batch, beside those of all content. */
 type BatchBounds = {
   readonly items: number
   /** Of an item's path with its query, as of the target of a separate request. */

@@ -59,7 +59,7 @@ const changesSomething = ({ policyFor }: Service, method: string, path: string):
   return effect !== 'safe'
 }
 
-/** What the tags of stored responses say of an item; a site has its own order (order/plan-order.ts). */
+/** The tags of stored responses that an item reads or changes; a site has its own order (order/plan-order.ts). */
 const reachOf = (service: Service, method: string, found: Found): ItemReach | undefined => {
   if (service.contract === 'site') return undefined
   const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
@@ -256,7 +256,7 @@ const withoutInert = (query: string): string =>
 const targetText = (text: string): string =>
   text
     .replaceAll(/\p{Surrogate}/gu, '\ufffd')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is for these characters
     .replaceAll(/[\x00-\x1f\x7f]/g, '_')
     .replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent)
     .replaceAll(/["<>\\^`{|}]/g, encodeURIComponent)
@@ -288,7 +288,7 @@ const parseTarget = (text: string): ItemTarget => {
     : { kind: 'target', path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
-/** Understands an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
+/** Reads an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
 export const parseItemPath = (text: string): ItemTarget => {
   const authority = authorityPattern.exec(text)
   if (authority !== null && !isAuthority(authority[1] ?? '')) return { kind: 'unparsable' }

@@ -125,7 +125,7 @@ type RouteLine = {
   readonly batchable: boolean
   /** `learned`: the contract does not list it, the index of the upstream does. */
   readonly source: 'contract' | 'learned'
-  /** What the path is and why, with `invalidation: structural`. */
+  /** The kind of the path with the reason, with `invalidation: structural`. */
   readonly resource?: string | undefined
 }
 

@@ -276,7 +276,7 @@ const generalReason = (facts: CachingFacts): BypassReason | undefined => {
   return forbidsStoring(facts.fields) ? 'request-no-store' : undefined
 }
 
-/** What a credential allows; undefined without any that a response may depend on. */
+/** How responses to a credential are stored; undefined for a request without a credential that a response may depend on. */
 const decideCredential = (
   { fields, identity }: CachingFacts,
   { harmlessFields, credentialFields }: CachePolicy,

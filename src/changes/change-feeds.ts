@@ -16,7 +16,7 @@ export type FeedService = {
   /** Differs when the feed has to begin anew: another upstream or another token. */
   readonly identity: string
   readonly ports: FeedPorts
-  /** Drops what a plain change names; `refused`: it names something outside the service. */
+  /** Drops the responses that a plain change names; `refused`: it names something outside the service. */
   applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
 }
 
@@ -64,7 +64,7 @@ type ChangeFeedsOptions = {
   readonly startsLate: () => boolean
 }
 
-/** Requests a second and at once for each token; the log has what is refused. */
+/** Requests a second and at once for each token; refused ones are logged. */
 const perSecond = 100
 const atOnce = 300
 

@@ -5,7 +5,7 @@ export type LogRow =
   | { readonly sequence: number; readonly state: 'closed'; readonly changes: readonly SiteChange[] }
   /** The PHP request has begun to write and has not ended. */
   | { readonly sequence: number; readonly state: 'open' }
-  /** It ended without telling what it changed. */
+  /** It ended without a report of its changes. */
   | { readonly sequence: number; readonly state: 'dead' }
 
 /** What the companion says to a poll. */

@@ -54,7 +54,7 @@ export type FeedMessage =
       readonly digest: string
     }
 
-/** A poll that brought no log. */
+/** A poll that failed. */
 export class PollError extends Error {
   readonly reason: PollFailure
 
@@ -73,7 +73,7 @@ const mostPages = 40
 /** Rows, and signatures of pushes. */
 const mostApplied = 2_000
 
-/** The changes behind the gateway to one service, as far as they are known. */
+/** The known changes behind the gateway to one service. */
 export type ServiceFeed = {
   readonly lease: FeedLease
   /** The state, and the seconds since the last complete poll was sent. */

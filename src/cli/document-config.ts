@@ -7,7 +7,7 @@ export type Upstream = {
   readonly origin: string
   /** Path of the URL without a slash at its end; '' for none. */
   readonly path: string
-  /** The URL names this machine or an address, not the name by which clients know the site. */
+  /** The URL names this machine or an address, not the public name of the site. */
   readonly isInternal: boolean
 }
 

@@ -135,7 +135,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
       },
       append: async (notes, settled) => (await call({ name: 'append', notes, settled })) as Appended,
       acknowledge: (applied, entries, writer) => line.send({ kind: 'acknowledge', applied, entries, writer }),
-      // The parent notices the exit.
+      // The parent receives the exit event.
       forget: () => Promise.resolve(),
       listen: (take) => {
         push = take

@@ -154,7 +154,7 @@ const itemAnswers = (source: Source, size: number): ChunkAnswer => {
 
 /** Refusals that WordPress makes before it runs anything: no such route, not for this caller, not this envelope. */
 const refusesWhole = (status: number, body: unknown): boolean => {
-  // The program behind has not seen what is too large for the server in front of it (RFC 9110 §15.5.14).
+  // A request that is too large for the server in front does not reach the program behind it (RFC 9110 §15.5.14).
   if (status === 413) return true
   if (!isJsonObject(body) || typeof body['code'] !== 'string' || !isJsonObject(body['data'])) return false
   const { data, code } = body
@@ -209,7 +209,7 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   return Buffer.concat(pieces)
 }
 
-/** An item that has come through the pipeline as far as the upstream. */
+/** An item that has passed all phases before the upstream. */
 type ChunkRequest = ChunkItem & {
   /** Sends it as a separate request. */
   alone(): Promise<GatewayResponse>
@@ -270,7 +270,7 @@ const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void
   }
 }
 
-/** These say that the upstream never saw the request. */
+/** With these the upstream has not received the request. */
 const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_busy',
   'upstream_unreachable',

@@ -34,7 +34,7 @@ export type OutgoingBatch = {
   readonly keyFields: readonly string[]
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
-  /** For the same contents, out of what the process may hold of all requests. */
+  /** For the same contents, out of the budget of the process for all requests. */
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
   readonly turn: EventLoopYield
@@ -164,7 +164,7 @@ export const runItem = async (
     }
   }
   const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
-  // The response may still be in flight when another reader's request brings it.
+  // Another client's request may receive the response first.
   const response = await completed(
     answer,
     Math.min(mostItemBytes, held.mostBytes - held.bytes),
@@ -197,7 +197,7 @@ const read = async (response: GatewayResponse, reservation: Reservation): Promis
   throw new GatewayError('upstream_broken', { detail: 'The response to several items is too large.' })
 }
 
-/** The fields of the chunk are those of its first item, without what is the item's own. */
+/** The fields of the chunk are those of its first item, without the fields that differ by item. */
 const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: BatchItem): string[] => {
   const replaced = new Set([...Object.keys(ownFields(item, batch.service)), 'content-type', 'x-request-id'])
   return [

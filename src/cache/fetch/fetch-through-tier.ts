@@ -121,7 +121,7 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
     tier.store(toTier(stored, currentAgeMs(stored.initialAgeMs, stored.received, readClock(clock))), since)
   }
 
-  /** What the tier has, or another process is about to store there; otherwise the function that releases the claim. */
+  /** The entry of the tier, or the one that another process is about to store there; otherwise the function that releases the claim. */
   const loadOrClaim = async (fetch: FetchRequest): Promise<StoredResponse | (() => void)> => {
     const { read } = fetch
     const query: TierQuery<StoredResponse> = {

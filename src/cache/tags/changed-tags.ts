@@ -94,7 +94,7 @@ const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
   state === null || (typeof state?.['status'] === 'string' && hidden.includes(state['status']))
 
 /**
- * The earlier version for the comparison that a write makes; given only where editors alone could and can see the item, since a
+ * The earlier version for the comparison that a write makes; given only for an item that was and is visible to editors alone, since a
  * comparison of public items would need more than a change contains.
  */
 const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffer[] => {
@@ -143,8 +143,8 @@ const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): numb
 }
 
 /**
- * Gives the tags that changes reach. A response that the companion describes completely is reached by what it was made of, any other
- * one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
+ * Gives the tags that changes reach. A response that the companion describes completely is reached by changes of its listed parts, any
+ * other one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
  */
 export const createChangedTags = (
   names: TagNames,
@@ -160,7 +160,7 @@ export const createChangedTags = (
     return [...tags, ...others.map(names.any)]
   }
 
-  /** The tag of responses that are not described completely. Without lists only editors see the object, by its id. */
+  /** The tag of responses that are not described completely. Without lists the object is visible to editors only, by its id. */
   const seen = (isSeen: boolean): readonly string[] => (isSeen ? [names.companionUnknown] : [])
 
   const ofRevision = (change: PostChange): readonly string[] => {

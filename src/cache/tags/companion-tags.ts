@@ -85,7 +85,7 @@ export type Described = {
 
 const undescribed: Described = { tags: [], isComplete: false }
 
-/** Every change that others than editors see reaches a response that is not described completely. */
+/** Every change of something public reaches a response that is not described completely. */
 export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hints'>): Described => {
   if (hints?.tags === undefined) return undescribed
   const described = descriptionIn(hints.tags)

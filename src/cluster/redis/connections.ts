@@ -71,7 +71,7 @@ const slots = 16_384
 const isSlot = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < slots
 
-/** A name and a port; no name where the node does not know it. */
+/** A name and a port; no name if the node does not give it. */
 const isNode = (value: unknown): boolean =>
   Array.isArray(value) && Number.isInteger(value[1]) && value[1] > 0 && value[1] < 65_536
 

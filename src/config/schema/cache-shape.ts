@@ -96,7 +96,7 @@ const template = () =>
     .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
     .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
 
-/** What a document does not say of some of its operations. */
+/** Facts about operations that the document does not contain. */
 export const resourceRule = z
   .strictObject({
     match: routeMatch()

@@ -4,7 +4,7 @@ import { duration, inMs, secret, wait } from './leaves.ts'
 const leastTokenLength = 16
 const shortestPollMs = 100
 
-/** How the gateway learns of changes that bypass it. */
+/** How changes that bypass the gateway are reported to it. */
 export const changes = () =>
   z
     .strictObject({

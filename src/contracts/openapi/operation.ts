@@ -35,7 +35,7 @@ export type RequestBody = {
   readonly contents: readonly BodyContent[]
 }
 
-/** A credential that an operation takes, as far as a request shows it. */
+/** A credential that an operation takes, as it appears in a request. */
 export type SecurityScheme =
   | { readonly kind: 'apiKey'; readonly location: 'query' | 'header' | 'cookie'; readonly name: string }
   | { readonly kind: 'http'; readonly scheme: string }

@@ -9,7 +9,7 @@ export type ErrorFacts = {
   readonly retryable: boolean
   /** Fixed text; details of the single case go into `GatewayError.detail`. */
   readonly message: string
-  /** Code in the site contract where WordPress has one of its own; otherwise `trellis_` plus the row's name. */
+  /** Code in the site contract where WordPress has one; otherwise `trellis_` plus the row's name. */
   readonly siteCode?: string
 }
 
@@ -254,7 +254,7 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** Further response fields as flat lines, e.g. Allow or WWW-Authenticate. */
   readonly fields: readonly string[]
-  /** Nothing of the request has left the gateway. */
+  /** No part of the request has left the gateway. */
   readonly unsent: boolean
   /** The upstream never got the content of the request whole: then it has changed nothing. */
   readonly incomplete: boolean

@@ -52,7 +52,7 @@ import { createInFlight } from './server/overload.ts'
 import { createWebSockets } from './server/websockets.ts'
 
 export type GatewayOptions = {
-  /** Tells configurations apart in metrics. */
+  /** Identifies the configuration in metrics. */
   readonly configHash: string
   readonly version: string
   /** Reads the configuration; without it a reload is impossible. */

@@ -1,3 +1,4 @@
+import { faultText } from './config/fault.ts'
 import { isJsonObject } from './http/json-text.ts'
 /** A configuration as it stands in the file, as plain data; sections that are not given have their defaults. */
 export type GatewaySettings = { readonly [section: string]: unknown }
@@ -32,16 +33,6 @@ const completed = (settings: GatewaySettings): GatewaySettings => {
   return whole
 }
 
-const faultText = (
-  faults: readonly { readonly path: string; readonly message: string; readonly suggestion?: string }[],
-): string =>
-  faults
-    .map(({ path, message, suggestion }) => {
-      const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
-      return `${path}: ${message}${hint}`
-    })
-    .join('\n')
-
 /**
  * Starts a gateway in this process, for the tests of another project. It listens on free ports of 127.0.0.1 and logs nothing unless the
  * settings say otherwise. Rejects with all faults of the settings.
@@ -55,7 +46,9 @@ export const startGateway = async (
   // JSON is YAML.
   const readConfig = () => checkConfig(JSON.stringify(completed(current)), env)
   const checked = await readConfig()
-  if (checked.kind === 'faults') throw new Error(`the settings have faults:\n${faultText(checked.faults)}`)
+  if (checked.kind === 'faults') {
+    throw new Error(['the settings have faults:', ...checked.faults.map(faultText)].join('\n'))
+  }
   const gateway = await gateways.startGateway(checked.config, {
     configHash: checked.hash,
     version: 'test',

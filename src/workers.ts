@@ -88,7 +88,7 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
         logLevel: logLevel.change(),
       }),
       through: (question, ask) => {
-        // The parent has a log of its own, and starts workers later.
+        // The parent has its own log, and starts workers later.
         if (question.topic === 'log-level') logLevel.set(question.content as LogLevelChange)
         return handed.through(question, ask)
       },

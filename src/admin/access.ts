@@ -68,7 +68,7 @@ const isJson = (fields: RequestFields): boolean =>
 
 type Credential = { readonly scheme: 'bearer' | 'basic'; readonly secret: string }
 
-/** With Basic a browser asks its user for the token: any name, and the token as password. */
+/** With Basic a browser prompts for the token: any name, and the token as password. */
 const credentialOf = (fields: RequestFields): Credential | undefined => {
   const [, scheme = '', text = ''] =
     /^(bearer|basic) +([^\s]{1,4096})$/i.exec(requestField(fields, 'authorization') ?? '') ?? []

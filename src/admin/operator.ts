@@ -67,7 +67,7 @@ export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
   /** Fetches public URLs or paths in the background with anonymous GETs. */
   warm(urls: readonly string[]): WarmAnswer | Promise<WarmAnswer>
-  /** Has a credential of its own: the token of a service. */
+  /** Has its own credential: the token of a service. */
   readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
   explain(request: AskedRequest): unknown

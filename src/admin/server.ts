@@ -130,7 +130,7 @@ const sendProblem = (reply: FastifyReply, status: number, code: string, detail: 
 /** Answers a refused request with the reason. */
 const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply => {
   const [status, detail] = refusals[reason]
-  // RFC 9110 §11.6.1; Basic makes a browser ask for the token when the documentation is opened.
+  // RFC 9110 §11.6.1; Basic makes a browser prompt for the token when the documentation is opened.
   if (status === 401) reply.header('www-authenticate', ['Bearer realm="trellis"', 'Basic realm="trellis"'])
   return sendProblem(reply, status, reason, detail)
 }
@@ -267,7 +267,7 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     const { url } = request.routeOptions
     if (probePaths.has(url) && !writes) return undefined
     const address = request.socket.remoteAddress ?? ''
-    // The route has a credential of its own.
+    // The route has its own credential.
     if (url === changesPath && request.method === 'POST') return undefined
     const isOpen = url === '/metrics'
     const asked: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }

@@ -33,7 +33,7 @@ const callerOf = (
 const contentOf = ({ content }: LocalRequest): Buffer =>
   Buffer.isBuffer(content) ? content : Buffer.alloc(0)
 
-/** 400 and the like: nothing was carried out, so the key is free for the request that was meant. */
+/** 400 and similar: no item was carried out, so the key stays free for the corrected request. */
 const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
 
 /**
@@ -80,9 +80,9 @@ const answeredOnce = async (
 }
 
 export type BatchAnswersOptions = {
-  /** Where instances remember keys together; undefined: in this process. */
+  /** The store of keys that instances share; undefined: this process stores them. */
   readonly idempotencyKeys: IdempotencyStore | undefined
-  /** What is known of the upstream, by batches under this configuration and under those before it. */
+  /** Measurements of the upstream, from batches under this configuration and under those before it. */
   readonly splitMemory: SplitMemory
   readonly config: {
     readonly batch: SiteConfig['batch']

@@ -36,10 +36,10 @@ export const withBatchExtensions = (validator: Validator, mode: ExtensionsMode):
   }
 }
 
-/** What one batch may hold, beyond what holds for all content. */
+/** Limits of one batch, beside those of all content. */
 type BatchBounds = {
   readonly items: number
-  /** Of an item's path with its query, as of the target of a request of its own. */
+  /** Of an item's path with its query, as of the target of a separate request. */
   readonly pathCharacters: number
 }
 

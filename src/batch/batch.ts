@@ -276,7 +276,7 @@ export const createBatch = (options: BatchOptions): Batch => {
     return { result, made }
   }
 
-  /** Lines of what is refused come first; then those of items, as they are answered; then of those that were not. */
+  /** Refused items come first; then answered items, in the order of their responses; then the others. */
   const lines = async (
     planned: PlannedBatch,
     request: BatchRequest,

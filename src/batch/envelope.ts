@@ -59,7 +59,7 @@ const changesSomething = ({ policyFor }: Service, method: string, path: string):
   return effect !== 'safe'
 }
 
-/** What the tags of stored responses say of an item; a site has an order of its own (order/plan-order.ts). */
+/** The tags of stored responses that an item reads or changes; a site has its own order (order/plan-order.ts). */
 const reachOf = (service: Service, method: string, found: Found): ItemReach | undefined => {
   if (service.contract === 'site') return undefined
   const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
@@ -129,7 +129,7 @@ export const rawBodies = (batch: JsonText): readonly (JsonText | undefined)[] =>
   return (items ?? []).map((item) => memberText(item, 'body'))
 }
 
-/** An item's headers never set these: inside a batch they have no effect in WordPress, on a request of its own they would. */
+/** An item's headers never set these: inside a batch they have no effect in WordPress, on a separate request they would. */
 const withoutEffect: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -216,8 +216,8 @@ type ItemTarget =
   | { readonly kind: 'no-route' }
 
 /**
- * Parameters that mean something on a request of its own and nothing inside a batch, where WordPress hands the item's
- * query to the route only. Sent as a request of its own the item must not have them.
+ * Parameters that mean something on a separate request and nothing inside a batch, where WordPress hands the item's
+ * query to the route only. Sent as a separate request the item must not have them.
  */
 const inertParameters: ReadonlySet<string> = new Set([
   '_method',
@@ -256,7 +256,7 @@ const withoutInert = (query: string): string =>
 const targetText = (text: string): string =>
   text
     .replaceAll(/\p{Surrogate}/gu, '\ufffd')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is for these characters
     .replaceAll(/[\x00-\x1f\x7f]/g, '_')
     .replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent)
     .replaceAll(/["<>\\^`{|}]/g, encodeURIComponent)
@@ -278,7 +278,7 @@ const isAuthority = (authority: string): boolean => {
 const isPlainPath = (path: string): boolean =>
   /^\/(?!\/)/.test(path) && !/[%\\]|\/\.{1,2}(?:\/|$)/.test(path) && (path === '/' || !path.endsWith('/'))
 
-/** A path and query as a request of its own would have them. */
+/** A path and query as a separate request would have them. */
 const parseTarget = (text: string): ItemTarget => {
   const [target = ''] = text.split('#', 1)
   if (!/^\/(?!\/)[\x21-\x7e]*$/.test(target)) return { kind: 'no-route' }
@@ -288,7 +288,7 @@ const parseTarget = (text: string): ItemTarget => {
     : { kind: 'target', path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
 
-/** Understands an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
+/** Reads an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
 export const parseItemPath = (text: string): ItemTarget => {
   const authority = authorityPattern.exec(text)
   if (authority !== null && !isAuthority(authority[1] ?? '')) return { kind: 'unparsable' }

@@ -137,7 +137,7 @@ export type ConflictFacts = {
   readonly method: string
   /** Another service than the batch's own: what happens there is not seen here. */
   readonly service?: string | undefined
-  /** Where the service knows what its stored responses show: the tags of what the item shows, and of what it may change. */
+  /** If stored responses of the service have tags: those of what the item shows, and of what it may change. */
   readonly reach?: ItemReach | undefined
 }
 

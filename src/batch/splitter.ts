@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts'
 import type { ChunkResult, SplitReason } from './events.ts'
 
-/** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a request of its own. */
+/** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a separate request. */
 export type Parts = number
 
 /** A split other than the best: the logarithm of its time against the best one's, and when it was measured. */
 type Rival = { readonly ratio: number; readonly trials: number; readonly atBatch: number }
 
-/** What has been measured of one kind of batch. */
+/** The measurements of one kind of batch. */
 type Measured = {
   readonly best: Parts
   /** Logarithm of the best one's milliseconds per item, a moving mean; undefined before the first. */
@@ -32,7 +32,7 @@ const splitsUpTo = (most: number, items: boolean): readonly Parts[] =>
 
 /** The trials of one rival may cost this share of the time of all batches. */
 const trialShare = 0.01
-/** A rival with more requests must be so much faster; one with fewer need not be slower. */
+/** A rival with more requests must be faster by this share; one with fewer must only not be slower. */
 const worthMoreRequests = Math.log(0.95)
 /** One measure counts at most as twice or half of what was expected: a hiccup decides nothing. */
 const mostSurprise = Math.log(2)
@@ -40,7 +40,7 @@ const levelShare = 0.2
 /** The first batches run code that has not been compiled, here and in PHP. */
 const coldBatches = 3
 const rivalShare = 0.5
-/** Before that it must be so much faster. */
+/** Before that it must be faster by this share. */
 const enoughTrials = 2
 const clearlyBetter = Math.log(0.8)
 /** Older measurements do not count. */
@@ -58,8 +58,8 @@ const dueAt = ({ ratio, trials, atBatch }: Rival): number =>
     : atBatch + Math.max(8, Math.expm1(ratio) / trialShare)
 
 /**
- * The split of the next batch: the best one, or now and then another to see whether it is better by now. What the upstream
- * can work on at once is for all batches that are `active` together. Pure.
+ * The split of the next batch: the best one, or now and then another to see whether it is better by now. All `active`
+ * batches share the requests that the upstream can process at once. Pure.
  */
 const nextSplit = (
   { best, level, tried, rivals, batches }: Measured,
@@ -215,7 +215,7 @@ export type Splitter = ReturnType<typeof createSplitter>
 /** The split of one batch, and where its times go. */
 export type BatchSplit = ReturnType<Splitter['begin']>
 
-/** Starts with what is known of the upstream, and adds to it. */
+/** Starts with earlier measurements of the upstream, and adds to them. */
 export const createSplitter = (options: SplitterOptions, memory: SplitMemory) => {
   const { clock, mode, mostChunkMs } = options
   const { measured } = memory
@@ -232,7 +232,7 @@ export const createSplitter = (options: SplitterOptions, memory: SplitMemory) =>
     if (mode === 'whole') return { parts: 1, reason: 'configured' }
     // Everything waits for something: side by side nothing runs.
     if (groups === 1) return { parts: 1, reason: 'one-group' }
-    // A chunk of one item would be a request of its own.
+    // A chunk of one item would be a separate request.
     const most = Math.min(options.concurrency, Math.ceil(groups / 2))
     return nextSplit(known, splitsUpTo(most, mode === 'auto'), active)
   }

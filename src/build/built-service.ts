@@ -133,7 +133,7 @@ export type PublicTarget = {
   readonly query: string
 }
 
-/** Finds the service that a public URL or path leads to; `host` is what a path is asked of. */
+/** Finds the service for a public URL or path; `host` is the requested host of a path. */
 export type PublicTargets = (
   url: string,
   host?: string,
@@ -197,7 +197,7 @@ const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail 
 
 const joined = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
 
-/** Brings a target to its canonical form by the functions that do it for requests. */
+/** Makes the canonical form of a target with the functions used for requests. */
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
   const { config, contract } = service
   if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {

@@ -24,7 +24,7 @@ const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
   ...(local === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
 ]
 
-/** What has to be dropped after the changes. */
+/** The stored responses to drop after the changes. */
 const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
   const tags = service.tagger.changedTags(changes)
   if (tags === undefined) return everythingNotes(service)

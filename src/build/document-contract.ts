@@ -91,13 +91,13 @@ export const documentChanges = (last: Config, next: Config): readonly DocumentCh
     return [{ service: service.name, ...counts, operations: operations.slice(0, mostNames) }]
   })
 
-/** What the paths of a document are; undefined where every write drops all responses of the service. */
+/** The resources that the paths of a document name; undefined where every write drops all responses of the service. */
 export const documentResources = (service: ServiceConfig): Resources | undefined =>
   service.contract === 'openapi' && service.invalidation === 'structural'
     ? inferResources(service.document.contract.operations, service.resources)
     : undefined
 
-/** What a path is and why, and what else its writes change; undefined where that does not matter. */
+/** The kind of a path with the reason, and the other paths that its writes change; undefined where that does not matter. */
 export const resourceText = (
   resources: Resources | undefined,
   { operation }: Endpoint,
@@ -166,7 +166,7 @@ export const operationPolicies = (
       ...general,
       rule: isStored ? { ...rule, scope } : undefined,
       harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
-      // Those of other operations too: what the upstream answers to a key that it does not ask for, no document says.
+      // Those of other operations too: a document does not say what an unexpected key changes.
       credentialFields: keyHeaders,
       effect: effect === 'as-method' ? undefined : effect,
     }

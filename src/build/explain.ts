@@ -40,7 +40,7 @@ export type Explanation = Readonly<Record<string, unknown>>
 
 type Valid = Extract<Validation, { kind: 'valid' }>
 
-/** What a request says of its client. */
+/** The credentials of a request, as verified. */
 type Sender = {
   readonly fields: RequestFields
   readonly identity: Identity | undefined

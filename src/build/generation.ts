@@ -5,6 +5,7 @@ import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
+import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
@@ -329,18 +330,6 @@ type ReloadParts = {
   /** Closing the previous generation failed; it handles no requests any more. */
   endingFailed(cause: unknown): void
 }
-
-const faultLine = ({
-  line,
-  column,
-  path,
-  message,
-}: {
-  line: number
-  column: number
-  path: string
-  message: string
-}): string => `${line}:${column} ${path === '' ? '' : `${path}: `}${message}`
 
 /** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
 const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, next: Generation): void => {

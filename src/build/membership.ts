@@ -56,7 +56,7 @@ export type Membership = {
   close(): void
 }
 
-/** Are writes refused that other members cannot learn of? */
+/** Are writes refused while they cannot be sent to other members? */
 export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
 
 const tell = (logger: MembershipLog, event: CoherenceEvent): void => {
@@ -147,7 +147,7 @@ export type OperatorCache = {
   entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
   /** The public targets that a purge would concern, those with most hits first. */
   mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
-  /** Fetches the targets in the background, in every process that has a memory of its own. Returns how many. */
+  /** Fetches the targets in the background, in every process that has its own memory. Returns how many. */
   warm(targets: readonly WarmTarget[]): Maybe<number>
 }
 
@@ -156,7 +156,7 @@ type OperatorCacheParts = {
   readonly warmer: Pick<Warmer, 'add'>
   readonly coherence: Coherence | undefined
   readonly worker: WorkerLink | undefined
-  /** Refuses purges that other instances cannot learn of. */
+  /** Refuses purges that cannot be sent to other instances. */
   readonly refusesUnheard: boolean
 }
 
@@ -273,7 +273,7 @@ type WorkerAnswers = {
   readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
-  /** Takes what another worker has learned of changes behind the gateway. */
+  /** Applies changes behind the gateway that another worker has received. */
   told(message: FeedMessage): void
 }
 

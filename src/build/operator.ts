@@ -136,7 +136,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   return { kind: 'purged', entries, warming: used.length === 0 ? 0 : await parts.cache.warm(used) }
 }
 
-/** Fetches what the URLs name; those that no GET is answered for are refused with the reason. */
+/** Fetches the URLs; a URL without a GET is refused with the reason. */
 const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<WarmAnswer> => {
   const targets: WarmTarget[] = []
   const refusals: { url: string; detail: string }[] = []
@@ -274,7 +274,7 @@ const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): 
     : { ...facts, url: path.split('?', 1)[0] ?? '', tags: [] }
 }
 
-/** The documents of services that have one of their own, each made on first use. */
+/** The documents of services with an OpenAPI contract, each made on first use. */
 const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | undefined) => {
   const known = new Map<string, Buffer>()
   return (name) => {

@@ -52,7 +52,7 @@ export type ServiceContract = {
   readonly memo: TargetMemo
   /** Adds the rows that the upstream announced. */
   learn(rows: readonly Row[]): void
-  /** The same with other cache rules and another access: what has been learned, and what will be, holds for both. */
+  /** The same with other cache rules and another access; both share the learned routes. */
   withRules(service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract
 }
 

@@ -72,7 +72,7 @@ type SiteAnswersOptions = {
   readonly discovery: Discovery
   /** The root that the documents of `discovery` are made for. */
   readonly publicRoot: string
-  /** Is what was read from the upstream before still known to be true? */
+  /** Is the index that was read before still valid? */
   mayRemember(): boolean
 }
 
@@ -211,7 +211,7 @@ const siteRooms = (
       upstreamRoots: () => {
         const learned = discovery.upstreamRoot()
         if (learned === undefined) return ownRoots
-        // An upstream that sees the client's host may write its links with it.
+        // An upstream that gets the client's host may write its links with it.
         const isOfHost = hostField !== address.hostField && new URL(learned).host === address.hostField
         return [learned, ...(isOfHost ? [urlAtHost(learned, hostField)] : []), ...ownRoots]
       },

@@ -125,7 +125,7 @@ type RouteLine = {
   readonly batchable: boolean
   /** `learned`: the contract does not list it, the index of the upstream does. */
   readonly source: 'contract' | 'learned'
-  /** What the path is and why, with `invalidation: structural`. */
+  /** The kind of the path with the reason, with `invalidation: structural`. */
   readonly resource?: string | undefined
 }
 
@@ -147,7 +147,7 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   return needsCredential && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
 
-/** An open service has one row for all paths: its rules are what tells them apart. */
+/** An open service has one row for all paths, which only its rules distinguish. */
 const ruleLines = (config: ServiceConfig): RouteLine[] =>
   config.contract !== 'open'
     ? []

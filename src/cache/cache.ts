@@ -32,7 +32,7 @@ export type CacheOptions = {
   readonly maxEntryBytes: number
   readonly compression: CompressionOptions
   readonly admission: AdmissionMode
-  /** Bounds what is held of responses that are still coming. */
+  /** Bounds the memory for responses that are still arriving. */
   readonly budget: ByteBudget
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void

@@ -168,7 +168,7 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
 
 /**
  * `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. The names are those of
- * WordPress: in a service with a document of its own they mean something else.
+ * WordPress: in a service with its own document they mean something else.
  */
 export const sensitivityOf = (
   contract: ContractName,
@@ -276,7 +276,7 @@ const generalReason = (facts: CachingFacts): BypassReason | undefined => {
   return forbidsStoring(facts.fields) ? 'request-no-store' : undefined
 }
 
-/** What a credential allows; undefined without any that a response may depend on. */
+/** How responses to a credential are stored; undefined for a request without a credential that a response may depend on. */
 const decideCredential = (
   { fields, identity }: CachingFacts,
   { harmlessFields, credentialFields }: CachePolicy,

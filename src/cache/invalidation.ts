@@ -129,7 +129,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const removal = (isLarge: boolean): ((entry: StoredVariants) => number) =>
     isLarge ? store.markDeleted : ({ key }) => store.delete(key)
 
-  /** Recorded first: the response of a fetch that ends from here on must not bring the old state back. */
+  /** Recorded first: the response of a fetch that ends from here on must not restore older data. */
   const invalidate = (tags: readonly string[], by: Invalidator = 'write'): number => {
     if (tags.length === 0) return 0
     log.record(tags)
@@ -175,7 +175,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const record = (selector: PurgeSelector): void => {
     if (selector.kind === 'target') log.record([targetKey(selector.service, selector.target)])
     else if (selector.kind === 'tag') log.record([selector.tag])
-    // No tag stands for what the others select.
+    // No tag describes the selection of the others.
     else log.recordAll()
   }
 

@@ -19,7 +19,7 @@ export type TierRecord = {
 
 /** Without Content-Length, which follows from the content. */
 export type TierFacts = Pick<StoredResponse, 'status' | 'fields'> & {
-  /** The gateway made the entity tag, so the upstream does not know it. */
+  /** The gateway made the entity tag, so the upstream cannot compare it. */
   readonly ownTag: boolean
 }
 

@@ -13,10 +13,10 @@ type BoundPath = {
   readonly values: readonly (string | undefined)[]
 }
 
-/** Longer paths have no tags of their own: every write invalidates their responses, and a write to them everything. */
+/** Longer paths have no tags: every write invalidates their responses, and a write to them everything. */
 const longestKey = 512
 
-/** Parameters by which clients ask for other resources in the same response. */
+/** Parameters that add other resources to the same response. */
 const embeds = /^(?:embed|expand|include|includes|join|populate|relations|with)$/i
 
 const ownPath = ({ endpoint, row, path }: Found): BoundPath => {
@@ -199,7 +199,7 @@ const writtenAt = (
           names.within(keyAt(created, segments.length + 1)),
         ]
       : [names.within(key)]),
-    // What is in front shows what is below: a list its items, an item its parts.
+    // A resource shows those below it: a list its items, an item its parts.
     ...segments.map((_, before) => names.at(keyAt(bound, before))),
     ...otherNames(names, bound),
     ...writtenByDeclaration(names, resources, bound, effect),
@@ -207,7 +207,7 @@ const writtenAt = (
 }
 
 /**
- * RFC 9110 §15.3.2: after 201, Location names what is new. Without it, and after any other response to a POST, several items may have
+ * RFC 9110 §15.3.2: after 201, Location names the new item. Without it, and after any other response to a POST, several items may have
  * changed.
  */
 const effectOf = ({ kind }: Resource, method: string, response: WriteResponse | undefined): Effect => {
@@ -221,7 +221,7 @@ const showsMore = (args: TaggedArguments): boolean =>
   Object.keys(args).some((name) => name.startsWith('query.') && embeds.test(name.slice('query.'.length)))
 
 /**
- * Tags from the paths of a document: a write invalidates what it is a write to and all below it, the lists that show it, and the items
+ * Tags from the paths of a document: a write invalidates its resource and all below it, the lists that show it, and the items
  * that it is a part of. A write of unknown reach invalidates everything, and a response of unknown content is invalidated by every write.
  */
 export const createStructuralTagger = ({
@@ -253,7 +253,7 @@ export const createStructuralTagger = ({
     ]
   }
 
-  /** The list of a declared collection, and what is in front of it. */
+  /** The list of a declared collection, and the resources above it. */
   const listsOf = (found: Found, { collection, kind }: Resource): readonly string[] => {
     if (collection === undefined || kind !== 'item') return []
     const bound = pathFrom(collection, found)

@@ -6,7 +6,7 @@ import { createTagNames } from './tags/tag-names.ts'
 /** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>
 
-/** The tag of stored responses that the upstream of the service has given a name of its own. */
+/** The tag of stored responses that the upstream of the service has given its own name. */
 export const upstreamTagName = (service: string, name: string): string =>
   createTagNames(service).upstream(name)
 
@@ -50,7 +50,7 @@ export type Tagger = {
     shown?: Shown,
     isReported?: boolean,
   ): readonly string[]
-  /** On every stored response; undefined where only targets and tags of the upstream tell responses apart. */
+  /** On every stored response; undefined where only targets and tags of the upstream distinguish responses. */
   readonly everything: string | undefined
   /** Tags that changes behind the gateway reach; undefined when they may reach every response of the service. */
   changedTags(changes: readonly SiteChange[]): readonly string[] | undefined
@@ -68,13 +68,13 @@ export const tagsReachedBy = (tag: string): readonly string[] => {
   return service === undefined ? [tag] : [tag, createTagNames(service).moreUpstream]
 }
 
-/** An unsafe request, with the URL that its upstream knows. */
+/** An unsafe request, with its URL at the upstream. */
 export type UnsafeRequest = {
   /** Path and query as in the cache key. */
   readonly target: string
   /** The absolute URL of the request for the upstream; only URLs of its origin are invalidated. */
   readonly url: string
-  /** Absolute URLs under which clients and the upstream know the service; `url` begins with one. */
+  /** Absolute URLs of the service, for clients and at the upstream; `url` begins with one. */
   readonly roots: readonly string[]
   /** An error response invalidates nothing (RFC 9111 §4.4). Otherwise a 5xx counts as an unknown outcome. */
   readonly sparedByServerError?: boolean

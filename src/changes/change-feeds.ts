@@ -16,7 +16,7 @@ export type FeedService = {
   /** Differs when the feed has to begin anew: another upstream or another token. */
   readonly identity: string
   readonly ports: FeedPorts
-  /** Drops what a plain change names; `refused`: it names something outside the service. */
+  /** Drops the responses that a plain change names; `refused`: it names something outside the service. */
   applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
 }
 
@@ -26,7 +26,7 @@ export type ChangesCredential = {
   readonly authorization: string | undefined
 }
 
-/** A request that tells of changes; `target` as sent. */
+/** A request that reports changes; `target` as sent. */
 export type ChangesRequest = ChangesCredential & {
   readonly target: string
   readonly body: Buffer
@@ -49,7 +49,7 @@ export type FeedStanding = {
   readonly lagSeconds: number | undefined
 }
 
-/** `hasApplied`: have the changes of this row (incarnation and sequence) been applied in all processes, as far as this one knows? */
+/** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
 export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }
 
 /** The change feeds of all services. */
@@ -71,11 +71,11 @@ type ChangeFeedsOptions = {
   readonly clock: Clock
   readonly random: () => number
   readonly report: (event: ChangeEvent) => void
-  /** Has this process replaced another one, so that the others know more? */
+  /** Has this process replaced another one, so that the others have seen more changes? */
   readonly startsLate: () => boolean
 }
 
-/** Requests a second and at once for each token; the log has what is refused. */
+/** Requests a second and at once for each token; refused ones are logged. */
 const perSecond = 100
 const atOnce = 300
 
@@ -155,7 +155,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const withToken = (token: string): readonly Running[] =>
     [...running.values()].filter(({ service }) => service.token === token)
 
-  /** The companion knows its token, but not the services that have it: all of them are in front of it. */
+  /** The companion sends its token, not the services that have it: all of them are in front of it. */
   const applyPush = async (
     services: readonly Running[],
     signature: string,
@@ -179,7 +179,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return entries === 'unheard' ? refuse(services, 'not-spread') : { kind: 'dropped', sequence, entries }
   }
 
-  /** A push that is signed but cannot be read tells of something: everything is dropped. */
+  /** A push that is signed but cannot be read reports an unknown change: everything is dropped. */
   const dropUnreadable = async (services: readonly Running[], detail: string): Promise<ChangesAnswer> => {
     const counts = await Promise.all(
       services.map(({ service }) => {

@@ -2,7 +2,7 @@ import type { SiteChange } from '../contracts/site/changes.ts'
 import type { LogAnswer, LogRow, RowName } from './read-changes.ts'
 
 /**
- * How much the gateway knows of the changes behind it. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
+ * Which changes of the service the gateway has applied. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
  * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `heard` stored responses are used for
  * longer than the ordinary lifetime.
  */
@@ -94,7 +94,7 @@ export const newerRow = (known: RowName | undefined, row: RowName | undefined): 
     ? known
     : { sequence: row.sequence, check: row.check }
 
-/** The position from which a gateway that knows nothing else may go on. */
+/** The position from which a gateway without another position may continue. */
 export const safePosition = ({ position, unfinished }: Feed): number =>
   Math.min(position, ...unfinished.map(({ sequence }) => sequence - 1))
 

@@ -10,7 +10,7 @@ export type LogRow = RowName &
     | { readonly state: 'closed'; readonly changes: readonly SiteChange[] }
     /** The PHP request has begun to write and has not ended. */
     | { readonly state: 'open' }
-    /** It ended without telling what it changed. */
+    /** It ended without a report of its changes. */
     | { readonly state: 'dead' }
   )
 
@@ -24,7 +24,7 @@ export type LogAnswer = {
   /** Of the versions of WordPress, its plugins and its theme. */
   readonly fingerprint: string
   readonly rows: readonly LogRow[]
-  /** The answer was bounded: later rows follow when asked for. */
+  /** The response was bounded: the next poll reads later rows. */
   readonly more: boolean
 }
 

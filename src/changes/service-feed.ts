@@ -27,7 +27,7 @@ export type FeedPorts = {
   apply(changes: readonly SiteChange[]): Promise<number | 'unheard'>
   /** For that time nothing is stored for the service. */
   hold(forMs: number): void
-  /** Tells the other processes that share the port. */
+  /** Sends to the other processes that share the port. */
   tell(message: FeedMessage): void
   /** Undefined where instances share no store. */
   readonly positions:
@@ -35,7 +35,7 @@ export type FeedPorts = {
     | undefined
 }
 
-/** What one process tells the others, as plain data. */
+/** What one process sends the others, as plain data. */
 export type FeedMessage =
   | {
       readonly kind: 'read'
@@ -56,7 +56,7 @@ export type FeedMessage =
       readonly digest: string
     }
 
-/** A poll that brought no log. */
+/** A poll that failed. */
 export class PollError extends Error {
   readonly reason: PollFailure
 
@@ -75,7 +75,7 @@ const mostPages = 40
 /** Rows, and signatures of pushes. */
 const mostApplied = 2_000
 
-/** The changes behind the gateway to one service, as far as they are known. */
+/** The known changes behind the gateway to one service. */
 export type ServiceFeed = {
   readonly lease: FeedLease
   /** The state, and the seconds since the last complete poll was sent. */
@@ -87,7 +87,7 @@ export type ServiceFeed = {
   applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'check' | 'changes'>): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
-  /** `late`: other processes may know more than this one that has just started, and are about to tell it. */
+  /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
   start(late: boolean): void
   stop(): void
 }

@@ -168,7 +168,7 @@ const fileFault = (command: CommandName, files: readonly string[]): string | und
 
 const demoFault = (command: CommandName, files: readonly string[]): string | undefined => {
   if (command === 'schema') return 'schema takes no --demo: it is the same for every file'
-  return files.length > 0 ? '--demo has a configuration of its own; leave out the file' : undefined
+  return files.length > 0 ? '--demo has its own configuration; leave out the file' : undefined
 }
 
 const listed = (words: readonly string[]): string =>

@@ -7,7 +7,7 @@ export type Upstream = {
   readonly origin: string
   /** Path of the URL without a slash at its end; '' for none. */
   readonly path: string
-  /** The URL names this machine or an address, not the name by which clients know the site. */
+  /** The URL names this machine or an address, not the public name of the site. */
   readonly isInternal: boolean
 }
 
@@ -16,7 +16,7 @@ const localName = /^(?:localhost|.*\.(?:localhost|local|internal)|[^.]+)$/
 /** A path that needs no other spelling in `basePath`. */
 const plainPath = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*\/?$/
 
-/** An http(s) URL of an upstream; undefined when the text is none. */
+/** An http(s) URL of an upstream; undefined for any other text. */
 export const readUpstream = (text: string): Upstream | undefined => {
   if (!URL.canParse(text)) return undefined
   const { protocol, origin, hostname, pathname, username, password, search, hash } = new URL(text)
@@ -53,7 +53,7 @@ export const commonLines = (publicUrl: string | undefined): string[] => [
   ...(publicUrl === undefined
     ? ['# publicUrl: https://www.example.org # URL that clients use; without it, made from listen']
     : [`publicUrl: ${quoted(publicUrl)} # URL that clients use; links in responses begin with it`]),
-  'trustedProxies: [] # proxies in front whose X-Forwarded-For is believed, e.g. [10.0.0.0/8]',
+  'trustedProxies: [] # proxies in front whose X-Forwarded-For is trusted, e.g. [10.0.0.0/8]',
   '',
   'cache:',
   '  maxBytes: 256MiB # memory for stored responses',

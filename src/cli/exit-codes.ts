@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 export const exitCodes = {
   ok: {
     code: 0,
-    meaning: 'success; `start`: stopped by a signal after all requests in flight were finished',
+    meaning: 'success; `start`: stopped by a signal, all requests in flight finished',
   },
   configFaults: { code: 1, meaning: 'the configuration has faults' },
   drift: {
@@ -19,23 +19,23 @@ export const exitCodes = {
   usage: { code: 2, meaning: 'wrong command line' },
   notStarted: {
     code: 3,
-    meaning: 'the gateway could not start (port in use, no permission)',
+    meaning: 'could not start (port in use, no permission)',
   },
   crashed: {
     code: 4,
-    meaning: 'an unexpected error while running; requests in flight were finished where possible',
+    meaning: 'unexpected error while running',
   },
   forced: {
     code: 5,
-    meaning: 'stopped with requests in flight: second signal, or `drain.timeout` was over',
+    meaning: 'stopped with requests in flight: second signal, or end of `drain.timeout`',
   },
   indexUnread: {
     code: 6,
-    meaning: '`routes --drift`, `routes --upstreams`: the index of an upstream could not be read',
+    meaning: '`routes --drift`, `routes --upstreams`: no index from an upstream',
   },
   adminFailed: {
     code: 7,
-    meaning: '`status`, `purge`, `warm`: the admin side could not be reached, or refused the request',
+    meaning: '`status`, `purge`, `warm`: the admin side does not respond, or refuses the request',
   },
   fileExists: { code: 8, meaning: '`init`: the file exists already, or cannot be written' },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>

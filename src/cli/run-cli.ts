@@ -1,6 +1,6 @@
 import type { UpstreamFinding } from '../build/upstream-findings.ts'
 import type { Config } from '../config/config.ts'
-import type { ConfigFault } from '../config/fault.ts'
+import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import type { CliPorts, RunningGateway } from './cli-ports.ts'
 import { type CommandLine, readCommandLine } from './command-line.ts'
@@ -67,11 +67,7 @@ const configName = (file: string | undefined): string => file ?? '(defaults)'
 
 /** One line for each fault, then their number. */
 const faultLines = (file: string | undefined, faults: readonly ConfigFault[]): string => {
-  const lines = faults.map(({ line, column, path, message, suggestion }) => {
-    const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
-    const key = path === '' ? '' : `${path}: `
-    return `${configName(file)}:${line}:${column} ${key}${message}${hint}\n`
-  })
+  const lines = faults.map((fault) => `${configName(file)}:${faultLine(fault)}\n`)
   return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n`
 }
 

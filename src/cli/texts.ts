@@ -47,7 +47,7 @@ const cells = (service: string, line: Difference): string[] => [
 
 const header = ['KIND', 'DRIFT', 'SERVICE', 'METHOD', 'ROUTE', 'ARGUMENT', 'KEYWORD', 'CONTRACT', 'UPSTREAM']
 
-/** One line a difference, those that matter first; what could not be asked; and how many there are, if anything was compared. */
+/** One line for each difference, those that matter first; then the services whose index could not be read; then the number of differences, if any service was compared. */
 export const driftText = (reports: readonly ServiceDrift[]): string => {
   const differences = reports.flatMap(({ service, outcome }) =>
     outcome.kind === 'compared' ? outcome.differences.map((line) => ({ service, line })) : [],

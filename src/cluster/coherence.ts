@@ -15,7 +15,7 @@ type Holds = {
   current(now: number): readonly Hold[]
 }
 
-/** A ledger remembers the same number. */
+/** A ledger stores the same number. */
 const mostHolds = 16_384
 
 const createHolds = (): Holds => {
@@ -82,7 +82,7 @@ const createLease = (leaseMs: number): Lease => {
 type Spread = {
   /** Stored responses that other members dropped. */
   readonly entries: number
-  /** This process cannot reach the ledger; the others learn of the change when it can again. */
+  /** This process cannot reach the ledger; the others get the change when it can again. */
   readonly unheard: boolean
 }
 

@@ -37,7 +37,7 @@ export type Synced = {
 
 export type Appended = Pick<Synced, 'epoch' | 'seq' | 'members'>
 
-/** Messages that a ledger sends on its own. They only save time: the next `sync` finds what a lost message said. */
+/** Messages that a ledger sends on its own. They only save time: the next `sync` makes up for a lost message. */
 export type Push =
   | {
       readonly kind: 'noted'
@@ -46,7 +46,7 @@ export type Push =
       readonly writer: string
       readonly notes: readonly string[]
     }
-  /** An unverified message that something was noted: sync to learn what. */
+  /** An unverified message that there are new notes: sync to read them. */
   | { readonly kind: 'hint'; readonly epoch: string; readonly seq: number; readonly writer: string }
   | {
       readonly kind: 'applied'
@@ -77,7 +77,7 @@ export type Ledger = {
   forget(member: string): Promise<void>
   /** Sets the receiver of pushes; call it once, before anything else. */
   listen(take: (push: Push) => void): void
-  /** Ends the connection. `cleanly`: all notes are delivered, so the others can forget this member at once. */
+  /** Ends the connection. `cleanly`: all notes are delivered, so the others can remove this member at once. */
   leave(cleanly: boolean): Promise<void>
 }
 

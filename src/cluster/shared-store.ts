@@ -42,7 +42,7 @@ type StoreStanding = {
   readonly targetTag: (key: string) => string
 }
 
-/** The ledger remembers the same number. */
+/** The ledger stores the same number. */
 const rememberedTags = 16_384
 /** Longest wait of a miss for the store. */
 const tierTimeoutMs = 250

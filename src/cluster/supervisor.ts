@@ -177,7 +177,7 @@ type Watched = Omit<Listened, 'readyAt'> & {
 const nobodyAsked = 0
 
 const gatherPatienceMs = 2_000
-/** The cache of a member remembers the same number. */
+/** The cache of a member stores the same number. */
 const rememberedNotes = 16_384
 
 /** Starts the workers and resolves when all are ready; rejects when one cannot start. */

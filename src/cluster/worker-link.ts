@@ -21,13 +21,13 @@ export type WorkerLink = {
   /** Sets the function that answers questions of other workers; call it once. */
   onQuestion(answer: (question: Question) => unknown): void
   standing(): Standing
-  /** Called when the parent wants this worker to drain and exit. */
+  /** Called when the parent requests that this worker drains and exits. */
   onDrain(drain: () => void): void
   /** Called when the parent has seen another worker end. */
   onEnded(take: (member: string) => void): void
   ready(addresses: unknown): void
   failed(cause: unknown): void
-  /** Asks the parent to drain all workers and exit. */
+  /** Requests that the parent drains all workers and exits. */
   end(): void
 }
 
@@ -135,7 +135,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
       },
       append: async (notes, settled) => (await call({ name: 'append', notes, settled })) as Appended,
       acknowledge: (applied, entries, writer) => line.send({ kind: 'acknowledge', applied, entries, writer }),
-      // The parent notices the exit.
+      // The parent receives the exit event.
       forget: () => Promise.resolve(),
       listen: (take) => {
         push = take

@@ -77,7 +77,7 @@ const field = () =>
     .toLowerCase()
     .refine(
       (name) => !reserved.some((pattern) => pattern.test(name)),
-      'has a meaning of its own in HTTP; use another header',
+      'has its own meaning in HTTP; use another header',
     )
 
 const ownField = () =>
@@ -108,7 +108,7 @@ const name = (meaning: string) =>
 
 const required = () =>
   oneOf(['all', 'writes', 'never']).describe(
-    'Requests that need it; `writes` = `x-trellis-writes`, and all methods but GET, HEAD and OPTIONS',
+    'Requests that need it; `writes` = all methods but GET, HEAD and OPTIONS, and `x-trellis-writes`',
   )
 
 const jwt = z

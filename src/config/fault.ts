@@ -10,6 +10,16 @@ export type ConfigFault = Position & {
   readonly suggestion?: string
 }
 
+/** A fault as people read it, without its position: `limit: unknown key (did you mean "limits"?)`. */
+export const faultText = ({ path, message, suggestion }: Omit<ConfigFault, keyof Position>): string => {
+  const key = path === '' ? '' : `${path}: `
+  const hint = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`
+  return `${key}${message}${hint}`
+}
+
+/** A fault with its position in the file: `12:1 limit: unknown key`. */
+export const faultLine = (fault: ConfigFault): string => `${fault.line}:${fault.column} ${faultText(fault)}`
+
 export type Path = readonly (string | number)[]
 
 /** A fault without its position in the file yet. `at: 'key'` means the position of the key instead of its value. */

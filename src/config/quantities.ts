@@ -7,13 +7,13 @@ export const durationPattern = /^(\d{1,9})(ms|s|m|h|d)$/
 /** A size as the file spells it: whole number and binary unit, e.g. `512B`, `64KiB`, `256MiB`, `1GiB`. */
 export const sizePattern = /^(\d{1,9})(B|KiB|MiB|GiB)$/
 
-/** Milliseconds of a duration text, or undefined when it is none. */
+/** Milliseconds of a duration text; undefined for any other text. */
 export const parseDuration = (text: string): number | undefined => {
   const [, digits, unit] = durationPattern.exec(text) ?? []
   return digits === undefined ? undefined : Number(digits) * durationUnits[unit as keyof typeof durationUnits]
 }
 
-/** Bytes of a size text, or undefined when it is none. */
+/** Bytes of a size text; undefined for any other text. */
 export const parseSize = (text: string): number | undefined => {
   const [, digits, unit] = sizePattern.exec(text) ?? []
   return digits === undefined ? undefined : Number(digits) * sizeUnits[unit as keyof typeof sizeUnits]

@@ -2,7 +2,7 @@ import * as zlib from 'node:zlib'
 import type { Config, ServiceConfig } from './config.ts'
 import { coversRule, type RuleMatch } from './rule-match.ts'
 
-/** Something that is allowed, and that the person who runs the gateway should know. */
+/** A setting that is allowed, but that its administrator should know about. */
 export type ConfigWarning = { readonly path: string; readonly message: string }
 
 type Row = { readonly path: string; readonly isUsed: (config: Config) => boolean; readonly message: string }
@@ -75,7 +75,7 @@ const isOfOperation = (rule: Rule): boolean => 'operation' in rule && rule.opera
 /** Why a rule has no effect; undefined when it has one. */
 const uselessness = (service: ServiceConfig, rule: Rule, index: number): string | undefined => {
   const { rules, profile } = service.cache
-  // A rule for one operation, and one of a document, has no match of its own.
+  // Rules for one operation, and rules of a document, have no `match`.
   if (isOfOperation(rule)) return undefined
   const earlier = rules
     .slice(0, index)
@@ -94,7 +94,7 @@ const ruleWarnings = (service: ServiceConfig): ConfigWarning[] =>
       : [{ path: `services.${service.name}.cache.rules[${index}].match`, message }]
   })
 
-/** What is allowed but should be known. */
+/** The warnings about a configuration that is allowed. */
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(insecureUpstream),

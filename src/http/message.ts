@@ -128,7 +128,7 @@ export type GatewayRequest = {
   readonly content: Buffer | Readable | undefined
   /** Aborted when no reader waits for the response any more. */
   readonly signal: AbortSignal
-  /** Tells the client something before the answer (RFC 9110 §15.2); absent where there is no connection of its own. */
+  /** Sends the client an interim response (RFC 9110 §15.2); absent where the request has no connection. */
   readonly interim?: Interim
   /** The client asks for a WebSocket (RFC 6455 §4.1): takes the connection to the upstream where that agrees, with a 101. */
   readonly upgrade?: TakeConnection

@@ -7,7 +7,7 @@ const sampleMs = 10_000
 /** An hour. */
 const mostSamples = 360
 const mostEvents = 100
-/** Services with a history of their own; each costs at most 60 kB. */
+/** Services with their own history; each costs at most 60 kB. */
 const mostServices = 100
 const mostReach = 12
 const longestText = 160

@@ -142,7 +142,7 @@ const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
 }
 
 /**
- * Text for people is made in this thread. pino would use a thread of its own, which does not notice that its reader has gone, and the
+ * Text for people is made in this thread. pino would use its own thread, which does not notice that its reader has gone, and the
  * process would wait for it at the end.
  */
 const asText = (stream: FlushedStream): FlushedStream => {
@@ -190,8 +190,8 @@ const createTimestamp = (now: () => number): (() => string) => {
 }
 
 /**
- * The process's logger. Nothing that a client sends is ever handed to it: no URL, no field, no content;
- * what tells requests apart is their id. Redaction is a second line of defence for what errors may carry.
+ * The process's logger. It never receives what a client sends: no URL, no field, no content;
+ * the id distinguishes requests. Redaction is a second line of defence for what errors may carry.
  */
 export const createLogger = (options: LoggerOptions): Logger => {
   const { level, format } = options

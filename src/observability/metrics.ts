@@ -216,7 +216,7 @@ const addProcessMetrics = (registry: Registry): void => {
   for (const name of misnamed) registry.removeSingleMetric(name)
 }
 
-/** Builds the metrics of one gateway, in a registry of its own. */
+/** Builds the metrics of one gateway, in its own registry. */
 export const createMetrics = (options: MetricsOptions): Metrics => {
   const { families, registry } = createRegistry(caps)
   if (options.processMetrics) addProcessMetrics(registry)

@@ -52,7 +52,7 @@ type ExchangeRecord = {
 /** A request that has arrived at a service. */
 export type Received = {
   readonly id: string
-  /** `batch`: an item of a batch, which has no connection of its own to stream to. */
+  /** `batch`: an item of a batch, which has no connection to stream to. */
   readonly origin: 'client' | 'batch'
   readonly client: Client
   readonly service: Service
@@ -226,7 +226,7 @@ export type Outgoing = Ready & {
 /** How an exchange is forwarded. */
 type Forwarding = Omit<Outgoing, keyof Ready>
 
-/** An object of its own each time: an exchange may be forwarded again, or beside its answer. */
+/** Its own object each time: an exchange may be forwarded again, or beside its answer. */
 export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing => {
   const outgoing: Outgoing & Record<keyof Omit<Translated, keyof Outgoing>, undefined> = {
     id: exchange.id,

@@ -117,7 +117,7 @@ const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: R
     })(),
     { objectMode: false },
   )
-    // A generator that was never begun has no end of its own.
+    // A generator that was never started does not end its source.
     .on('close', () => source.destroy())
 
 /**

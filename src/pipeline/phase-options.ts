@@ -92,7 +92,7 @@ export type ExchangeWatch = {
   end(exchange: Received, answered: Answered): void
 }
 
-/** Parts of an exchange that have a span of their own. */
+/** Parts of an exchange that have their own span. */
 export type SpanName = 'validate' | 'cache' | 'upstream'
 
 /** An open span; ended once. */

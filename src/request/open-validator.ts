@@ -10,7 +10,7 @@ const tooMany: Validation = {
   kind: 'invalid',
   status: 400,
   code: 'too_many_parameters',
-  // RFC 9457 §3.1: no type of its own means about:blank, and then the title is the status phrase.
+  // RFC 9457 §3.1: without a type the problem is about:blank, and its title is the status phrase.
   body: { title: 'Bad Request', status: 400, detail: 'The query has more parameters than allowed.' },
 }
 

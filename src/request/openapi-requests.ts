@@ -110,7 +110,7 @@ export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
 }
 
 /**
- * Declared headers and cookies with their values; credentials are partitions of their own, and preconditions are evaluated by the
+ * Declared headers and cookies with their values; credentials are their own partitions, and preconditions are evaluated by the
  * cache.
  */
 const variantOf = ({ parameters }: Operation, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {

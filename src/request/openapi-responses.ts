@@ -21,7 +21,7 @@ export type ResponseSample = {
   readonly content: Uint8Array
 }
 
-/** How a response fits its description. Details repeat the document, and nothing of the response. */
+/** How a response fits its description. Details repeat the document, never the response. */
 export type ResponseCheck =
   | { readonly result: 'fits' | 'unchecked' }
   | { readonly result: 'undescribed' | 'differs'; readonly pointer: string; readonly detail: string }

@@ -59,7 +59,7 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
   }
 
   const validate = (input: ValidationInput): Validation => {
-    // The request target is short, so names in it need no bound of their own.
+    // The request target is short, so names in it need no separate bound.
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
     if (hasInvalidCallback(query.parameters)) return invalidCallback()

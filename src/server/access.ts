@@ -36,7 +36,7 @@ const tokenIn = (fields: RequestFields, header: string): string | undefined => {
 
 const mostKeyCharacters = 512
 
-/** Finds the name of a key by its digest: the time that the look-up takes shows nothing of the keys themselves. */
+/** Finds the name of a key by its digest: the time of the look-up reveals nothing about the keys. */
 const createKeyLookup = ({ file }: ApiKeysConfig): ((key: string) => string | undefined) => {
   const reading = readApiKeys(file.reveal())
   const names = new Map(

@@ -11,7 +11,7 @@ export type DiscoveryDocument = {
 /** Discovery's response to a request for one of its documents. */
 export type SiteIndexAnswer = DiscoveryDocument | { readonly kind: 'identity-unknown' }
 export type NamespaceAnswer = DiscoveryDocument | { readonly kind: 'unknown-namespace' }
-/** The upstream knows the schema of its items, which no index holds; without it the fallback still tells the arguments. */
+/** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
 export type OptionsAnswer =
   | DiscoveryDocument
   | { readonly kind: 'ask-upstream'; readonly fallback: DiscoveryDocument }

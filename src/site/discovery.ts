@@ -80,7 +80,7 @@ export type DiscoveryOptions = {
   readonly announced: readonly Row[]
   /** Absolute URL of the REST root as clients see it, without a trailing slash. */
   readonly publicRoot: string
-  /** Path of the upstream's REST root, for an index that does not tell it. */
+  /** Path of the upstream's REST root, for an index that does not contain it. */
   readonly upstreamBasePath: string
   readonly source:
     | {

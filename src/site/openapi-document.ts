@@ -172,7 +172,7 @@ const requestBody = (
   const schema = objectSchema(members)
   const content = contentTypes(contract, endpoint, { $ref: `#/components/schemas/${schemaName}` })
   return {
-    // An upload carries its members in another way, so nothing of this content is needed then.
+    // An upload carries its members in another way, so this content is not needed then.
     body: {
       ...('required' in schema && endpoint.acceptsUploads !== true && { required: true }),
       content,
@@ -225,7 +225,7 @@ export type DocumentOptions = {
   /** Version of the gateway. */
   readonly version: string
   readonly services: readonly DescribedService[]
-  /** Names of the services that have a document of their own. */
+  /** Names of the services that have their own document. */
   readonly withOwnDocument?: readonly string[]
 }
 
@@ -272,7 +272,7 @@ export const openApiDocument = ({
   withOwnDocument = [],
 }: DocumentOptions): JsonObject => {
   const others = withOwnDocument.map((name) => `[${name}](docs?service=${encodeURIComponent(name)})`)
-  const more = others.length === 0 ? '' : ` Services with a document of their own: ${others.join(', ')}.`
+  const more = others.length === 0 ? '' : ` Services with their own document: ${others.join(', ')}.`
   // The longest mount wins where two services could answer.
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const rows = byMount.flatMap((service) => service.rows.map((row) => describeRow(service, row)))

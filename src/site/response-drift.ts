@@ -30,7 +30,7 @@ export type ResponseDriftOptions = {
   report(event: DiscoveryEvent): void
 }
 
-/** Compares some responses of an upstream with its document, in a thread of its own. */
+/** Compares some responses of an upstream with its document, in its own thread. */
 export type ResponseDrift = {
   /** The same response; the content of a chosen one is copied while it is sent. */
   sampled(

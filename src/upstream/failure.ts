@@ -147,7 +147,7 @@ export const neverWhole = (error: Error): Error =>
     ? new GatewayError(error.code, { ...error, cause: error.cause, incomplete: true })
     : error
 
-/** The same error, saying that nothing of the request has left the gateway: then a write has changed nothing. */
+/** The same error, marked as not sent: a write has then changed nothing. */
 export const neverSent = (error: Error): Error =>
   error instanceof GatewayError && !error.unsent
     ? new GatewayError(error.code, { ...error, cause: error.cause, unsent: true })

@@ -40,7 +40,7 @@ export type Question = {
 
 const none: Answer = { status: 0, fields: {}, text: '', ms: 0 }
 
-/** One request on a connection of its own; status 0 when there was no answer. */
+/** One request on its own connection; status 0 when there was no answer. */
 export const ask = (origin: string, path: string, question: Question = {}): Promise<Answer> =>
   new Promise((resolve) => {
     const began = performance.now()

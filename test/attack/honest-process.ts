@@ -3,7 +3,7 @@ import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { quantile } from '../../bench/statistics.ts'
 import type { Readings, Reads } from './attack-row.ts'
 
-// The honest reader: a process of its own, so that what the attackers' process does is not in its times. It asks at a steady pace,
+// The honest reader: its own process, so that what the attackers' process does is not in its times. It asks at a steady pace,
 // whether or not earlier requests have been answered, and counts from the moment at which it wanted to ask.
 
 const everyMs = 25
@@ -57,7 +57,7 @@ const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: '
     }
     const url = kind === 'direct' ? direct : origin + reads[kind].replace('{n}', `${process.pid}${number}`)
     const send = isTls(url) ? tlsRequest : plainRequest
-    // One in twenty of each kind comes on a connection of its own: new readers must get in too.
+    // One in twenty of each kind comes on its own connection: new readers must get in too.
     asked[kind] += 1
     const agent = asked[kind] % 20 === 0 ? false : agents[isTls(url) ? 'tls' : 'plain'][kind]
     const request = send(

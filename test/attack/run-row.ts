@@ -67,7 +67,7 @@ const tryRow = async (
   }
 }
 
-/** Runs one attack against a gateway of its own; a row that is broken by latency alone runs once more. */
+/** Runs one attack against its own gateway; a row that is broken by latency alone runs once more. */
 export const runRow = async (row: AttackRow, neighbours: Neighbours, lengths: Lengths): Promise<Outcome> => {
   const { name, description } = row
   const missing = row.missing?.()

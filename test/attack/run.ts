@@ -4,7 +4,7 @@ import { type Outcome, runRow } from './run-row.ts'
 import { startNeighbours } from './scene.ts'
 import { attacks } from './table.ts'
 
-// npm run attack: every attack against a gateway of its own, one after the other.
+// npm run attack: every attack against its own gateway, one after the other.
 
 const { values } = parseArgs({
   options: {

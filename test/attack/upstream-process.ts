@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// The upstream of all rows whose times are measured: a process of its own. The last words of the path say what it does.
+// The upstream of all rows whose times are measured: its own process. The last words of the path say what it does.
 
 const large = Buffer.alloc(4 * 1024 * 1024, 'l')
 const list = Buffer.from('[{"id":1,"slug":"a"}]')

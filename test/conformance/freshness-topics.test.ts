@@ -36,7 +36,7 @@ const seconds = (offset: number): string => new Date(Date.now() + offset * 1000)
 
 describe('targeted fields (RFC 9213)', () => {
   test.each<[string, readonly string[], boolean]>([
-    ['a lifetime of their own', ['CDN-Cache-Control: max-age=60'], true],
+    ['their own lifetime', ['CDN-Cache-Control: max-age=60'], true],
     [
       'a lifetime that Cache-Control denies',
       ['CDN-Cache-Control: max-age=60', 'Cache-Control: no-store'],

@@ -90,7 +90,7 @@ describe('stored responses', () => {
     expect(JSON.stringify(origin.received)).not.toContain('key-of')
   })
 
-  test('credential: each API key has responses of its own, also when its header does not look like a credential', async () => {
+  test('credential: each API key has separate responses, also when its header does not look like a credential', async () => {
     await start({ ...rule('credential'), access: { apiKeys: apiKeys({ header: 'X-Partner' }) } })
     const partner = (name: string): Fields => ({ 'X-Partner': `key-of-${name}` })
     await get(partner('ann'))
@@ -320,7 +320,7 @@ describe('batches', () => {
     expect(bodies[0]?.toLowerCase().match(/"x-user-id":"ann"/g)).toHaveLength(2)
   })
 
-  test('an Idempotency-Key belongs to one API key: another client at the same address gets a response of its own', async () => {
+  test('an Idempotency-Key belongs to one API key: another client at the same address gets its own response', async () => {
     await startSite({ apiKeys: apiKeys() })
     const requests = [{ method: 'POST', path: '/site/v2/posts/1', body: { title: 'x' } }]
     const once = { 'Idempotency-Key': '"k-1"' }

@@ -26,7 +26,7 @@ const start = (log: Record<string, unknown>): Promise<GatewayProcess> =>
         mount: '/notes',
         document: fileURLToPath(new URL('./openapi/callers.yaml', import.meta.url)),
         upstream: { targets: [origin.origin] },
-        // A check of a response has a log line of its own, some time after the response.
+        // A check of a response has its own log line, some time after the response.
         responseChecks: { perSecond: 0 },
       },
     },

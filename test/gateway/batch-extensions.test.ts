@@ -140,7 +140,7 @@ test('an item that was refused here has failed as well', async () => {
   expect(origin.received).toEqual([])
 })
 
-test('references become values of their own type, in the path one encoded segment', async () => {
+test('a reference takes the type of its value, and in the path one encoded segment', async () => {
   await start({ split: 'item' })
   const answers = await responses([
     { path: '/site/v2/posts', body: { title: 'new' }, id: 'new' },

@@ -359,7 +359,7 @@ describe('the command line', () => {
     ['an option without its value', ['check', '-c'], "Option '-c, --config <value>' argument missing"],
     ['an operand too many', ['check', 'x', 'y'], 'check takes one FILE'],
     ['a second file', ['check', 'x', '-c', 'y'], 'more than one configuration file is given'],
-    ['a file with --demo', ['start', '--demo', '-c', 'x'], '--demo has a configuration of its own'],
+    ['a file with --demo', ['start', '--demo', '-c', 'x'], '--demo has its own configuration'],
     ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
     ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
     ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],

@@ -387,7 +387,7 @@ describe('the command line', () => {
     expect(await explain(await configOf(), { method: 'GET', target, fields })).toMatchObject(found)
   })
 
-  test('explains that a host has stored responses of its own', async () => {
+  test('explains that a host has separate stored responses', async () => {
     const fields = { authorization: 'Bearer x' }
     const explained = await explain(await configOf(), {
       method: 'GET',

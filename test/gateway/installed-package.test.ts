@@ -15,7 +15,7 @@ let packed: readonly string[]
 /** An empty project into which the package was installed. */
 let project: string
 
-/** The environment of a user: npm sets variables of its own for the tests. */
+/** The environment of a user: npm sets more variables for the tests. */
 const userEnv = (more: Record<string, string> = {}): Record<string, string> => {
   const { PATH = '', HOME = '' } = process.env
   return { PATH, HOME, NO_COLOR: '1', ...more }

@@ -72,7 +72,7 @@ test.each<[string, string, RequestInit, string]>([
       .slice(before)
       .split('\n')
       .filter((line) => line.includes(`"code":"${code}"`))
-  // The line comes through a pipe of its own; a second one would come with it.
+  // The line comes through its own pipe; a second one would come with it.
   await expect.poll(() => lines().length).toBeGreaterThan(0)
   await pause(50)
   expect(lines()).toHaveLength(1)

@@ -218,6 +218,15 @@ describe('a refused configuration', () => {
     expect((await post()).status).toBe(200)
   })
 
+  test('with a misspelt key names the position and the key that is similar', async () => {
+    const services = { a: open(origin, stored('GET /x')) }
+    gateway = await startTestGateway({ services })
+    expect(await gateway.put({ limit: { bodyBytes: '1MiB' }, services })).toMatchObject({
+      kind: 'invalid',
+      faults: [expect.stringMatching(/^\d+:\d+ limit: .* \(did you mean "limits"\?\)$/)],
+    })
+  })
+
   test('with another port names that key alone, and not the public URL that is made from it', async () => {
     const services = { a: open(origin, stored('GET /x')) }
     gateway = await startTestGateway({ services })

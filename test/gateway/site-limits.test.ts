@@ -62,7 +62,7 @@ test.each([
 
 test.each([
   ['limits of all services', usual, 64, 100],
-  ['limits of its own', '/wide/site-json', 128, 200],
+  ['its own limits', '/wide/site-json', 128, 200],
 ])('a site keeps the %s', async (_, mount, kibibytes, levels) => {
   expect(await post(set, mount, text(kibibytes * 1024))).toEqual([201, undefined])
   expect(await post(set, mount, text(kibibytes * 1024 + 1))).toEqual([413, 'trellis_content_too_large'])
@@ -79,7 +79,7 @@ test('an item of a batch may be as large and as deep', async () => {
     const { responses, code } = (await answer.json()) as { responses?: { status: number }[]; code?: string }
     return responses?.map(({ status }) => status) ?? code
   }
-  // The envelope has three levels of its own.
+  // The envelope itself has three levels.
   expect(await batch(509)).toEqual([201, 201])
   expect(await batch(510)).toBe('rest_invalid_json')
 })

@@ -8,7 +8,7 @@ import { keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
-// Clients at loopback addresses of their own: some hold as many upstream slots as they can, and one is an ordinary client.
+// Clients at different loopback addresses: some hold as many upstream slots as they can, and one is an ordinary client.
 
 type Tree = { readonly [key: string]: unknown }
 

@@ -177,7 +177,7 @@ test.each([
   expect(new Set(servers.map((span) => span.traceId)).size).toBe(expected)
 })
 
-test('a second attempt is a span of its own and says so; a failure is marked', async () => {
+test('a second attempt is its own span and says so; a failure is marked', async () => {
   const { ask, finished } = await traced(1, (_, wire, count) =>
     count === 1 ? wire.reset() : wire.respond({ status: 500, content: '{}' }),
   )

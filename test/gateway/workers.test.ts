@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const root = '/index.php/site-json/site/v2'
 
-/** On a connection of its own: connections go to the workers in turn. */
+/** On its own connection: connections go to the workers in turn. */
 const send = (
   path: string,
   options: {

@@ -61,7 +61,7 @@ const sortedSet = (list: readonly (string | number)[]): (string | number)[] => [
 
 const inOrder = (list: readonly (string | number)[]): (string | number)[] => [...new Set(list)]
 
-/** The parts of a field list that count: WordPress stops reading where a part follows its whole, and such a list is a meaning of its own. */
+/** The parts of a field list that count: WordPress stops reading where a part follows its whole, and such a list has a separate meaning. */
 const fieldsKey = (fields: readonly string[]): unknown => {
   const whole = fields.indexOf('title')
   const cut = whole >= 0 && fields.slice(whole).includes('title.raw')

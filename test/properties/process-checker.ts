@@ -6,7 +6,7 @@ export type ProcessCheckerOptions = Pick<CheckerOptions, 'upstream' | 'longestMs
   readonly gateways: () => readonly GatewayProcess[]
 }
 
-/** For gateways that are processes of their own, killed or stopped during the run; its time ends it. */
+/** For gateways that are their own processes, killed or stopped during the run; its time ends it. */
 export const createProcessChecker = ({
   gateways,
   ...options

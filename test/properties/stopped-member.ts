@@ -3,7 +3,7 @@ import { ownerOf } from '../support/line-owner.ts'
 import { pause } from '../support/origin.ts'
 import { type CheckedVersions, shownIn } from './checked-versions.ts'
 
-/** One process with a memory of its own, and a connection that it holds. */
+/** One process with its own memory, and a connection that it holds. */
 export type Member = {
   readonly line: HeldLine
   signal(name: 'SIGSTOP' | 'SIGCONT'): void

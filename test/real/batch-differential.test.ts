@@ -30,7 +30,7 @@ describeWith('php', 'a batch is answered as WordPress answers it', () => {
     await wordpress.stop()
   })
 
-  test('cases have names of their own', () => {
+  test('cases have their own names', () => {
     expect(cases.length).toBeGreaterThan(20)
     expect(new Set(allCases.map(({ title }) => title)).size).toBe(allCases.length)
   })

@@ -16,7 +16,7 @@ const importing = (count: number, name: string): string => `
 	wp_defer_term_counting( true );
 	wp_defer_comment_counting( true );
 	$measure = function () { $u = getrusage(); return 1000 * ( $u['ru_utime.tv_sec'] + $u['ru_stime.tv_sec'] ) + ( $u['ru_utime.tv_usec'] + $u['ru_stime.tv_usec'] ) / 1000; };
-	// Each post has a date of its own: MariaDB lists posts of one second in any order.
+	// Each post has its own date: MariaDB lists posts of one second in any order.
 	$first = 1577836800 + 60 * (int) wp_count_posts()->publish;
 	$began = array( $measure(), microtime( true ) );
 	for ( $n = 0; $n < ${count}; $n++ ) {

@@ -15,7 +15,7 @@ const token = 'token-of-the-companion-and-the-gateway'
 const installCompanion = async (wordpress: WordPress, gateways: string): Promise<void> => {
   const folder = join(dirname(wordpress.database), '../site/wp-content/mu-plugins')
   await mkdir(folder, { recursive: true })
-  // A read that starts scheduled tasks by a request of its own is not described completely.
+  // A read that starts scheduled tasks by a separate request is not described completely.
   const constants = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: gateways, DISABLE_WP_CRON: '1' }
   const lines = Object.entries(constants).map(([name, value]) => `define('${name}', '${value}');`)
   await writeFile(join(folder, '0-trellis-settings.php'), `<?php ${lines.join(' ')}`)

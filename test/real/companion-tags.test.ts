@@ -181,7 +181,7 @@ describeWith('php', 'the tags of answers', () => {
       foreach ( $texts as $name => $text ) { add_shortcode( $name, $text ); }
     } );`
 
-  test('the tags name what a plugin reads by statements of its own, or the answer is incomplete', {
+  test('the tags name what a plugin reads with its own statements, or the list is incomplete', {
     timeout: 240_000,
   }, async () => {
     await writeFile(`${site.site}/wp-content/mu-plugins/0-hidden.php`, hiddenCode)

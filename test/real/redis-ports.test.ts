@@ -28,7 +28,7 @@ describeWith('redis', 'the stores of several instances on a real Redis', () => {
     connection = connect(options(), () => undefined)
     while (connection.status !== 'ready') await pause(10)
   })
-  // Each test has keys of its own.
+  // Each test has its own keys.
   beforeEach(() => {
     prefix += 1
   })

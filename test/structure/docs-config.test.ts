@@ -106,7 +106,7 @@ const contracts = (): Contract[] =>
 
 /** What all texts begin with, up to a colon. */
 const sharedStart = (texts: readonly string[]): string => {
-  const start = texts[0]?.slice(0, texts[0].indexOf(': ') + 2) ?? ''
+  const [start = ''] = /^.*?: /.exec(texts[0] ?? '') ?? []
   return texts.every((text) => text.startsWith(start)) ? start : ''
 }
 
@@ -116,7 +116,7 @@ const byContract = (texts: readonly (readonly [contract: string, text: string])[
   if (texts.every(([, text]) => text === first?.[1])) return first?.[1] ?? ''
   const shared = sharedStart(texts.map(([, text]) => text))
   const named = new Map<string, string[]>()
-  for (const [contract, text] of texts) {
+  for (const [contract, text] of texts.filter(([, each]) => each !== '')) {
     const own = text.slice(shared.length)
     named.set(own, [...(named.get(own) ?? []), contract])
   }

@@ -142,7 +142,7 @@ const banned: readonly Row[] = [
   },
 ]
 
-/** Running text of a page: without code, which has names of its own, and without line breaks. */
+/** Running text of a page: without code and line breaks. */
 const proseOf = (markdown: string): string =>
   markdown
     .replaceAll(/^```[\s\S]*?^```$/gm, '')

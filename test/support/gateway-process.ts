@@ -5,7 +5,7 @@ import { builtGateway } from './built-gateway.ts'
 import { freePort } from './ports.ts'
 import { type RunningProcess, startProcess, untilReady } from './processes.ts'
 
-/** The gateway as its users start it: a program of its own with a config file. */
+/** The gateway as its users start it: its own program with a config file. */
 export type GatewayProcess = {
   readonly origin: string
   readonly adminOrigin: string

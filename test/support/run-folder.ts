@@ -16,7 +16,7 @@ const removeForgotten = (folder: string): void => {
 }
 
 /**
- * Gives this run of the tests a folder of its own for temporary files, and removes it when the run ends, by a signal too. Whatever
+ * Gives this run of the tests its own folder for temporary files, and removes it when the run ends, by a signal too. Whatever
  * a test, a program that it starts or Vitest itself leaves there goes with it.
  */
 export const useRunFolder = (): void => {

@@ -24,7 +24,7 @@ const strayMs = 20
 
 const statusOf = ({ startLine }: WireMessage): string => startLine.slice(9, 12)
 
-/** Sends bytes as they are on a connection of their own; is over when the server closes, has said enough, or is silent. */
+/** Sends bytes as they are on their own connection; is over when the server closes, has said enough, or is silent. */
 export const talk = (address: string, bytes: Buffer, { enough, silenceMs }: TalkOptions): Promise<Talk> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(address)

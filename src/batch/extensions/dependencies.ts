@@ -17,7 +17,7 @@ type ResolvedItem =
   /** A value is not there, or cannot stand where it should. */
   | { readonly kind: 'unresolved' }
 
-/** Bounds on what a reference may bring along. */
+/** Bounds on the value of a reference. */
 const mostValueCharacters = 64 * 1024
 const mostValueDepth = 32
 
@@ -85,8 +85,8 @@ const referable = ({ content, status }: ItemAnswer): string | undefined => {
 }
 
 /**
- * Lets an item that depends on others run only when they have succeeded, with their values in the place of its
- * references. The caller must have waited for the items it needs.
+ * Runs an item that depends on others only after they have succeeded, with their values in place of
+ * its references. The caller must have waited for the items it needs.
  */
 export const withDependencies = (dispatch: Dispatch, options: DependencyOptions): Dispatch => {
   const { extensions } = options

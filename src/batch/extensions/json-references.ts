@@ -15,7 +15,7 @@ import {
 /** A value in the answer of another item: its id, and a JSON Pointer (RFC 6901) into `{"body": …, "status": …}`. */
 export type Reference = { readonly id: string; readonly pointer: readonly string[] }
 
-/** What the text of a request refers to; `malformed` when something looks like a reference and is none. */
+/** The items that the text of a request refers to; `malformed` when something looks like a reference and is not valid. */
 type FoundReferences = readonly Reference[] | 'malformed' | 'too-deep'
 
 /** Ids of items: they stand in references, so they have no character that means something there. */
@@ -186,7 +186,7 @@ export const pathTemplate = (path: string): PathTemplate | undefined => {
   return isWhole ? pieces : undefined
 }
 
-/** What a value is as one segment: encoded, and undefined where it would be none or mean another path. */
+/** A value encoded as one path segment; undefined if it would be empty or mean another path. */
 export const pathSegment = (valueText: string): string | undefined => {
   if (/^-?\d{1,20}$/.test(valueText)) return valueText
   if (!valueText.startsWith('"')) return undefined

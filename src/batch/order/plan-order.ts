@@ -19,7 +19,7 @@ type Cut = {
 
 type Group = readonly number[]
 
-/** Every item is a unit of its own; waits become positions of units. */
+/** Every item is its own unit; waits become positions of units. */
 const singleUnits = (indices: readonly number[], waits: readonly Waits[], offset: number): Unit[] => {
   const unitOf = new Map(indices.map((index, at) => [index, offset + at]))
   return indices.map((index) => ({
@@ -80,7 +80,7 @@ export const planUnits = (
   return units
 }
 
-/** What is known of one item for the order: where it points and which parameters it sets, in query and body. */
+/** The facts of one item that decide its order: its path, and the parameters in its query and body. */
 export type OrderFacts = ConflictFacts & { readonly parameters: readonly string[] }
 
 /**
@@ -162,7 +162,7 @@ type Reaching = { readonly facts: OrderFacts; readonly reach: Reach }
 /** A list, or a create: the new item may get the number that another one names, before or after. */
 const isOnWholeCollection = ({ facts }: Reaching): boolean => facts.kind === 'collection'
 
-/** Both in one collection and not the same item: does one see what the other does? */
+/** Both in one collection and not the same item: can the result of one depend on the other? */
 const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
   if (isOnWholeCollection(earlier) || isOnWholeCollection(later)) return true
   const claims = [earlier, later].filter(({ reach }) => reach === 'claim').length

@@ -60,9 +60,9 @@ export const honouringRetryAfter =
 type ChunkAnswer =
   /** In the order of the items; contents are the upstream's bytes. */
   | { readonly kind: 'answered'; readonly answers: readonly ItemAnswer[] }
-  /** The upstream refused the chunk as a whole: nothing of it has run. */
+  /** The upstream refused the chunk as a whole: no item of it has run. */
   | { readonly kind: 'not-run' }
-  /** Too many requests: nothing of it has run, and nothing else should be tried now. */
+  /** Too many requests: no item of it has run, and nothing else should be tried now. */
   | { readonly kind: 'limited' }
   /** It is unknown which items ran. */
   | { readonly kind: 'broken' }
@@ -72,7 +72,7 @@ const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 
 /** `headers` of an item as fields; `[]` is how PHP writes an empty map. */
 const fieldLines = (headers: unknown): FieldLines => {
-  // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in an answer of its own.
+  // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in its own answer.
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
   if (!isJsonObject(headers)) return lines
   for (const [name, value] of Object.entries(headers)) {
@@ -154,7 +154,7 @@ const itemAnswers = (source: Source, size: number): ChunkAnswer => {
 
 /** Refusals that WordPress makes before it runs anything: no such route, not for this caller, not this envelope. */
 const refusesWhole = (status: number, body: unknown): boolean => {
-  // The program behind has not seen what is too large for the server in front of it (RFC 9110 §15.5.14).
+  // A request that is too large for the server in front does not reach the program behind it (RFC 9110 §15.5.14).
   if (status === 413) return true
   if (!isJsonObject(body) || typeof body['code'] !== 'string' || !isJsonObject(body['data'])) return false
   const { data, code } = body
@@ -209,9 +209,9 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   return Buffer.concat(pieces)
 }
 
-/** An item that has come through the pipeline as far as the upstream. */
+/** An item that has passed all phases before the upstream. */
 type ChunkRequest = ChunkItem & {
-  /** Sends it as a request of its own. */
+  /** Sends it as a separate request. */
   alone(): Promise<GatewayResponse>
 }
 
@@ -270,7 +270,7 @@ const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void
   }
 }
 
-/** These say that the upstream never saw the request. */
+/** With these the upstream has not received the request. */
 const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_busy',
   'upstream_unreachable',
@@ -318,7 +318,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     return options.ask(content)
   }
 
-  /** Once more where the upstream has run nothing of it and names a short time (RFC 6585 §4). */
+  /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
   const ask = async (content: Buffer): Promise<Asked> => {
     const first = await askOnce(content)
     const waited = await waitedFor(first.response, options.leftMs(), options.stop)

@@ -24,7 +24,7 @@ export type RunOptions = {
 export type ItemSender = {
   /** Its requests wait in the queue of this client. */
   readonly flow: string
-  /** Runs the item like a request of its own, with the credentials of the batch. */
+  /** Runs the item like a separate request, with the credentials of the batch. */
   readonly dispatch: Dispatch
   /** Runs items in one upstream batch, in their order. An answer that rejects becomes its item's. */
   dispatchChunk(

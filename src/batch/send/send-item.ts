@@ -34,7 +34,7 @@ export type OutgoingBatch = {
   readonly keyFields: readonly string[]
   /** Contents of answers that are held together until the batch is complete; counted as they come. */
   readonly held: { bytes: number; readonly mostBytes: number }
-  /** For the same contents, out of what the process may hold of all requests. */
+  /** For the same contents, out of the budget of the process for all requests. */
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
   readonly turn: EventLoopYield
@@ -60,7 +60,7 @@ const ownFields = (item: BatchItem, { access }: Service): Readonly<Record<string
  */
 const deadlineField = 'x-request-deadline-ms'
 
-/** Sends the item as a request of its own, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
+/** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
 export const sendAlone =
   ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
   (request) => {
@@ -71,7 +71,7 @@ export const sendAlone =
     return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
-/** The item's fields with the credentials of the batch, and none of its own in their stead. */
+/** The item's fields with the credentials of the batch in place of its own. */
 export const fieldsWithCredentials = (
   { service, request }: LocalRequest,
   item: BatchItem,
@@ -92,7 +92,7 @@ export const fieldsWithCredentials = (
   return fields
 }
 
-/** The item as a request of its own. */
+/** The item as a separate request. */
 const itemExchange = (
   { batch, serviceNamed, keyFields }: OutgoingBatch,
   item: BatchItem,
@@ -130,7 +130,7 @@ const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
 
 /**
  * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no answer from the
- * upstream: the pipeline makes an error response of that, which does not tell whether the write may have happened.
+ * upstream: the pipeline makes an error response of that, which does not show whether the write may have happened.
  */
 export const runItem = async (
   outgoing: OutgoingBatch,
@@ -164,7 +164,7 @@ export const runItem = async (
     }
   }
   const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
-  // The response may still be in flight when another reader's request brings it.
+  // Another client's request may receive the response first.
   const response = await completed(
     answer,
     Math.min(mostItemBytes, held.mostBytes - held.bytes),
@@ -197,7 +197,7 @@ const read = async (response: GatewayResponse, reservation: Reservation): Promis
   throw new GatewayError('upstream_broken', { detail: 'The response to several items is too large.' })
 }
 
-/** The fields of the chunk are those of its first item, without what is the item's own. */
+/** The fields of the chunk are those of its first item, without the fields that differ by item. */
 const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: BatchItem): string[] => {
   const replaced = new Set([...Object.keys(ownFields(item, batch.service)), 'content-type', 'x-request-id'])
   return [
@@ -207,14 +207,14 @@ const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: Batc
   ]
 }
 
-/** The fields that the gateway has made of claims: within an upstream batch each item has fields of its own. */
+/** The fields that the gateway has made of claims: within an upstream batch each item has its own fields. */
 const claimFields = ({ service }: LocalRequest, { fields }: ForwardRequest): Record<string, string> => {
   const values = (service.access?.claimFields ?? []).map((name) => [name, fieldValue(fields, name)] as const)
   return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
 /**
- * Sends several items through the pipeline, each like a request of its own, and the last step together: one request to
+ * Sends several items through the pipeline, each like a separate request, and the last step together: one request to
  * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
  */
 export const runChunk = (

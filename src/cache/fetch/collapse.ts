@@ -18,7 +18,7 @@ export type HitForPass = {
 
 const maxBytes = 1_048_576
 const overheadBytes = 100
-/** Long enough to help a busy key, short enough to notice that its responses have become shareable. */
+/** Long enough to help a busy key, short enough to find out that its responses have become shareable. */
 const lifetimeMs = 5_000
 
 export const createHitForPass = (): HitForPass => {

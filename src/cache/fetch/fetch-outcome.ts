@@ -45,7 +45,7 @@ export type UnshareableOutcome = {
   readonly kind: 'unshareable'
   readonly response: GatewayResponse
   readonly upstreamStatus: number
-  /** Why nothing of it is stored; undefined when it is, or may be once all of it has passed. */
+  /** Why it is not stored; undefined if it is stored, or may be once it is complete. */
   readonly reason: NoStoreReason | undefined
 }
 

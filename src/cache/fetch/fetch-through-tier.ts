@@ -15,7 +15,7 @@ const isForTier = (stored: StoredResponse): boolean =>
   stored.status !== 206 &&
   !stored.validateAlways &&
   stored.lifetimeMs > 0 &&
-  // Other processes would not know when it changes by the clock.
+  // Other processes would not get the time at which it changes.
   stored.hints?.maxAge === undefined
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
@@ -121,7 +121,7 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
     tier.store(toTier(stored, currentAgeMs(stored.initialAgeMs, stored.received, readClock(clock))), since)
   }
 
-  /** What the tier has, or another process is about to store there; otherwise the function that releases the claim. */
+  /** The entry of the tier, or the one that another process is about to store there; otherwise the function that releases the claim. */
   const loadOrClaim = async (fetch: FetchRequest): Promise<StoredResponse | (() => void)> => {
     const { read } = fetch
     const query: TierQuery<StoredResponse> = {

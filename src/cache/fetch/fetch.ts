@@ -56,7 +56,7 @@ type FetchOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-/** As far as it is known before the content has come. */
+/** The facts that are known before the content has arrived. */
 const lengthOf = (head: ResponseHead, content: Buffer | Readable): number =>
   Buffer.isBuffer(content) ? content.length : (declaredLength(head) ?? 0)
 

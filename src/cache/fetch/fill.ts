@@ -37,7 +37,7 @@ export const declaredLength = (response: ResponseHead): number | undefined => {
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** The chunks in one allocation of its own, not in a slice of the pool, which would stay in memory with it. */
+/** The chunks in a separate allocation: a slice would keep the whole pool in memory. */
 const joined = (chunks: readonly Buffer[], length: number): Buffer => {
   const content = Buffer.allocUnsafeSlow(length)
   let at = 0
@@ -139,7 +139,7 @@ export class Fill {
     this.#options.source.destroy(reason)
   }
 
-  /** Ends an overflowed fill without readers: nothing of it will be stored. */
+  /** Ends an overflowed fill without readers, which will not be stored. */
   abandon(): void {
     if (this.#readers.size === 0 && !this.#ended) this.#options.source.destroy()
   }

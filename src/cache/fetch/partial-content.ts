@@ -105,7 +105,7 @@ const completionOf = (stored: IncompleteResponse): PartialRequest | undefined =>
   return { kind: 'complete', stored, fields }
 }
 
-/** Incomplete responses (RFC 9111 §3.3, §3.4), stored under keys of their own, so that no lookup of a whole finds one. */
+/** Incomplete responses (RFC 9111 §3.3, §3.4), stored under their own keys, so that no lookup of a whole finds one. */
 export type PartialContentStore = {
   /** A fresh stored part that the reader requests, as a hit. */
   hit(read: CacheRead, at: Moment): CacheAnswer | undefined
@@ -198,7 +198,7 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
     if (read.policy.profile === 'rfc-shared-cache') store.delete(partialKey(read.key))
   }
 
-  /** Stores a part, or, when nothing of it is missing, the whole. */
+  /** Stores a part, or the whole if no part is missing. */
   const storePart = (
     fetch: FetchRequest,
     { times }: UpstreamResponse,

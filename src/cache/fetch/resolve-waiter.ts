@@ -196,7 +196,7 @@ export const createResolveWaiter = (
   const waitForEnd = async (outcome: StreamingOutcome, waiting: WaitingReader): Promise<Resolution> => {
     const { read, fetch, isLeader } = waiting
     const { fill, head, ownFields, upstreamStatus } = outcome
-    // If the content turns out too large to be stored, the leader streams it: a second fetch would bring the same.
+    // If the content turns out too large to be stored, the leader streams it: a second fetch would give the same.
     const content = isLeader ? fill.reader() : undefined
     try {
       const end = await fetch.waitForEnd(outcome, read.signal)

@@ -151,7 +151,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions): RespondByF
   const { store, log, fetches, hitForPass, responder, reuse, lease, clock, report } = options
   const resolveWaiter = createResolveWaiter({ responder, log, hitForPass, clock, report })
 
-  /** Readers of one key share a fetch only if they select the same response, as far as the selecting fields are known. */
+  /** Readers of one key share a fetch only if they select the same response, by the selecting fields known so far. */
   const variantOf = (read: CacheRead): string => {
     const newest = store.peek(read.key).at(-1)
     return newest === undefined ? '' : varyKey(newest.varyNames, read)
@@ -181,8 +181,8 @@ export const createRespondByFetch = (options: RespondByFetchOptions): RespondByF
     hitForPass.has(read.key, clock.monotonic())
 
   /**
-   * False when something that the response will show, as far as the request tells, was invalidated since the fetch started. Tags that
-   * follow from the response are compared when it is there.
+   * False if a tag that follows from the request was invalidated since the fetch started. Tags that follow
+   * from the response are compared when it has arrived.
    */
   const mayJoin = (fetch: CollapsedFetch, read: CacheRead): boolean =>
     (lease === undefined || lease.isCurrent(readClock(clock))) &&

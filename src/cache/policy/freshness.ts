@@ -12,7 +12,7 @@ import { type FieldLines, fieldValue, fieldValues, type ResponseHead } from '../
 import { type Member, parseDictionary } from '../../http/structured-fields.ts'
 import type { CachePolicy, CacheRule, WhileHeard } from '../decide-caching.ts'
 
-/** What a response allows a shared cache, by Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
+/** The directives of a response for a shared cache, from Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
 export type ResponseControl = {
   /** A targeted field (RFC 9213) replaces Cache-Control and Expires. */
   readonly source: 'targeted' | 'cache-control' | 'none'

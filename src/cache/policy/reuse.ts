@@ -140,10 +140,10 @@ export const decideReuse = (
   return decideStored(stored, ageMs, control, lifetimeAt(stored, at))
 }
 
-/** How long a stored response without a window of its own is served when the upstream cannot be reached (RFC 9111 §4.2.4). */
+/** How long a stored response without its own window is served when the upstream cannot be reached (RFC 9111 §4.2.4). */
 const disconnectedMs = 86_400_000
 
-/** With a change feed it was fresh until the feed was heard for the last time: an upstream that fails also ends its feed. */
+/** With a change feed it was fresh until the last successful poll: an upstream that fails also ends its feed. */
 const staleForMs = ({ lifetimeMs, whileHeard }: StoredResponse, ageMs: number, at: Moment): number =>
   whileHeard === undefined
     ? ageMs - lifetimeMs

@@ -169,7 +169,7 @@ const refusals: ReadonlySet<number> = new Set([
 export const isOfRequest = (head: ResponseHead): boolean => isServerError(head) || refusals.has(head.status)
 
 const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
-/** `safe` sends neither credentials nor cookies: whatever its directives say, an error reveals nothing of one caller. */
+/** `safe` sends neither credentials nor cookies: so an error contains nothing private, whatever its directives say. */
 const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 'private', 'no-store'])
 
 /** May readers that wait share an error that is not stored, so that not each of them sends a request to a failing upstream? */

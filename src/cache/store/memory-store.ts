@@ -81,7 +81,7 @@ export type MemoryStore = {
   /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
   withTag(tag: string): Iterable<StoredVariants>
   all(): readonly StoredVariants[]
-  /** What is stored under its key by now. */
+  /** The responses now stored under its key. */
   currentVariants(entry: StoredVariants): readonly StoredResponse[]
   /** An upper bound of the keys with these tags: a key with several of them counts for each. */
   countWithTags(tags: readonly string[]): number
@@ -115,7 +115,7 @@ const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly
 const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
   a.varyKey === b.varyKey && a.varyNames.join(',') === b.varyNames.join(',')
 
-/** With the same tags and bytes, neither the index nor what is counted changes. */
+/** With the same tags and bytes, neither the index nor the counters change. */
 const countsTheSame = (before: readonly StoredResponse[], after: readonly StoredResponse[]): boolean =>
   before.length === after.length &&
   before.every(({ tags, bytes }, at) => after[at]?.tags === tags && after[at]?.bytes === bytes)

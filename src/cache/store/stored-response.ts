@@ -117,7 +117,7 @@ const sizeOf = (counted: Counted): number => {
 const mostBesides = 1024
 
 /**
- * A content in a buffer of its own. Small buffers are often slices of a pool, which they would keep alive; a content that came in one
+ * A content in its own buffer. Small buffers are often slices of a pool, which they would keep alive; a content that came in one
  * read of a socket has only its own head beside it.
  */
 export const ownBytes = (content: Buffer): Buffer => {
@@ -143,7 +143,7 @@ export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: nu
 const namesOneOrigin = (fields: FieldLines): boolean =>
   (fieldValue(fields, 'access-control-allow-origin') ?? '*') !== '*'
 
-// Shared, since most stored responses have none: each list of its own costs the garbage collector time.
+// One list for all, since most stored responses have none: many lists cost the garbage collector time.
 const noNames: readonly string[] = []
 const noTags: readonly string[] = []
 const noForms: readonly CodedForm[] = []

@@ -164,7 +164,7 @@ export type InvalidationLog = {
   invalidatedSince(tags: readonly string[], sequence: number): boolean
 }
 
-/** Remembers the last `maxTags` tags that were invalidated. */
+/** Stores the last `maxTags` tags that were invalidated. */
 export const createInvalidationLog = (maxTags: number): InvalidationLog => {
   const last = new Map<string, number>()
   let sequence = 0

@@ -59,7 +59,7 @@ const asItem = (collection: string, state: ChangedState): Properties => {
 const hasStatus = (state: ChangedState | null): boolean =>
   state === null || typeof state['status'] === 'string'
 
-/** Are both states known? One alone says nothing of the lists that the other one is in. */
+/** Are both states known? One alone does not show the lists that the other one is in. */
 const isKnown = ({ before, after, hasStatuses }: Item): boolean =>
   before !== undefined && after !== undefined && (!hasStatuses || (hasStatus(before) && hasStatus(after)))
 
@@ -94,8 +94,8 @@ const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
   state === null || (typeof state?.['status'] === 'string' && hidden.includes(state['status']))
 
 /**
- * The earlier version for the comparison that a write makes; given only where editors alone could and can see the item, since a
- * comparison of public items would need more than a change tells.
+ * The earlier version for the comparison that a write makes; given only for an item that was and is visible to editors alone, since a
+ * comparison of public items would need more than a change contains.
  */
 const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffer[] => {
   const { before, after, collection, id } = item
@@ -143,8 +143,8 @@ const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): numb
 }
 
 /**
- * Gives the tags that changes reach. A response that the companion describes completely is reached by what it was made of, any other
- * one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
+ * Gives the tags that changes reach. A response that the companion describes completely is reached by changes of its listed parts, any
+ * other one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
  */
 export const createChangedTags = (
   names: TagNames,
@@ -160,12 +160,12 @@ export const createChangedTags = (
     return [...tags, ...others.map(names.any)]
   }
 
-  /** The tag of responses that are not described completely. Without lists only editors see the object, by its id. */
+  /** The tag of responses that are not described completely. Without lists the object is visible to editors only, by its id. */
   const seen = (isSeen: boolean): readonly string[] => (isSeen ? [names.companionUnknown] : [])
 
   const ofRevision = (change: PostChange): readonly string[] => {
     const parent = parentOf(change)
-    // The companion tells of its post as well.
+    // The companion reports its post as well.
     if (parent === undefined) return []
     const tags = revisedCollections.flatMap((collection) =>
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
@@ -208,7 +208,7 @@ export const createChangedTags = (
     return tags && [...tags, ...seen(true)]
   }
 
-  /** Content that goes to another author, or is deleted with a user, has changes of its own. */
+  /** Content that goes to another author, or is deleted with a user, has its own changes. */
   const ofUser = (id: number): readonly string[] | undefined => {
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined

@@ -85,7 +85,7 @@ export type Described = {
 
 const undescribed: Described = { tags: [], isComplete: false }
 
-/** Every change that others than editors see reaches a response that is not described completely. */
+/** Every change of something public reaches a response that is not described completely. */
 export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hints'>): Described => {
   if (hints?.tags === undefined) return undescribed
   const described = descriptionIn(hints.tags)
@@ -105,7 +105,7 @@ const integersIn = (value: unknown): readonly number[] | undefined =>
 /** The companion shortens texts of any length to these digits. */
 const digestOf = (text: string): string => createHash('md5').update(text).digest('hex').slice(0, 12)
 
-/** What decides in which lists a post is and where, of a state that tells all of it. */
+/** The values that decide which lists show a post and where, if the state contains all of them. */
 type Position = {
   readonly status: string
   readonly slug: string

@@ -168,7 +168,7 @@ export const integersOf = (value: unknown): readonly number[] | undefined => {
   return integers.length === values.length && integers.length > 0 ? integers : undefined
 }
 
-/** Does the response contain the whole list, so that its content tells the members? WordPress counts items that the client may not see. */
+/** Does the response contain all members of the list? WordPress counts items that the client may not see. */
 const isComplete = (args: TaggedArguments, fields: FieldLines, shown: number): boolean => {
   const pages = fieldValue(fields, 'x-wp-totalpages')
   const total = fieldValue(fields, 'x-wp-total')

@@ -60,7 +60,7 @@ export type TagNames = {
   readonly moreUpstream: string
   /** An id or a listed type that the companion of WordPress names. */
   companion(kind: string, id: string): string
-  /** On responses whose list from the companion is incomplete: every change that it tells of reaches them. */
+  /** On responses whose list from the companion is incomplete: every reported change reaches them. */
   readonly companionUnknown: string
   /** On responses whose list from the companion is complete. */
   readonly described: string

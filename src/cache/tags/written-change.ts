@@ -238,7 +238,7 @@ export const isComparable = (state: Properties, { structure }: Refinement): bool
 
 const isGone = (state: Properties | 'absent'): boolean => state === 'absent' || state['status'] === 'trash'
 
-/** Effects of a change that only editors see; nothing depends on a new item yet. */
+/** Effects of a change that is visible to editors only; no response depends on a new item yet. */
 const hiddenEffects = (
   before: Properties | 'absent',
   after: Properties | 'absent',

@@ -202,7 +202,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [...tags, ...contentTags(effect.contents, collection), names.opaque, names.unknown]
   }
 
-  /** The owners of an item; undefined if the version does not tell. */
+  /** The owners of an item; undefined if the version does not contain them. */
   const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
     const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
@@ -306,7 +306,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     ]
   }
 
-  /** An autosave in a record of its own, which does not change the item. */
+  /** An autosave in its own record, which does not change the item. */
   const isBeside = ({ found }: Write, items: readonly DescribedItem[]): boolean => {
     const [saved] = items
     const parent = itemInPath(found)

@@ -92,7 +92,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     usage: 'trellis purge {--url URL | --tag TAG | --prefix PATH}... | --all [options]',
     summary: 'remove stored responses of a running gateway',
     details: [
-      'Removes all variants of the URLs, what has one of the tags, what lies under the paths, or everything. Each is repeatable.',
+      'Removes all variants of the URLs, the responses with one of the tags, those under the paths, or everything. Repeat options as needed.',
       tokenNote,
       '',
       '      --url URL       public URL or path',

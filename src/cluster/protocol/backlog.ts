@@ -29,7 +29,7 @@ export type Backlog = {
   release(): void
 }
 
-/** More notes than the ledger remembers become one note for everything. */
+/** More notes than the ledger stores become one note for everything. */
 const mostNotes = 16_384
 /** Total length of all notes: clients choose the length of the targets that they write to. */
 const mostCharacters = 4 * 1024 * 1024

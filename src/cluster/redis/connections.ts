@@ -71,11 +71,11 @@ const slots = 16_384
 const isSlot = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < slots
 
-/** A name and a port; no name where the node does not know it. */
+/** A name and a port; no name if the node does not give it. */
 const isNode = (value: unknown): boolean =>
   Array.isArray(value) && Number.isInteger(value[1]) && value[1] > 0 && value[1] < 65_536
 
-/** How many slots a row of CLUSTER SLOTS names; undefined when it is none. */
+/** The number of slots in a row of CLUSTER SLOTS; undefined for any other value. */
 const slotsIn = (row: unknown): number | undefined => {
   if (!Array.isArray(row)) return undefined
   const [first, last, ...nodes] = row as readonly unknown[]
@@ -133,7 +133,7 @@ export type RunScript = (
   argv: readonly (string | number | Buffer)[],
 ) => Promise<unknown>
 
-/** What ioredis takes from the URL for the first node only: a cluster's others want it too. */
+/** Settings that ioredis takes from the URL for the first node only; the other nodes of a cluster need them too. */
 const credentialsOf = (url: URL) => ({
   ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
   ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),

@@ -101,7 +101,7 @@ export type RedisLedgerOptions = ConnectionOptions & {
   readonly signatures: { readonly notes: Signatures; readonly acknowledgements: Signatures }
 }
 
-/** The cache of a member remembers the same number. */
+/** The cache of a member stores the same number. */
 const rememberedNotes = 16_384
 
 /** The message that a member sends to itself to prove that it receives messages. */
@@ -182,7 +182,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     append: (notes, settled): Promise<Appended> =>
       run('append', readAppended, signed(notes), JSON.stringify(settled), rememberedNotes),
     acknowledge: ({ epoch, applied }, entries, writer) => {
-      // Not a script: the ledger learns the position with the next sync, and scripts cost more.
+      // Not a script: the ledger gets the position with the next sync, and scripts cost more.
       const message = JSON.stringify([epoch, String(applied), member, String(entries)])
       const text = acknowledgements.signText(prefix, message)
       calls.publish(`${base}applied:${writer ?? 'all'}`, text).catch(() => undefined)

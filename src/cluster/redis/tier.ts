@@ -8,7 +8,7 @@ import { decodeEntry, type Entry, type EntryHead, encodeEntry, encodeSelected } 
 import type { Signatures } from './signatures.ts'
 
 /**
- * The ledger's number of the last note of each tag: entries stored before it are outdated. Remembers as many tags as the
+ * The ledger's number of the last note of each tag: entries stored before it are outdated. Stores as many tags as the
  * ledger; older ones count as noted.
  */
 type NotedTags = {

@@ -4,7 +4,7 @@ import { faultAt, faultWhen, type UnplacedFault } from '../fault.ts'
 import { documentFaults } from './documents.ts'
 import { tlsFaults } from './tls-faults.ts'
 
-/** What a limit counts by must be verified: a client could send another key with each request. */
+/** A limit must count by something verified: otherwise a client could send another key with each request. */
 const countedByFault = (by: string, service: ServiceConfig | undefined): string | undefined => {
   if (service === undefined) return undefined
   if (by === 'key' && service.access?.apiKeys === undefined) return 'requires access.apiKeys of the service'
@@ -280,7 +280,7 @@ const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
         'expected the name of another service with contract plants, site or openapi',
       )
     })
-    return [...faultWhen(isTaken, path, `the document has a path ${batchPath} of its own`), ...addressed]
+    return [...faultWhen(isTaken, path, `the document already has a path ${batchPath}`), ...addressed]
   })
 
 /** Faults that show only when several values are seen together. */

@@ -82,13 +82,13 @@ const resolveDocumentCache = ({ cache, document }: Service<'openapi'>) => {
   return { ...cache, rules: [...configured, ...described] }
 }
 
-/** What the document of the plant store says of caching, as a configuration would say it. */
+/** The cache rules in the document of the plant store, in the form of a configuration. */
 const plantRules = ({ limitParameter }: Service<'plants'>) =>
   plantsDocument(limitParameter).contract.operations.flatMap(({ method, template, cache }) =>
     cache === undefined ? [] : [{ ...cache, match: `${method} ${template}` }],
   )
 
-/** What the configuration says of the resources of each operation. */
+/** The settings of the configuration for the resources of each operation. */
 const resolveResources = ({ document, resources }: Service<'openapi'>): readonly DeclaredResource[] =>
   document.contract.operations.flatMap(({ method, template, operationId }) => {
     const rule = resources.find(({ match, operation }) =>

@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
 
-/** The error of OpenSSL for PEM texts; `undefined` when it accepts them. It quotes nothing of the texts. */
+/** The error of OpenSSL for PEM texts; `undefined` when it accepts them. It does not quote the texts. */
 const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
   try {
     createSecureContext(options)

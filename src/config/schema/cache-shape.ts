@@ -3,21 +3,21 @@ import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch } fro
 
 /** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
-  ttl: duration().describe('How long a response is fresh when the upstream does not say'),
+  ttl: duration().describe('Lifetime when the upstream gives none'),
   staleWhileRevalidate: duration()
     .prefault('0s')
-    .describe('How long an expired response may be served while a new one is fetched (RFC 5861)'),
+    .describe('How long a stale response is served while a new one is fetched (RFC 5861)'),
   staleIfError: duration()
     .prefault('0s')
-    .describe('How long an expired response may be served when the upstream fails (RFC 5861)'),
-  negativeTtl: duration().prefault('0s').describe('How long 404 and 410 are stored'),
+    .describe('How long a stale response is served if the upstream fails (RFC 5861)'),
+  negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410'),
   scope: oneOf(['public', 'credential'])
     .prefault('public')
-    .describe('`credential` = a separate stored response for each credential'),
-  override: flag().prefault(false).describe('The rule overrides the `Cache-Control` of the upstream'),
+    .describe('`credential` = one stored response per credential'),
+  override: flag().prefault(false).describe('Overrides `Cache-Control` of the upstream'),
 }
 
-const matchedPath = () => ruleMatch().describe('Method and path under the mount, as in `rateLimits[].match`')
+const matchedPath = () => ruleMatch().describe('As `rateLimits[].match`')
 
 const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl')
 
@@ -29,7 +29,7 @@ const operationName = () =>
     .string({ error: 'expected the operationId of an operation' })
     .max(500)
     .optional()
-    .describe('`operationId` of the document, in place of `match`')
+    .describe('`operationId`, in place of `match`')
 
 /** A cache rule of a service with a document. */
 const operationRule = z
@@ -69,8 +69,7 @@ const cacheSettings = {
     .describe('Cookies that do not affect responses; removed from cacheable requests'),
 }
 
-const rulesMeaning = (defaults: string): string =>
-  `The first matching rule applies; without rules: ${defaults}`
+const rulesMeaning = (defaults: string): string => `First match applies; without rules: ${defaults}`
 
 /** Cache settings of a service. `defaults` describes the rules of its contract. */
 export const serviceCacheShape = (defaults: string) =>
@@ -89,7 +88,7 @@ export const documentCacheShape = z.strictObject({
     .array(operationRule)
     .max(1_000)
     .prefault([])
-    .describe(rulesMeaning('what `x-trellis-cache` of the document says, otherwise nothing')),
+    .describe(rulesMeaning('what `x-trellis-cache` says, otherwise nothing')),
 })
 
 const template = () =>
@@ -97,25 +96,21 @@ const template = () =>
     .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
     .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
 
-/** What a document does not say of some of its operations. */
+/** Facts about operations that the document does not contain. */
 export const resourceRule = z
   .strictObject({
     match: routeMatch()
       .optional()
-      .describe(
-        'Methods, or `*`, and path of the document; `*` = any text in one segment, `**` = any number of segments',
-      ),
+      .describe('Methods and path of the document; `*` and `**` as in `rateLimits[].match`'),
     operation: operationName(),
     collection: template()
       .optional()
-      .describe('Path of the collection that the path lists; with `id`: that it shows an item of'),
+      .describe('Collection that the path lists; with `id`: collection of the item that it shows'),
     id: parameterName().optional().describe('Path parameter with the id of the item'),
     members: z
       .record(z.string().max(500), template())
       .optional()
-      .describe(
-        'JSON Pointers to items that responses also show, with their collections; `*` = each element',
-      ),
+      .describe('JSON Pointers to other items in responses, with their collections; `*` = each element'),
     invalidates: z
       .array(template())
       .max(100)

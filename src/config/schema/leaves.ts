@@ -202,7 +202,7 @@ const accessMembers = () =>
       .prefault(false)
       .describe('`true` = network of the client address (IPv4 /24, IPv6 /48), `full` = the whole address'),
     userAgent: flag().prefault(false).describe('`User-Agent`, at most 200 characters'),
-    target: flag().prefault(false).describe('Upstream target that was asked last'),
+    target: flag().prefault(false).describe('Upstream target of the last attempt'),
   })
 
 type AccessLogSettings = {

@@ -34,13 +34,11 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
   z.strictObject({
     targets,
     basePath: pathPrefix().prefault(basePath).describe('Path of the interface on the upstream'),
-    maxConcurrent: whole(1, 65_536)
-      .prefault(64)
-      .describe('Requests in flight to this upstream, from all clients'),
+    maxConcurrent: whole(1, 65_536).prefault(64).describe('Requests in flight to this upstream'),
     clientShare: share()
       .prefault(0.5)
       .describe(
-        'Share of the slots that other clients do not use, and of the queue, that one client (IPv4 address or IPv6 /64) may use; 1 = no limit',
+        'Share of the queue, and of the slots free of other clients, for one client (IPv4 address or IPv6 /64); 1 = no limit',
       ),
     queue: z
       .strictObject({
@@ -68,11 +66,9 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .prefault({}),
     eject: z
       .strictObject({
-        after: whole(1, 1_000)
-          .prefault(5)
-          .describe('Consecutive failures after which a target gets no requests'),
-        for: duration().prefault('10s').describe('How long the target gets no requests'),
-        maxShare: share().prefault(0.5).describe('Largest share of targets that are ejected at once'),
+        after: whole(1, 1_000).prefault(5).describe('Consecutive failures that eject a target'),
+        for: duration().prefault('10s').describe('How long a target stays ejected'),
+        maxShare: share().prefault(0.5).describe('Largest share of targets ejected at once'),
       })
       .transform(inMs('for'))
       .prefault({}),
@@ -83,17 +79,17 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
           .describe('Share of failed requests at which the breaker opens; 0 = never'),
         minRequests: whole(1, 1_000_000)
           .prefault(20)
-          .describe('With fewer requests in the window the breaker stays closed'),
+          .describe('Fewest requests in the window that can open it'),
         window: duration().prefault('10s').describe('Period over which failures are counted'),
         for: duration().prefault('5s').describe('How long the open breaker refuses requests'),
-        probes: whole(1, 1_000).prefault(3).describe('Trial requests that must succeed to close the breaker'),
+        probes: whole(1, 1_000).prefault(3).describe('Successful trial requests that close it'),
       })
       .transform(inMs('window', 'for'))
       .prefault({}),
     host: oneOf(['target', 'preserve'])
       .prefault('target')
       .describe(
-        '`Host` sent upstream: that of the target; or the one of `hosts` that the client asked for, without `hosts` that of `publicUrl`',
+        '`Host` sent upstream: that of the target; or the requested one of `hosts`, without `hosts` that of `publicUrl`',
       ),
     http2: flag().prefault(false).describe('Offer HTTP/2 to https targets'),
     connections: z
@@ -106,13 +102,13 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
       .prefault({}),
     tls: z
       .strictObject({
-        ca: secret().prefault('').describe('Secret. CA certificates instead of the default ones, PEM'),
+        ca: secret().prefault('').describe('Secret. CA certificates in place of the default ones, PEM'),
         cert: secret().prefault('').describe('Secret. Client certificate, PEM'),
         key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
         serverName: z
           .union([z.literal(''), host()])
           .prefault('')
-          .describe('Name that the certificate must have; empty = host of the target'),
+          .describe('Required name in the certificate; empty = host of the target'),
         minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version used to the upstream'),
         acceptAnyCertificate: flag()
           .prefault(false)
@@ -125,20 +121,16 @@ const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Tar
           .string({ error: 'expected a path, or an empty text for "off"' })
           .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
           .prefault('')
-          .describe('Path of the health check, below `basePath`; empty = no checks'),
-        interval: wait().prefault('5s').describe('Time between two checks of a target'),
-        timeout: wait()
-          .optional()
-          .describe('Until a check must be complete; empty = 2s, or `interval` if shorter'),
+          .describe('Path below `basePath`; empty = no checks'),
+        interval: wait().prefault('5s').describe('Time between two checks'),
+        timeout: wait().optional().describe('Longest check; empty = 2s, or `interval` if shorter'),
         expect: statusRanges()
           .prefault('200-399')
           .describe('Statuses that pass a check, such as `200,204` or `200-299,401`'),
-        failAfter: whole(1, 1_000)
-          .prefault(2)
-          .describe('Consecutive failed checks that make a target unhealthy'),
+        failAfter: whole(1, 1_000).prefault(2).describe('Consecutive failures that make a target unhealthy'),
         recoverAfter: whole(1, 1_000)
           .prefault(1)
-          .describe('Consecutive passed checks that make it healthy again'),
+          .describe('Consecutive successes that make it healthy again'),
       })
       .transform((health) =>
         inMs(
@@ -175,21 +167,19 @@ const parameters = (unknown: 'strip' | 'forward', tracking = trackingParameters)
     .strictObject({
       unknown: oneOf(['strip', 'forward'])
         .prefault(unknown)
-        .describe(
-          'Query parameters that the route does not declare: removed, or sent and made part of the cache key',
-        ),
+        .describe('Undeclared query parameters: removed, or sent and part of the cache key'),
       tracking: z
         .array(parameterName())
         .max(200)
         .prefault(tracking)
-        .describe('Parameters of campaigns, always removed'),
+        .describe('Campaign parameters, always removed'),
     })
     .prefault({})
 
 const ownLimits = z
   .strictObject({
-    bodyBytes: size().optional().describe('Overrides `limits.bodyBytes` for this service'),
-    jsonDepth: whole(1, 1_000).optional().describe('Overrides `limits.jsonDepth` for this service'),
+    bodyBytes: size().optional().describe('In place of the top-level `limits.bodyBytes`'),
+    jsonDepth: whole(1, 1_000).optional().describe('In place of the top-level `limits.jsonDepth`'),
   })
   .prefault({})
 
@@ -217,23 +207,27 @@ const publicSide = {
     .max(1_000)
     .prefault([])
     .describe(
-      'Hosts that this service answers, such as `blog.example` or `*.shop.example`; [] = every host that no other service is for',
+      'Hosts of this service, such as `blog.example` or `*.shop.example`; [] = all hosts of no other service',
     ),
   publicUrl: publicUrl()
     .prefault('')
-    .describe('Public URL of the service, used in links; empty = the top-level one, at the host asked for'),
+    .describe('URL of the service in links; empty = the top-level `publicUrl` with the requested host'),
   responseHeaders: z
     .strictObject({
       set: z
         .record(responseFieldName(), fieldText())
         .prefault({})
-        .describe('Headers of every response, in place of others of the same name'),
-      remove: z.array(responseFieldName()).max(100).prefault([]).describe('Headers that no response has'),
+        .describe('Headers added to every response; they replace others of the same name'),
+      remove: z
+        .array(responseFieldName())
+        .max(100)
+        .prefault([])
+        .describe('Headers removed from every response'),
     })
     .prefault({}),
   compress: flag()
     .prefault(true)
-    .describe('Compress on the way what is uncompressed and not stored for everyone'),
+    .describe('Compress responses that are neither compressed nor stored for all clients'),
   changes: changes(),
 }
 
@@ -298,16 +292,16 @@ const site = z.strictObject({
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
     .describe(
-      '`wordpress` = neutral public names are translated to WordPress names; `same` = no translation',
+      '`wordpress` = neutral public names, translated to those of WordPress; `same` = no translation',
     ),
   unlistedRoutes: oneOf(['learn', 'pass', 'refuse'])
     .prefault('learn')
-    .describe('Upstream routes outside the contract: validate as announced, pass unchecked, or refuse'),
+    .describe('Upstream routes outside the contract: validated as announced, passed unchecked, or refused'),
   discovery: z
     .strictObject({
       source: oneOf(['upstream', 'static'])
         .prefault('upstream')
-        .describe('Where title, URL and time zone of the site come from'),
+        .describe('Source of title, URL and time zone of the site'),
       refresh: wait().prefault('60s').describe('How often the index of the upstream is read'),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
@@ -352,7 +346,7 @@ const openapi = z.strictObject({
   contract: contract('openapi'),
   ...publicSide,
   document: document().describe(
-    'OpenAPI 3.0 or 3.1, in YAML or JSON; a path is relative to the configuration file, and references stay below its folder',
+    'OpenAPI 3.0 or 3.1, YAML or JSON; relative to the configuration file; references stay below its folder',
   ),
   mount: mount(),
   access,
@@ -362,21 +356,19 @@ const openapi = z.strictObject({
     .strictObject({
       perSecond: whole(0, 100)
         .prefault(1)
-        .describe('Responses that are compared with the document in one second, for reports only; 0 = none'),
+        .describe('Responses compared with the document per second, for reports only; 0 = none'),
     })
     .prefault({}),
   limits: ownLimits,
   invalidation: oneOf(['service', 'structural'])
     .prefault('service')
-    .describe(
-      'What a write drops: all stored responses of the service, or those of what its path names, of what is below it, and of lists and items that contain it',
-    ),
+    .describe('A write drops all stored responses of the service, or only those that its path reaches'),
   resources: z
     .array(resourceRule)
     .max(1_000)
     .prefault([])
     .describe(
-      'What paths are and what writes change, for `structural`; the first match replaces the document',
+      'For `structural`: what paths are and what writes change; the first match replaces the document',
     ),
   batch: z
     .strictObject(batchSettings)

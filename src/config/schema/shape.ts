@@ -41,7 +41,7 @@ const listen = z
                 .array(hostPattern())
                 .min(1)
                 .max(1_000)
-                .describe('Names for which clients get this certificate (SNI), such as `*.shop.example`'),
+                .describe('Hosts of this certificate (SNI), such as `*.shop.example`'),
               cert: secret().describe('Secret. Certificate chain, PEM'),
               key: secret().describe('Secret. Key of the certificate, PEM'),
             }),
@@ -61,19 +61,15 @@ const limits = z
     queryParameters: whole(1, 10_000).prefault(256).describe('Parameters in a query or form'),
     bodyBytes: size().optional().describe('JSON or form body; empty = 1MiB, for a site 8MiB like PHP'),
     jsonDepth: whole(1, 1_000).optional().describe('Nesting of JSON; empty = 64, for a site 512 like PHP'),
-    uploadBytes: size()
-      .prefault('64MiB')
-      .describe('Body that is streamed to the upstream, such as a file upload'),
+    uploadBytes: size().prefault('64MiB').describe('Streamed body, such as a file upload'),
     bufferedBytes: size()
       .prefault('32MiB')
-      .describe(
-        'Memory per process for bodies in flight, without the cache; one client address gets half of it',
-      ),
+      .describe('Memory per process for bodies in flight; one client address gets half of it'),
     headersTimeout: wait().prefault('10s').describe('Until all headers of a request have arrived'),
     requestTimeout: wait().prefault('30s').describe('Until a request has arrived completely'),
     readerTimeout: wait()
       .prefault('30s')
-      .describe('A client that reads nothing of its response for this long is disconnected; 0s = no limit'),
+      .describe('Clients that read nothing of their response for this long are disconnected; 0s = no limit'),
     minBytesPerSecond: size()
       .prefault('1KiB')
       .describe('Slowest pace of a client that occupies an upstream slot; 0 = no limit'),
@@ -141,15 +137,13 @@ const overload = z
   .strictObject({
     eventLoopDelay: duration()
       .prefault('1s')
-      .describe('Mean event-loop delay at which work is refused; 0s = not checked'),
+      .describe('Mean event-loop delay at which work is refused; 0s = off'),
     eventLoopUtilization: share()
       .prefault(0)
-      .describe('Busy share of the event loop at which work is refused; 0 = not checked'),
-    heapBytes: size().prefault(0).describe('Used heap at which work is refused; 0 = not checked'),
-    rssBytes: size().prefault(0).describe('Resident memory at which work is refused; 0 = not checked'),
-    inFlight: whole(0, 1_000_000)
-      .prefault(0)
-      .describe('Requests that wait for upstreams at the same time; 0 = no limit'),
+      .describe('Busy share of the event loop at which work is refused; 0 = off'),
+    heapBytes: size().prefault(0).describe('Used heap at which work is refused; 0 = off'),
+    rssBytes: size().prefault(0).describe('Resident memory at which work is refused; 0 = off'),
+    inFlight: whole(0, 1_000_000).prefault(0).describe('Requests waiting for upstreams; 0 = no limit'),
     interval: wait().prefault('1s').describe('How often these values are measured; 0s = never'),
     retryAfter: duration().prefault('5s').describe('`Retry-After` of a refused request'),
   })
@@ -177,7 +171,7 @@ const rateLimit = z
       .regex(/^(?:address|credential|key|claim:[\x21-\x7e]{1,64})$/, countedByHint)
       .prefault('address')
       .describe(
-        'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME` of the token; without one, per address',
+        'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME`; requests without one per address',
       ),
     max: whole(1, 1_000_000_000).describe('Requests per window'),
     window: duration().prefault('1m').describe('Length of the window'),
@@ -245,14 +239,10 @@ export const configShape = z.strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
         .prefault('info')
         .describe('Lowest level that is logged'),
-      format: oneOf(['json', 'pretty'])
-        .prefault('json')
-        .describe('JSON lines, or text for reading in a terminal'),
+      format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for terminals'),
       access: accessLog()
         .prefault(false)
-        .describe(
-          'One line per request; `sample` = all requests except hits, and a share of the hits; members: docs/logging.md',
-        ),
+        .describe('One line per request; `sample` = only a share of the hits; members: docs/logging.md'),
       sampleHits: share().prefault(0.01).describe('Share of hits that `access: sample` logs'),
     })
     .prefault({}),
@@ -260,29 +250,25 @@ export const configShape = z.strictObject({
     .strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
-        .describe('URL of the OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
+        .describe('OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
       sampleRatio: share()
         .prefault(0.1)
-        .describe('Share of traces that are recorded; a trusted proxy decides for its own requests'),
+        .describe('Share of traces recorded; trusted proxies decide for their own requests'),
       serviceName: z.string().min(1).max(255).prefault('trellis').describe('Service name in traces'),
     })
     .prefault({}),
   cache: z
     .strictObject({
-      maxBytes: size()
-        .prefault('256MiB')
-        .describe('Memory for all stored responses, including keys and tags'),
-      maxEntryBytes: size().prefault('4MiB').describe('Largest response that is stored'),
+      maxBytes: size().prefault('256MiB').describe('Memory for stored responses with their keys and tags'),
+      maxEntryBytes: size().prefault('4MiB').describe('Largest stored response'),
       admission: oneOf(['always', 'second-request'])
         .prefault('always')
-        .describe(
-          '`second-request` = when the cache is over 90 % full, store a response only on its second request',
-        ),
+        .describe('`second-request` = if over 90 % full, store a response on its second request only'),
       warm: z
         .strictObject({
-          max: whole(1, 100_000).prefault(1_000).describe('Targets that may wait to be fetched again'),
-          concurrency: whole(1, 256).prefault(4).describe('Targets that are fetched at the same time'),
-          perSecond: whole(1, 10_000).prefault(20).describe('Fetches that begin in one second'),
+          max: whole(1, 100_000).prefault(1_000).describe('URLs that may wait to be fetched'),
+          concurrency: whole(1, 256).prefault(4).describe('URLs fetched at the same time'),
+          perSecond: whole(1, 10_000).prefault(20).describe('Fetches started per second'),
         })
         .prefault({}),
       compression: z
@@ -307,37 +293,35 @@ export const configShape = z.strictObject({
             .transform((keys) => [keys].flat().filter(({ isSet }) => isSet))
             .prefault('')
             .describe(
-              'Secret. Signs data in Redis; unsigned data is ignored. In a list, the first key signs and all verify',
+              'Secret. Signs data in Redis; unsigned data is ignored. List: the first key signs, all verify',
             ),
           tls: z
             .strictObject({
               ca: secret()
                 .prefault('')
-                .describe('Secret. CA certificates for Redis instead of the default ones, PEM'),
+                .describe('Secret. CA certificates for Redis in place of the default ones, PEM'),
               cert: secret().prefault('').describe('Secret. Client certificate for Redis, PEM'),
               key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
               serverName: z
                 .union([z.literal(''), host()])
                 .prefault('')
-                .describe('Name that the certificate of Redis must have; empty = host of the URL'),
+                .describe('Required name in the certificate of Redis; empty = host of the URL'),
             })
             .prefault({}),
           cluster: flag().prefault(false).describe('The URL names a node of a Redis cluster'),
           prefix: keyPrefix()
             .prefault('trellis')
-            .describe('Prefix of all keys in Redis; different gateways on one Redis need different prefixes'),
+            .describe('Prefix of all keys in Redis; different gateways on one Redis need different ones'),
           lease: duration()
             .prefault('1s')
             .describe(
-              'How long a process may serve from memory without contact to the others; applies to `workers` too',
+              'How long a process serves from memory without contact to the others; also for `workers`',
             ),
-          forgetAfter: duration()
-            .prefault('5s')
-            .describe('Time after which a silent instance is removed from the group'),
+          forgetAfter: duration().prefault('5s').describe('When a silent instance is removed from the group'),
           writes: oneOf(['go-on', 'refuse-while-cut-off'])
             .prefault('go-on')
             .describe(
-              'When Redis is unreachable: `go-on` = send writes anyway, `refuse-while-cut-off` = answer writes and purges with 503',
+              'While Redis is unreachable: `go-on` = send writes, `refuse-while-cut-off` = writes and purges get 503',
             ),
         })
         .transform(inMs('lease', 'forgetAfter'))

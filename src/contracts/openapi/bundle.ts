@@ -146,7 +146,7 @@ const uriOf = (reference: string, base: string): string | undefined => {
 /** A reference to a file outside of the folder has another address than every file. */
 const fileUri = (name: string): string => uriOf(name, 'document:///folder/') ?? name
 
-/** Finds schemas by `$id`, `$anchor` and `$dynamicAnchor`. Only what the bundle holds is found: nothing is fetched. */
+/** Finds schemas by `$id`, `$anchor` and `$dynamicAnchor`. Only the files of the bundle are searched: nothing is fetched. */
 export class SchemaResources {
   readonly #bundle: ApiBundle
   readonly #byUri = new Map<string, SchemaResource>()

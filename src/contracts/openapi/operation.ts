@@ -35,13 +35,13 @@ export type RequestBody = {
   readonly contents: readonly BodyContent[]
 }
 
-/** A credential that an operation takes, as far as a request shows it. */
+/** A credential that an operation takes, as it appears in a request. */
 export type SecurityScheme =
   | { readonly kind: 'apiKey'; readonly location: 'query' | 'header' | 'cookie'; readonly name: string }
   | { readonly kind: 'http'; readonly scheme: string }
   /** OAuth 2 and OpenID Connect: a bearer token. */
   | { readonly kind: 'bearer' }
-  /** Mutual TLS, and what the document does not describe: nothing of it is in the request. */
+  /** Mutual TLS, and undescribed credentials: the request does not show them. */
   | { readonly kind: 'unseen' }
 
 /** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
@@ -87,6 +87,6 @@ export type Operation = {
 export const isPublicOperation = ({ security }: Operation): boolean =>
   security.length === 0 || security.every((schemes) => schemes.length === 0)
 
-/** Whether an operation takes a credential of which the gateway cannot tell where it is. */
+/** Whether an operation takes a credential that the gateway cannot find in a request. */
 export const hasUnseenCredential = ({ security }: Operation): boolean =>
   security.some((schemes) => schemes.some(({ kind }) => kind === 'unseen'))

@@ -12,7 +12,7 @@ export const documentMethods: readonly (readonly [member: string, method: Method
   ['options', 'OPTIONS'],
 ]
 
-/** Path without a query or fragment: some documents tell operations apart by them. */
+/** Path without a query or fragment, by which some documents distinguish operations. */
 export const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
 
 /** Names an operation among those of its document. */

@@ -6,7 +6,7 @@ export type ChangedState = Readonly<Record<string, unknown>>
 /** One state of an object: null = there was none, undefined = not known. */
 export type MaybeState = ChangedState | null | undefined
 
-/** A change of a site that its companion tells of. */
+/** A change of a site that its companion reports. */
 export type SiteChange =
   | {
       readonly kind: 'post'
@@ -105,7 +105,7 @@ export const collectionOfOption: Readonly<Record<string, string>> = { sticky_pos
 const harmlessOptions: ReadonlySet<string> = new Set([
   ...['cron', 'doing_cron', 'recently_activated', 'uninstall_plugins', 'fresh_site', 'db_upgraded'],
   ...['auto_updater.lock', 'core_updater.lock', 'recovery_keys', 'recovery_mode_email_last_sent'],
-  // Made of what other events tell: the parents of terms.
+  // Collected from other events: the parents of terms.
   ...['category_children', 'can_compress_scripts', 'user_count', 'adminhash', 'new_admin_email'],
 ])
 

@@ -1,6 +1,6 @@
 /**
  * What a write to a collection can change beyond the item itself and the lists of its collection.
- * `everything`: nothing of the site is left; for writes that are rare, or whose reach is not known.
+ * `everything`: all responses of the site; for writes that are rare, or whose effects are not known.
  */
 export type WriteEffect = 'everything' | NamedEffect
 
@@ -122,7 +122,7 @@ const movedPage = effect(movedWithPage, { siblings: true, contents: 'any' })
 /** Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing. */
 const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as const
 
-/** Menu items without a label of their own take the title of what they lead to. */
+/** Menu items without their own label take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
 /** The slug of a term is in the classes of its posts, and in links; posts list their terms in the order of the names. */

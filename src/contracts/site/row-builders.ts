@@ -139,7 +139,7 @@ const partDescriptions: Readonly<Record<string, string>> = {
 const withDescription = (schema: ArgumentSchema, description: string | undefined): ArgumentSchema =>
   description === undefined ? schema : { description, ...schema }
 
-/** Fills in what the parts of a schema mean; parts without words of their own stay as they are. */
+/** Fills in what the parts of a schema mean; parts without their own words stay as they are. */
 const describedParts = (schema: ArgumentSchema): ArgumentSchema => ({
   ...schema,
   ...(schema.items && { items: describedParts(schema.items) }),

@@ -35,8 +35,8 @@ export type CollectionTags = {
    */
   readonly fellows?: { readonly property: string; readonly rendered: Readonly<Record<string, unknown>> }
   /**
-   * What its answers render of others: by default what the HTML in the content tells. `none`: they hold what was written,
-   * and render nothing. `any`: they render lists that no class tells, such as the classic widgets and the blocks of plugins.
+   * Other items that its responses render: by default those that the HTML of the content shows. `none`: they contain what was
+   * written, and render nothing. `any`: they render lists that no class marks, such as the classic widgets and the blocks of plugins.
    */
   readonly renders?: 'none' | 'any'
   /** Classes in its content that stand for nothing but the item itself, as regular expressions. */
@@ -208,7 +208,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     refinement: refinements['global-styles'],
     renders: 'none',
   },
-  // A filter of the theme may take the class away that tells a form.
+  // A filter of the theme may remove the class that marks a form.
   'contact-forms': {
     effects: always(effect([], { siblings: true, embedded: true, contents: 'any' })),
     filters: [],
@@ -243,7 +243,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     renders: 'none',
     effects: {
       create: effect([], { contents: 'dynamic' }),
-      // Templates tell the name of their author; links of posts, and of what belongs to them, may hold the slug (%author%).
+      // Templates contain the name of their author; links of posts, and of what belongs to them, may hold the slug (%author%).
       update: effect([...ofAuthor, 'templates', 'template-parts'], {
         embedded: true,
         contents: 'dynamic',

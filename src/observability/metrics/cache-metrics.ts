@@ -11,24 +11,24 @@ export const upstreamMetrics = {
     'upstream_head_seconds',
     ['service', 'target'],
     httpSeconds,
-    'Time from the start of an attempt to the response headers.',
+    'Time of an attempt until the response headers.',
   ),
   upstreamSeconds: histogram(
     'upstream_attempt_duration_seconds',
     ['service', 'target'],
     httpSeconds,
-    'Time from the start of an attempt to the last byte.',
+    'Time of an attempt until the last byte.',
   ),
   upstreamRetries: counter('upstream_retries_total', ['service', 'target', 'reason'], 'Retried attempts.'),
   upstreamGaveUp: counter(
     'upstream_gave_up_total',
     ['service', 'target', 'reason'],
-    'Failed attempts that were not retried; `budget` = the retry budget was empty.',
+    'Failed attempts not retried; `budget` = the retry budget was empty.',
   ),
   upstreamQueued: counter(
     'upstream_queue_total',
     ['service', 'outcome'],
-    'Requests that asked for a slot: `sent`, `aborted`, or refused because of `full` (queue), `client-share`, `arriving-share` (bodies still arriving) or `timeout`.',
+    'Requests for a slot: `sent`, `aborted`, or refused: `full` (queue), `client-share`, `arriving-share` (bodies still arriving), `timeout`.',
   ),
   upstreamQueueSeconds: histogram(
     'upstream_queue_seconds',
@@ -39,7 +39,7 @@ export const upstreamMetrics = {
   upstreamSlowClients: counter(
     'upstream_slow_clients_total',
     ['service', 'wait'],
-    'Requests ended because a slow client occupied a slot: `request-body` or `reader`.',
+    'Requests of slow clients that were ended: `request-body` or `reader`.',
   ),
   upstreamTargetChanges: counter(
     'upstream_target_changes_total',
@@ -60,13 +60,13 @@ export const upstreamMetrics = {
   upstreamTargetUp: gauge(
     'upstream_target_up',
     ['service', 'target'],
-    '1 = healthy, 0 = its checks or requests fail; with workers, the lowest.',
+    '1 = healthy, 0 = checks or requests fail; with workers, the lowest.',
     'min',
   ),
   upstreamTargetLeftOut: gauge(
     'upstream_target_left_out',
     ['service', 'target'],
-    '1 = the target is ejected and gets no requests; with workers, the highest.',
+    '1 = ejected, gets no requests; with workers, the highest.',
     'max',
   ),
   upstreamTargetOutstanding: gauge(
@@ -77,24 +77,20 @@ export const upstreamMetrics = {
   upstreamBreakerState: gauge(
     'upstream_breaker_state',
     ['service', 'state'],
-    '1 for the current breaker state (`closed`, `open`, `half-open`), 0 for the others.',
+    '1 for the state of the breaker (`closed`, `open`, `half-open`).',
     'max',
   ),
   upstreamBreakerChanges: counter('upstream_breaker_changes_total', ['service', 'to'], 'Breaker changes.'),
   upstreamBreakerRefused: counter(
     'upstream_breaker_refused_total',
     ['service'],
-    'Requests not sent because the breaker was open.',
+    'Requests refused by the open breaker.',
   ),
-  upstreamInFlight: gauge(
-    'upstream_in_flight_requests',
-    ['service'],
-    'Requests in flight to all targets of a service.',
-  ),
+  upstreamInFlight: gauge('upstream_in_flight_requests', ['service'], 'Requests in flight to a service.'),
   upstreamWaitingForClients: gauge(
     'upstream_waiting_for_clients_requests',
     ['service'],
-    'Requests in flight that wait for their client to send or to read.',
+    'Requests in flight that wait for their client.',
   ),
   upstreamWaiting: gauge('upstream_waiting_requests', ['service'], 'Requests that wait for a slot.'),
 } as const satisfies Record<string, MetricRow>
@@ -107,36 +103,28 @@ export const coherenceMetrics = {
   memoryTrusted: gauge(
     'memory_trusted',
     [],
-    'Processes that may serve from memory; 0 = contact to other instances is lost.',
+    'Processes that may serve from memory; 0 = no contact to other instances.',
   ),
   trustLost: counter('memory_trust_lost_total', ['reason'], 'Times a process stopped serving from memory.'),
   memoryDropped: counter(
     'memory_dropped_total',
     [],
-    'Times the whole cache was dropped, because missed writes were unknown.',
+    'Drops of the whole cache, because writes may be missing.',
   ),
   notesApplied: counter('notes_applied_total', [], 'Invalidations received from other processes.'),
   writeSpread: histogram(
     'write_spread_seconds',
     ['outcome'],
     spreadSeconds,
-    'Wait of a write for the other processes: `acknowledged`, `lapsed` (a lease ran out) or `isolated` (none reachable).',
+    'Wait of a write for other processes: `acknowledged`, `lapsed` (a lease ended), `isolated` (none reachable).',
   ),
-  writesRefused: counter(
-    'writes_refused_unheard_total',
-    [],
-    'Writes refused because Redis was unreachable (`cache.shared.writes`).',
-  ),
-  ledgerFailures: counter(
-    'ledger_failures_total',
-    ['step'],
-    'Coordination messages without a reply in time.',
-  ),
+  writesRefused: counter('writes_refused_unheard_total', [], 'Writes refused because Redis was unreachable.'),
+  ledgerFailures: counter('ledger_failures_total', ['step'], 'Coordination messages without a timely reply.'),
   sharedConnectionLosses: counter('shared_connection_losses_total', [], 'Lost connections to Redis.'),
   sharedTroubles: counter(
     'shared_troubles_total',
     ['trouble'],
-    'Errors of Redis or its connection, such as `OOM`, `READONLY`, `NOPERM`, `timeout`.',
+    'Errors of Redis, such as `OOM`, `READONLY`, `NOPERM`, `timeout`.',
   ),
   sharedLookups: counter(
     'shared_lookups_total',
@@ -154,14 +142,14 @@ export const coherenceMetrics = {
   sharedWaits: counter(
     'shared_waits_total',
     ['outcome'],
-    'Requests that waited for the upstream request of another instance.',
+    "Requests that waited for another instance's upstream request.",
   ),
   workersWanted: gauge('workers_wanted', [], 'Configured workers; absent with one process.', 'max'),
   workersReady: gauge('workers_ready', [], 'Workers that accept requests.', 'max'),
   workerEnds: gauge(
     'worker_ends',
     ['end'],
-    'Workers that ended unexpectedly and were replaced: `exit`, `signal` or `stuck`.',
+    'Workers replaced after an unexpected end: `exit`, `signal` or `stuck`.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -171,19 +159,14 @@ export const changeMetrics = {
   changesState: gauge(
     'changes_state',
     ['service', 'state'],
-    '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`), 0 for the others.',
+    '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`).',
     'max',
   ),
-  changesLag: gauge(
-    'changes_lag_seconds',
-    ['service'],
-    'Time since the last poll after which every change was known.',
-    'max',
-  ),
+  changesLag: gauge('changes_lag_seconds', ['service'], 'Time since every change was known.', 'max'),
   changesApplied: counter(
     'changes_applied_total',
     ['service', 'source'],
-    'Changes applied: reported (`push`), found by a poll (`poll`), or in the `plain` form.',
+    'Changes applied: reported by WordPress (`push`) or another service (`plain`), or found by `poll`.',
   ),
   changesDropped: counter(
     'changes_dropped_entries_total',
@@ -193,14 +176,10 @@ export const changeMetrics = {
   changesServiceDrops: counter(
     'changes_service_drops_total',
     ['service', 'reason'],
-    'Times everything of a service was dropped, because changes were not known.',
+    'Drops of a whole service, because changes may be missing.',
   ),
   changesRefused: counter('changes_refused_total', ['service', 'reason'], 'Refused requests to `/changes`.'),
-  changesPollFailures: counter(
-    'changes_poll_failures_total',
-    ['service', 'reason'],
-    'Polls that brought no log.',
-  ),
+  changesPollFailures: counter('changes_poll_failures_total', ['service', 'reason'], 'Polls that failed.'),
 } as const satisfies Record<string, MetricRow>
 
 /** Metrics of the cache. */
@@ -216,13 +195,13 @@ export const cacheMetrics = {
   cacheCollapsed: counter(
     'cache_collapsed_total',
     ['service'],
-    'Requests answered by the upstream request of another client.',
+    'Requests that shared the upstream request of another client.',
   ),
   cacheServedAge: histogram(
     'cache_served_age_seconds',
     ['service'],
     ageSeconds,
-    'Age of the stored responses that were served.',
+    'Age of stored responses when served.',
   ),
   cacheServedStale: counter('cache_served_stale_total', ['service', 'reason'], 'Stale responses served.'),
   cacheBackgroundFailures: counter(
@@ -230,32 +209,28 @@ export const cacheMetrics = {
     ['service'],
     'Failed revalidations in the background.',
   ),
-  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations by writes and by purges.'),
+  cacheInvalidations: counter('cache_invalidations_total', ['by'], 'Invalidations.'),
   cacheInvalidatedEntries: counter(
     'cache_invalidated_entries_total',
     ['by'],
-    'Stored responses that were invalidated.',
+    'Stored responses invalidated.',
   ),
   cacheCutForwards: counter(
     'cache_cut_forwards_total',
     ['by'],
-    'Responses not stored because of an invalidation while they were fetched.',
+    'Responses not stored, because they were invalidated while they were fetched.',
   ),
   cacheWarmed: counter(
     'cache_warmed_total',
     ['service', 'outcome'],
-    'Targets fetched after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, or `dropped` (too many waited).',
+    'URLs to fetch after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, `dropped` (too many waited).',
   ),
   cacheCompressions: counter('cache_compressions_total', ['coding'], 'Stored responses compressed.'),
   cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),
-  cacheSavedBytes: counter(
-    'cache_compression_saved_bytes_total',
-    ['coding'],
-    'Bytes saved, once per stored response.',
-  ),
+  cacheSavedBytes: counter('cache_compression_saved_bytes_total', ['coding'], 'Bytes saved.'),
   cacheEvictions: counter('cache_evictions_total', [], 'Stored responses evicted to free memory.'),
   cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes evicted to free memory.'),
   cacheEntries: gauge('cache_entries', [], 'Stored responses.'),
-  cacheBytes: gauge('cache_bytes', [], 'Memory used by stored responses, keys and tags.'),
-  cacheMaxBytes: gauge('cache_max_bytes', [], 'Memory limit of the cache (`cache.maxBytes`).'),
+  cacheBytes: gauge('cache_bytes', [], 'Memory of stored responses, keys and tags.'),
+  cacheMaxBytes: gauge('cache_max_bytes', [], '`cache.maxBytes`.'),
 } as const satisfies Record<string, MetricRow>

@@ -290,7 +290,7 @@ const histogramFamily = (row: HistogramRow, maxSeries: number, onOverflow: () =>
 /** Most series of one metric beside the declared ones: of numbers (a line each), and of histograms (some fifteen lines each). */
 type SeriesCaps = { readonly numbers: number; readonly histograms: number }
 
-/** A registry of its own, with the series of every metric of the table. */
+/** Its own registry, with the series of every metric of the table. */
 export const createRegistry = (
   caps: SeriesCaps,
 ): { readonly registry: Registry; readonly families: Families } => {

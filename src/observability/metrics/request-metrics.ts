@@ -16,27 +16,23 @@ export const edgeMetrics = {
     ['reason'],
     'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets` (HTTP/2) or `drain`.',
   ),
-  rateLimited: counter('rate_limited_total', ['limit'], 'Requests and batch items refused with 429.'),
+  rateLimited: counter('rate_limited_total', ['limit'], 'Requests and items refused with 429.'),
   accessRefused: counter(
     'access_refused_total',
     ['service', 'reason'],
-    'Requests and batch items that `access` refused.',
+    'Requests and items refused by `access`.',
   ),
   jwksFetches: counter(
     'jwks_fetches_total',
     ['service', 'result'],
-    "Fetches of the issuer's keys: `ok`, or the reason of the failure.",
+    "Fetches of the issuer's keys: `ok`, or the fault.",
   ),
-  shed: counter(
-    'shed_total',
-    ['class', 'signal'],
-    'Requests refused because of overload, by class of work and signal.',
-  ),
+  shed: counter('shed_total', ['class', 'signal'], 'Requests refused because of overload.'),
   bufferedBytes: gauge('buffered_bytes', [], 'Memory for bodies in flight (`limits.bufferedBytes`).'),
   bufferedRefusals: counter(
     'buffered_refusals_total',
     ['work'],
-    'Times `limits.bufferedBytes` was exhausted, by the work affected.',
+    'Times `limits.bufferedBytes` was exhausted.',
   ),
   pressureLevel: gauge(
     'pressure_level',
@@ -56,20 +52,20 @@ export const lifecycleMetrics = {
   configReloadGood: gauge(
     'config_last_reload_good',
     [],
-    '1 = the last reload succeeded, 0 = it was refused; absent before the first.',
+    '1 = the last reload succeeded, 0 = refused; absent before the first.',
     'min',
   ),
   configReloadTime: gauge(
     'config_last_reload_timestamp_seconds',
     ['outcome'],
-    'Unix time of the last reload with this outcome.',
+    'Last reload with this outcome.',
     'max',
   ),
   processFaults: counter('process_faults_total', [], 'Uncaught errors; each ends the process.'),
   certificateExpiry: gauge(
     'tls_certificate_expiry_timestamp_seconds',
     [],
-    'When the first certificate expires (Unix time); absent without TLS.',
+    'When the first certificate expires; absent without TLS.',
     'min',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -83,9 +79,14 @@ export const gatewayMetrics = {
   ),
   traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
   logLinesDropped: counter('log_lines_dropped_total', [], 'Log lines dropped: output slow, closed or full.'),
-  draining: gauge('draining', [], '1 = the gateway is shutting down.', 'max'),
-  buildInfo: gauge('build_info', ['version', 'node'], 'Always 1; labels show version and Node.', 'max'),
-  configInfo: gauge('config_info', ['hash'], 'Always 1; the label identifies the configuration.', 'max'),
+  draining: gauge('draining', [], '1 = shutting down.', 'max'),
+  buildInfo: gauge(
+    'build_info',
+    ['version', 'node'],
+    'Always 1; labels: versions of Trellis and Node.',
+    'max',
+  ),
+  configInfo: gauge('config_info', ['hash'], 'Always 1; label: identifies the configuration.', 'max'),
 } as const satisfies Record<string, MetricRow>
 
 /** Metrics of discovery and learned rows. */
@@ -93,7 +94,7 @@ export const discoveryMetrics = {
   discoveryRefreshes: counter(
     'discovery_refreshes_total',
     ['service', 'result'],
-    'Reads of the upstream index: `ok`, or the reason of the failure.',
+    'Reads of the upstream index: `ok`, or the fault.',
   ),
   discoveryUnlistedRoutes: gauge(
     'discovery_unlisted_routes',
@@ -111,7 +112,7 @@ export const discoveryMetrics = {
   discoveryDifferences: gauge(
     'discovery_differences',
     ['service', 'kind'],
-    'Differences between upstream index and contract that change a response.',
+    'Differences between upstream index and contract that change responses.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>
@@ -121,7 +122,7 @@ export const documentMetrics = {
   responseChecks: counter(
     'response_checks_total',
     ['service', 'result'],
-    'Responses compared with the document: `fits`, `differs`, `undescribed`, `unchecked`; `failed`: the checks have ended.',
+    'Responses compared with the document: `fits`, `differs`, `undescribed`, `unchecked`; `failed` = the checks have ended.',
   ),
 } as const satisfies Record<string, MetricRow>
 
@@ -134,7 +135,7 @@ export const batchMetrics = {
     'batch_parallelism_items',
     ['service'],
     counts,
-    'Largest number of items of a batch in flight at once.',
+    'Most items of a batch in flight at once.',
   ),
   batchSavedSeconds: counter(
     'batch_saved_seconds_total',
@@ -149,7 +150,7 @@ export const batchMetrics = {
   batchSplits: counter(
     'batch_splits_total',
     ['service', 'split', 'reason'],
-    'How batches were sent (`items`, `chunks`, `whole`) and why (docs/batch.md).',
+    'How batches were sent, and why (docs/batch.md).',
   ),
   batchRequests: histogram(
     'batch_upstream_requests',
@@ -170,7 +171,7 @@ export const batchMetrics = {
     'batch_item_queue_seconds',
     ['service'],
     httpSeconds,
-    'Time from the start of a batch to the start of an item.',
+    'Time before an item of a batch starts.',
   ),
 } as const satisfies Record<string, MetricRow>
 
@@ -179,13 +180,13 @@ export const requestMetrics = {
   requests: counter(
     'requests_total',
     ['service', 'route', 'method', 'status_class', 'cache'],
-    'Completed requests, by route template and cache outcome.',
+    'Completed requests.',
   ),
   requestSeconds: histogram(
     'request_duration_seconds',
     ['service'],
     httpSeconds,
-    'Time from the request read to the response ready.',
+    'Time from reading the request to the response.',
   ),
   routeSeconds: histogram(
     'route_duration_seconds',
@@ -198,7 +199,7 @@ export const requestMetrics = {
     'request_own_duration_seconds',
     ['service', 'cache'],
     ownSeconds,
-    'Duration without the wait for the upstream.',
+    'Duration without the upstream.',
   ),
   upstreamWaitSeconds: histogram(
     'request_upstream_duration_seconds',
@@ -212,22 +213,18 @@ export const requestMetrics = {
     'Batch items; not in trellis_requests_total.',
   ),
   refusals: counter('refusals_total', ['service', 'route', 'code'], 'Refused or failed requests.'),
-  receivedBytes: counter(
-    'received_bytes_total',
-    [],
-    'Bytes received from clients, headers and framing included.',
-  ),
-  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, headers and framing included.'),
+  receivedBytes: counter('received_bytes_total', [], 'Bytes received from clients, headers included.'),
+  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, headers included.'),
   connections: gauge('connections', [], 'Open client connections.'),
   protocolRefusals: counter(
     'protocol_refusals_total',
     ['reason'],
-    'Connections closed because of malformed HTTP; `framing`, `transfer-coding` and `chunking` are possible request smuggling.',
+    'Connections closed because of malformed HTTP; `framing`, `transfer-coding`, `chunking`: possible request smuggling.',
   ),
   canonicalMerges: counter(
     'canonical_merges_total',
     ['service'],
-    'New spellings of GET URLs that equal an already known request.',
+    'New spellings of GET URLs with the key of an earlier one.',
   ),
   undeclaredParameters: counter(
     'undeclared_parameters_total',

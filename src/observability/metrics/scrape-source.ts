@@ -15,7 +15,7 @@ export type ScrapeSource = {
   /** Of each service that has WebSockets. */
   readonly websockets: () => readonly { readonly service: string; readonly open: number }[]
   readonly upstreams: () => readonly UpstreamReading[]
-  /** Where services tell of changes. */
+  /** Where services report changes. */
   readonly changes?: () => readonly {
     readonly service: string
     readonly state: string

@@ -83,7 +83,7 @@ const attemptSpan = (tracer: Tracer, method: string, parent: Span, attempt: Atte
   span.end(end)
 }
 
-/** Above this number of requests in flight, batch items start traces of their own. */
+/** Above this number of requests in flight, batch items start their own traces. */
 const mostUnderWay = 10_000
 
 /** Id of an item's batch: items have its id with their index behind. */

@@ -139,7 +139,7 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
   }
   const proceed = (exchange: Matched, next: Next<Matched>, verdicts: readonly RateLimitVerdict[]): Answer => {
     refuse(verdicts)
-    // The fields of an item are part of the response to its batch, which has a format of its own.
+    // The fields of an item are part of the response to its batch, which has its own format.
     if (verdicts.length === 0 || exchange.origin !== 'client') return next(exchange)
     return whenAnswered(next(exchange), (response) => ({
       ...response,

@@ -113,9 +113,9 @@ const announce = async ({ announcer }: CacheContext, exchange: Ready): Promise<s
 const namesNewItem = ({ contract }: Service, { kind }: Row): boolean =>
   contract === 'site' && kind === 'collection'
 
-/** Is the response streamed to the client? Otherwise it is read whole, because its content tells what the write has changed. */
+/** Is the response streamed to the client? Otherwise it is read whole, because its content shows what the write has changed. */
 const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
-  // An item of a batch has no connection of its own.
+  // An item of a batch has no connection.
   if (origin === 'batch' || method === 'GET' || method === 'HEAD') return false
   // The tags of these follow from status and header fields.
   const isUnread = service.contract === 'open' || service.contract === 'openapi'
@@ -125,7 +125,7 @@ const streamsResponse = ({ origin, method, service, matching, content }: Ready):
 }
 
 /**
- * Forwards the write with a signal of its own: a client that goes away does not end it, so that its outcome is known. Otherwise
+ * Forwards the write with its own signal: a client that goes away does not end it, so that its outcome is known. Otherwise
  * clients could empty the cache by sending writes and disconnecting. A content that streams ends with its client all the same.
  */
 const forward = async (
@@ -148,7 +148,7 @@ const forward = async (
     : completed(response, exchange.service.bodyBytes, budget('write-answer', exchange.client.address))
 }
 
-/** The upstream got nothing of the request, or only a part of it, so it did not carry it out. */
+/** The upstream did not get the whole request, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>
   error instanceof GatewayError && (error.unsent || error.incomplete)
 

@@ -170,7 +170,7 @@ const bracketTexts = ({ name }: Parameter, shape: SchemaShape, pairs: readonly P
   const names = new Set<string>()
   for (const pair of own) {
     const inner = pair.name.slice(name.length + 1, -1)
-    // Deeper members, and lists of members, have no style of their own.
+    // Deeper members, and lists of members, have no style.
     if (inner === '' || inner.includes('[')) return { kind: 'unread' }
     if (names.has(inner)) return fault('repeats a member')
     names.add(inner)
@@ -181,7 +181,7 @@ const bracketTexts = ({ name }: Parameter, shape: SchemaShape, pairs: readonly P
   return { kind: 'members', members }
 }
 
-/** The members of an exploded object are parameters of their own. */
+/** The members of an exploded object are their own parameters. */
 const spreadTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const own = pairs.filter(({ name }) => shape.properties.has(name))
   if (own.length === 0) return absent

@@ -16,7 +16,7 @@ export const faultOf = (
   status = 400,
 ): RequestFault => ({ kind: 'fault', status, code, subject, errors })
 
-/** RFC 9457. Nothing of it repeats a value of the request. */
+/** RFC 9457. It repeats no value of the request. */
 export const problemOf = ({ code, status, errors }: RequestFault): Invalid => ({
   kind: 'invalid',
   status,

@@ -129,7 +129,7 @@ const compile = (source: string): SafePattern | undefined => {
   try {
     const compiled = RE2JS.compile(text)
     if (compiled.programSize() > mostInstructions) return undefined
-    // ajv tells patterns of one schema apart by this text.
+    // ajv distinguishes the patterns of a schema by this text.
     return { test: (value) => compiled.matcher(value).find(), toString: () => text }
   } catch (error) {
     if (error instanceof RE2JSException) return undefined

@@ -77,7 +77,7 @@ const fitsExactly = (value: bigint, schema: IntegerSchema): boolean => {
   )
 }
 
-/** Beyond this, a double does not tell neighbouring integers apart. */
+/** Beyond this, a double cannot distinguish neighbouring integers. */
 const fitsAsDouble = (value: number, format: unknown): boolean => {
   const bounds = formatBounds(format)
   return bounds === undefined || (value >= Number(bounds.min) && value <= Number(bounds.max))
@@ -94,7 +94,7 @@ const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean
 
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
 
-/** Texts for the keywords. They repeat the document, and nothing of the request. */
+/** Texts for the keywords. They repeat the document, never the request. */
 const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
   type: ({ params }) => `must be ${[(params as { type: unknown }).type].flat().join(' or ')}`,
   required: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,

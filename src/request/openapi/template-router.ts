@@ -103,7 +103,7 @@ const rowAt = (node: Node, segments: readonly string[], at: number): Row | undef
   return node.parameter === undefined || segment === '' ? undefined : rowAt(node.parameter, segments, at + 1)
 }
 
-/** HEAD of a GET is served unless the document has a HEAD of its own (RFC 9110 §9.3.2). */
+/** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
 const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
   const named = (wanted: string) =>
     endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))

@@ -11,7 +11,7 @@ const foreignByte = '\u0081'
 
 /**
  * A path in the one form that patterns are matched against: ASCII only, percent-decoded except for `%25` and for what is
- * not ASCII, `%2F` as a character of its own. Spelling it again (`spelled`) and cleaning the result gives the same text.
+ * not ASCII, `%2F` as its own character. Spelling it again (`spelled`) and cleaning the result gives the same text.
  */
 type CleanedPath =
   | { readonly kind: 'cleaned'; readonly text: string }

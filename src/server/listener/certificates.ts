@@ -49,7 +49,7 @@ const isNameOf = (certificate: X509Certificate, host: string): boolean => {
 }
 
 /**
- * Tells requests over HTTP/2 whose host the certificate of their connection is not for. The name of the handshake and the host of
+ * Finds requests over HTTP/2 for a host that the certificate of their connection does not name. The name of the handshake and the host of
  * the request lead to the same certificate, or the certificate shown has the host among its names. Undefined: there is one certificate.
  */
 export const createCoverage = (

@@ -45,7 +45,7 @@ const list =
 const truth: Reader = (value) => (typeof value === 'boolean' ? value : undefined)
 const finite: Reader = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
 const count: Reader = (value) => (Number.isSafeInteger(value) && (value as number) >= 0 ? value : undefined)
-/** A PHP list with keys of its own is written as a map: `users?has_published_posts` announces its enum so. */
+/** A PHP list with explicit keys is written as a map: `users?has_published_posts` announces its enum so. */
 const listOrMap =
   (reader: Reader): Reader =>
   (value, depth) =>
@@ -147,7 +147,7 @@ const endpointOf = (
   methods,
   arguments: args,
   ...(allowBatch === undefined ? {} : { allowBatch }),
-  // A document does not say whether a route takes files; the upstream refuses what it does not want.
+  // The document does not say whether a route takes files; the upstream refuses others.
   ...(methods.some((method) => writing.has(method)) ? { acceptsUploads: true } : {}),
 })
 

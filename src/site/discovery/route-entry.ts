@@ -72,6 +72,6 @@ export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | u
   endpoints: row.endpoints.map((endpoint) =>
     inWordsOf(describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])),
   ),
-  // A route with parameters has no address of its own.
+  // A route with parameters has no single URL.
   ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),
 })

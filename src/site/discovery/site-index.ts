@@ -83,7 +83,7 @@ const buildSiteIndex = (given: SiteIndexParts): SiteIndex => {
       authentication: isJsonObject(authentication) ? authentication : [],
       routes: Object.fromEntries(routes),
       ...pick(identity, behind),
-      // What plugins add of their own.
+      // Members that plugins add.
       ...pick(
         identity,
         Object.keys(identity).filter((name) => !placed.has(name)),

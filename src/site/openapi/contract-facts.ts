@@ -3,7 +3,7 @@ import type { Endpoint, Row } from '../../contracts/row.ts'
 import type { JsonObject } from '../../http/json-text.ts'
 import { jsonSchema } from './json-schema.ts'
 
-/** Contracts whose rows this document describes; a service with a document of its own serves that. */
+/** Contracts whose rows this document describes; a service with its own document serves that. */
 export type Contract = Exclude<ContractName, 'openapi'>
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })

@@ -48,7 +48,7 @@ type Handler = Parameters<Client['dispatch']>[1]
 
 /**
  * One connection of a pool, given up when it is so old: at once when it is idle, otherwise with the next answer, which it asks to
- * be the last one (RFC 9112 §9.6); the client then connects again. undici has a bound of its own (`clientTtl`), for which its
+ * be the last one (RFC 9112 §9.6); the client then connects again. undici has its own bound (`clientTtl`), for which its
  * pool reads the clock once for each connection that it passes over in search of a free one, and searches twice a request: a
  * twentieth of what a pass-through costs with 32 requests in flight (docs/decisions/0013).
  */

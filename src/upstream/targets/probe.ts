@@ -8,7 +8,7 @@ import { Deadline } from '../timers.ts'
 import type { ConnectionPool } from './http2-pool.ts'
 import { poolOf, type Target, type Targets } from './targets.ts'
 
-/** How a check ended, with its cause in words that hold nothing of what the target sent but a status. */
+/** How a check ended. The words of the cause contain nothing that the target sent, except a status. */
 type Finding = { readonly result: CheckResult; readonly cause: string }
 
 const passed: Finding = { result: 'good', cause: '' }
@@ -63,7 +63,7 @@ const ask = async (
 }
 
 /**
- * One check, beside the slots: an upstream that is busy must not look like a dead one. It has a connection of its own, as a new
+ * One check, beside the slots: an upstream that is busy must not look like a dead one. It has its own connection, as a new
  * client would: a target may close a kept one at any moment, which is no sign of a fault.
  */
 const check = async (

@@ -77,7 +77,7 @@ const http1Pool = (origin: string, options: UpstreamOptions, lookup: LookupFunct
         }),
     // The slots limit the requests in flight. A limit here too would make requests wait where no timer of the gateway runs.
     connections: null,
-    // The attempt has timers of its own: undici's have a resolution of half a second.
+    // The attempt has its own timers: undici's have a resolution of half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
     ...connectionLife,

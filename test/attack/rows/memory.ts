@@ -83,7 +83,7 @@ export const memoryRows: readonly AttackRow[] = [
   }),
   filling({
     name: 'rate-limit-keys',
-    description: 'Distinct credentials of 12,000 bytes, each a caller of its own for a rate limit.',
+    description: 'Distinct credentials of 12,000 bytes, each its own caller for a rate limit.',
     most: 20_000,
     head: (number) => `GET /open/hit/a HTTP/1.1\r\nAuthorization: Bearer ${long(number, 12_000)}`,
     settings: () => ({

@@ -114,7 +114,7 @@ const trusting = async (scene: Scene, gateway: GatewayProcess): Promise<void> =>
   throw new Error('the gateway does not trust what it shares for ten seconds')
 }
 
-/** Binary values: through a client of its own, since the one of the tests reads text. */
+/** Binary values: through its own client, since the one of the tests reads text. */
 const redisClient = async (scene: Scene) => {
   const { Redis } = await import('ioredis')
   const redis = redisOf.get(scene.resources)

@@ -98,7 +98,7 @@ const poisons: readonly Poison[] = [
   connectionPoison('Connection: accept-language', 'accept-language'),
   connectionPoison('Connection: keep-alive,ACCEPT-LANGUAGE', 'keep-alive,ACCEPT-LANGUAGE'),
   {
-    title: 'Connection: close, X-Group (a field of its own)',
+    title: 'Connection: close, X-Group (its own field)',
     vary: 'X-Group',
     first: { 'X-Group': 'a', Connection: 'close, X-Group' },
     second: { 'X-Group': 'a' },

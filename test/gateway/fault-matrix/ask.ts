@@ -14,7 +14,7 @@ export type Question = {
   readonly content?: string | Buffer
 }
 
-/** Asks on a connection of its own and reads to the end, whatever comes. */
+/** Asks on its own connection and reads to the end, whatever comes. */
 export const ask = (url: string, { method = 'GET', fields = {}, content }: Question = {}): Promise<Sight> =>
   new Promise((resolve) => {
     const length = content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) }

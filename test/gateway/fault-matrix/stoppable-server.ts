@@ -14,7 +14,7 @@ const server = createServer((request, response) => {
 server.listen({ port: 0, host: '127.0.0.1', backlog: Number(backlog) }, () => console.log(server.address().port))
 `
 
-/** A server in a process of its own, which can be stopped with its connections open. */
+/** A server in its own process, which can be stopped with its connections open. */
 export type StoppableServer = {
   readonly port: number
   stop(): Promise<void>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
-// Items of a batch reach routes of their own service only, under the credential of the batch only.
+// Items of a batch reach routes of their service only, under the credential of the batch only.
 
 const site = '/index.php/site-json'
 let origin: Origin

@@ -219,7 +219,7 @@ const sendAll = async (): Promise<void> => {
 
 test('no secret is in a log line, a metric, an error, or a page of the admin side', async () => {
   await sendAll()
-  // Log lines come through a pipe of their own.
+  // Log lines come through their own pipe.
   await pause(200)
   const shown = ['trellis_requests_total', '/open/kept?', '/site/v2/posts/8"'].filter((text) =>
     said.includes(text),

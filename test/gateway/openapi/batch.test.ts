@@ -201,7 +201,7 @@ describe('the batch route of a service with a document', () => {
     expect((await fetch(`${gateway.publicAddress}/api/batch`)).status).toBe(405)
   })
 
-  test('two clients with the same Idempotency-Key and different API keys get responses of their own', async () => {
+  test('two clients with the same Idempotency-Key and different API keys get their own responses', async () => {
     const remove = { method: 'DELETE', path: '/items/1' }
     const headers = { 'Idempotency-Key': '"a"' }
     const one = await send('api', [remove], { ...headers, 'X-Key': 'one' })
@@ -214,7 +214,7 @@ describe('the batch route of a service with a document', () => {
     const text = `services: { api: { contract: openapi, mount: /, document: ./taken.yaml, upstream: { targets: ["http://127.0.0.1:9"] }, batch: {} } }`
     const result = await checkConfig(text, {}, folder)
     expect(result.kind === 'faults' && result.faults.map(({ message }) => message)).toEqual([
-      'the document has a path /batch of its own',
+      'the document already has a path /batch',
     ])
   })
 })

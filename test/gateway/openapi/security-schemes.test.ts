@@ -202,7 +202,7 @@ describe.each(rows.map((row, index) => ({ ...row, index })))(
       expect(origin.received.length).toBe(before)
     })
 
-    test('has responses of its own for each caller', async () => {
+    test('has separate responses for each caller', async () => {
       for (const callers of accepted) {
         const texts = new Set([(await send(index)).text])
         for (const caller of [callers[0], callers[1]]) {

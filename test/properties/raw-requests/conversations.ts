@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** Many connections to one server at a time, each with bytes of its own. */
+/** Many connections to one server at a time, each with its own bytes. */
 export type Conversations = {
   /** Sends the bytes; gives back what came until the server closed, `isEnough` held, or it had nothing more to say. */
   hold(bytes: Buffer, isEnough?: () => boolean): Promise<Buffer>

@@ -79,7 +79,7 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
     return { isHit, tags, shown: shownOf(response.status, counts, text) }
   }
 
-  /** What WordPress itself says: many answers in one request, and those that differ by a request of their own. */
+  /** What WordPress itself says: many answers in one request, and those that differ by their own request. */
   const directly = async (stored: ReadonlyMap<string, unknown>): Promise<readonly unknown[]> => {
     const asked = [...stored.keys()].map((route) => {
       const [path = '', query = ''] = route.split('?')

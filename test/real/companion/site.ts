@@ -19,7 +19,7 @@ export type CompanionSite = {
   readonly dsn: string
   /** The document root. */
   readonly site: string
-  /** Runs PHP in WordPress, in a process of its own; `settings` goes to its environment. */
+  /** Runs PHP in WordPress, in its own process; `settings` goes to its environment. */
   php(
     code: string,
     settings?: Readonly<Record<string, string>>,
@@ -159,7 +159,7 @@ export class Browser {
     return answer.text()
   }
 
-  /** Follows no redirect: what it leads to would be a request of its own. */
+  /** Follows no redirect: what it leads to would be a separate request. */
   async post(path: string, fields: Readonly<Record<string, string>>): Promise<Response> {
     const body = new URLSearchParams(fields)
     const answer = await fetch(this.#origin + path, {

@@ -37,7 +37,7 @@ export function ask(method: string, target: string, as: Caller = 'anonymous'): R
   return { ...read(target, as), method }
 }
 
-/** A request with fields of its own. */
+/** Its own request with fields. */
 export function withFields(request: RequestCase, fields: Readonly<Record<string, string>>): RequestCase {
   return { ...request, fields: { ...request.fields, ...fields } }
 }

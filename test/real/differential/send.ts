@@ -15,7 +15,7 @@ export type PlainRequest = {
   readonly content: string | undefined
 }
 
-/** Sends a request on a connection of its own. */
+/** Sends a request on its own connection. */
 export function send(
   origin: string,
   { method, target, fields, content }: PlainRequest,

@@ -21,7 +21,7 @@ export const writeExceptions: readonly Exception[] = [
     ],
   },
   {
-    reason: 'a check of its own that WordPress does not announce has other words for the same fault',
+    reason: 'its own check that WordPress does not announce has other words for the same fault',
     aspects: ['content'],
     cases: ['DELETE /wp/v2/users/4?force=true&reassign=x (admin)'],
   },

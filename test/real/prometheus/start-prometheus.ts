@@ -44,7 +44,7 @@ const writeSettings = async (folder: string, target: string): Promise<void> => {
   await writeFile(join(folder, 'prometheus.yml'), settings(target))
 }
 
-/** Starts Prometheus in a folder of its own and waits until it has scraped: it looks for its targets up to five seconds after it answers. */
+/** Starts Prometheus in its own folder and waits until it has scraped: it looks for its targets up to five seconds after it answers. */
 export const startPrometheus = async (scraped: string): Promise<Prometheus> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-prometheus-'))
   await writeSettings(folder, new URL(scraped).host)

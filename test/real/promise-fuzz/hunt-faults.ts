@@ -216,7 +216,7 @@ class SiteHunt {
   async #plant(standing: Standing, sent: Sent, read: Read): Promise<void> {
     const { sites, site, tell, writes } = this.#hunt
     const { plant, concerned } = standing
-    // The spelling of a site that is no WordPress has rows of its own in the table.
+    // The spelling of a site that is no WordPress has its own rows in the table.
     const isNeutral = plant.collection === 'site_pattern_category'
     const on = isNeutral ? await sites.withSetting({ names: 'wordpress', pages: false }) : site
     if (!(await isStaleOn(on, plant, sent, read))) {

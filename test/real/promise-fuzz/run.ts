@@ -21,7 +21,7 @@ export type RunOptions = {
   progress?(seen: Seen): void
 }
 
-/** After this number of writes another site begins with a seed of its own. */
+/** After this number of writes another site begins with its own seed. */
 const writesPerSite = 100
 
 const settingOf = (seed: number): Setting => ({

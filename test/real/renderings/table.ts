@@ -408,7 +408,7 @@ export const renderings: readonly Rendering[] = [
       ),
     ],
     reads: ['wp/v2/posts/{featured}', 'wp/v2/posts/{featured}?_embed=1'],
-    write: put('wp/v2/media/{otherMedia}', { alt_text: 'A leaf of its own' }),
+    write: put('wp/v2/media/{otherMedia}', { alt_text: 'Its own leaf' }),
   },
   {
     title: 'an image that is cropped changes the images of a content',

@@ -9,7 +9,7 @@ import { buildSite, sitesFolder } from './build-site.ts'
 export type Credential = { readonly username: string; readonly password: string }
 type Role = 'admin' | 'editor' | 'author' | 'subscriber'
 
-/** A running WordPress with content of its own, which no other test changes. */
+/** A running WordPress with its own content, which no other test changes. */
 export type WordPress = {
   /** Where it listens. */
   readonly origin: string

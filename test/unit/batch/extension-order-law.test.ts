@@ -7,7 +7,7 @@ import { batchOf, runBatch } from './batch-of.ts'
 type Operation = {
   readonly method: 'GET' | 'PUT'
   readonly post: number
-  /** Earlier item whose title becomes this one's; otherwise a title of its own. */
+  /** Earlier item whose title becomes this one's; otherwise its own title. */
   readonly from: number | undefined
   readonly dependsOn: readonly number[]
 }

@@ -27,7 +27,7 @@ const randomOf = (seed: number) => {
   }
 }
 
-/** Requests that share processors with each other and with other programs, in a time of their own. */
+/** Requests that share processors with each other and with other programs, in their own time. */
 const createModel = (upstream: () => Upstream, random: () => number) => {
   const running: Job[] = []
   const waiting: Job[] = []

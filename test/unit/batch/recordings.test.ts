@@ -20,7 +20,7 @@ const recording = (name: string): { request: unknown; status: number; answer: un
   return { request: body, status: Number(head.split(' ')[1]), answer: JSON.parse(content) }
 }
 
-/** Fields that WordPress sends with every answer of its own and does not show inside a batch. */
+/** Fields that WordPress sends with every separate response and does not show inside a batch. */
 const outerFields = ['Link', '<http://wordpress.test/>; rel="https://api.w.org/"', 'X-Robots-Tag', 'noindex']
 
 const refusedInPlace = new Set([

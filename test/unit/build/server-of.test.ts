@@ -13,7 +13,7 @@ describe('one server', () => {
     ['http and https', 'https://wordpress.example', 'http://wordpress.example'],
     ['http and the port of https', 'http://wordpress.example:443', 'https://wordpress.example'],
     ['https and the port of http', 'https://wordpress.example:80', 'http://wordpress.example'],
-    ['the address that stands for all of its own', 'http://0.0.0.0:8000', 'http://127.0.0.1:8000'],
+    ['the address that stands for all of the machine', 'http://0.0.0.0:8000', 'http://127.0.0.1:8000'],
     ['an address in one number', 'http://2130706433', 'http://127.0.0.1'],
   ])('%s', (_, one, other) => {
     expect(serverOf(one)).toBe(serverOf(other))

@@ -16,7 +16,7 @@ const heapBytes = (): number => {
   return process.memoryUsage().heapUsed
 }
 
-/** Different texts, each with characters of its own. */
+/** Different texts, each with its own characters. */
 const text = (length: number, at: number): string => Buffer.alloc(length, `${at} `).toString()
 
 type Remember = (text: string) => void

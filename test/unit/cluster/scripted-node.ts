@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A node that is a cluster of its own, and answers what a test wants; `usual` is what any node says, and without an answer it ends the connection. */
+/** A node that is its own cluster, and answers what a test wants; `usual` is what any node says, and without an answer it ends the connection. */
 export type ScriptedNode = {
   readonly port: number
   /** How often each command came, by its first word. */

@@ -68,7 +68,7 @@ test.each<[string, readonly string[], readonly string[], boolean]>([
   expect(b.verifiedText(name, a.signText(name, 'a:'))).toBe(is ? 'a:' : undefined)
 })
 
-test('each purpose has a key of its own, so that one kind never passes for another', () => {
+test('each purpose has its own key, so that one kind never passes for another', () => {
   const purposes: readonly Purpose[] = ['entry', 'note', 'acknowledgement', 'answer', 'caller']
   expect(new Set(purposes.map((purpose) => subkey(key, purpose).toString('hex'))).size).toBe(purposes.length)
   const signed = entries.sign(name, [content])

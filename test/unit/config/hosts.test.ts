@@ -147,7 +147,7 @@ describe('certificates by host', () => {
   const pair = (name: string): Tree => ({ cert: pem(`${name}.pem`), key: pem(`${name}.key`) })
   const withTls = (tls: Tree): Tree => ({ listen: { tls }, services: { a: open({}) } })
 
-  test('need a default certificate, matching keys and hosts of their own', async () => {
+  test('need a default certificate, matching keys and their own hosts', async () => {
     const blog = { hosts: ['blog.example'], ...pair('blog') }
     expect(await faultsOf(withTls({ ...pair('good'), certificates: [blog] }))).toEqual([])
     expect(await faultsOf(withTls({ certificates: [blog] }))).toEqual([

@@ -763,12 +763,12 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a token in a header of HTTP itself',
     jwt('header: Host'),
-    '1:151 services.a.access.jwt.header: has a meaning of its own in HTTP; use another header',
+    '1:151 services.a.access.jwt.header: has its own meaning in HTTP; use another header',
   ],
   [
     'a claim in a header of HTTP itself',
     jwt('forward: { sub: Cookie }'),
-    '1:159 services.a.access.jwt.forward.sub: has a meaning of its own in HTTP; use another header',
+    '1:159 services.a.access.jwt.forward.sub: has its own meaning in HTTP; use another header',
   ],
   [
     'a requirement that does not exist',

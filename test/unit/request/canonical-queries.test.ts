@@ -105,7 +105,7 @@ describe('one meaning, one spelling', () => {
       'order=desc&per_page=10',
     ],
     ['media have another status', 'media.collection', 'status=inherit', ''],
-    ['revisions have no page size of their own', 'posts.revisions', 'per_page=10', 'per_page=10'],
+    ['revisions have no default page size', 'posts.revisions', 'per_page=10', 'per_page=10'],
     [
       'what has no type is compared as text',
       'oembed.embed',

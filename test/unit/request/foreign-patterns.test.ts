@@ -121,7 +121,7 @@ describe('patterns of another discovery document', () => {
       fc.property(fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), maxLength: 8 }), (text) => {
         const groups = expression.exec(`/${text}`)?.groups
         const finding = router.find('GET', `/${text}`)
-        // An identifier that is empty has no spelling of its own.
+        // An empty identifier has no spelling.
         if (groups === undefined || Object.values(groups).includes('')) expect(finding.kind).not.toBe('found')
         else expect(finding).toMatchObject({ kind: 'found', pathParameters: groups })
       }),

@@ -33,7 +33,7 @@ describe('only the first failing phase is reported', () => {
     expect(Object.keys(data.params)).toEqual(['date', 'status', 'sticky'])
   })
 
-  test('a check without a text of its own gives "Invalid parameter."', () => {
+  test('a check without its own text gives "Invalid parameter."', () => {
     expect(refusalOf({ method: 'POST', content: '{"meta":"x"}' })).toEqual({
       code: 'rest_invalid_param',
       message: 'Invalid parameter(s): meta',

@@ -92,7 +92,7 @@ test('every schema is one of JSON Schema 2020-12', () => {
   expect(faulty).toEqual([])
 })
 
-test('every reference leads somewhere, every operation has a name of its own', () => {
+test('every reference leads somewhere, every operation has its own name', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)]
   expect(references.length).toBeGreaterThan(100)
   for (const [, name] of references) expect(document.components.schemas).toHaveProperty([name as string])

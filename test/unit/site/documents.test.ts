@@ -116,7 +116,7 @@ describe('OPTIONS', () => {
     expect(parsed(discovery.options(rowOf('batch')))).toEqual(publicDocument().routes['/batch/v1'])
   })
 
-  test('has descriptions of its own as long as the upstream has announced none', () => {
+  test('has built-in descriptions as long as the upstream has announced none', () => {
     const answer = watched().discovery.options(rowOf('batch'))
     expect(JSON.stringify(parsed(answer))).toContain('"description":"Requests to run, in order."')
   })

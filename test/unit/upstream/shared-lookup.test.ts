@@ -31,7 +31,7 @@ test('simultaneous lookups of one name are shared; other or later ones are not',
   expect(asked).toHaveLength(4)
 })
 
-test('a lookup that throws fails for each caller with an error of its own', () => {
+test('a lookup that throws fails for each caller with its own error', () => {
   let calls = 0
   const look = sharedLookup(() => {
     calls += 1

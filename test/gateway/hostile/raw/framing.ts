@@ -107,11 +107,11 @@ export const framing: readonly RawCase[] = [
   refused('chunked twice', coded('Transfer-Encoding: chunked, chunked')),
   refused('chunked in two lines', coded('Transfer-Encoding: chunked', 'Transfer-Encoding: chunked')),
   refused(
-    'identity, then chunked in a line of its own',
+    'identity, then chunked in its own line',
     coded('Transfer-Encoding: identity', 'Transfer-Encoding: chunked'),
   ),
   refused(
-    'chunked, then identity in a line of its own',
+    'chunked, then identity in its own line',
     coded('Transfer-Encoding: chunked', 'Transfer-Encoding: identity'),
   ),
   refused('a coding nobody here undoes', coded('Transfer-Encoding: gzip, chunked')),

@@ -20,9 +20,7 @@ import { requestField } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
-import type { DescribedService } from '../site/openapi-document.ts'
-import { openApiDocument } from '../site/openapi-document.ts'
-import { servedDocument } from '../site/served-document.ts'
+import { type DescribedService, openApiDocument, servedDocument } from '../site/openapi-document.ts'
 import {
   type AskedService,
   type BuiltService,

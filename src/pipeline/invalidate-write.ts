@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
 import {
   namedTarget,
   type Shown,

@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { Found, RouteFinding } from '../contracts/finding.ts'
 import type { ContractName } from '../contracts/method.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
+import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import type {
   Answer,

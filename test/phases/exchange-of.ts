@@ -1,5 +1,5 @@
 import { createSiteTagger } from '../../src/cache/site-tagger.ts'
-import type { Found } from '../../src/contracts/finding.ts'
+import type { Found } from '../../src/contracts/row.ts'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
 import { siteTags } from '../../src/contracts/site/tags.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'

@@ -6,11 +6,18 @@ import { createExtensionCheck, loadDocument } from '../../contracts/openapi/load
 import type { DocumentFault } from '../../contracts/openapi/read-operation.ts'
 import { bundleText } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
-import { faultAt, faultWhen, type Path, type Position, type UnplacedFault } from '../fault.ts'
+import {
+  faultAt,
+  faultWhen,
+  type Path,
+  type Position,
+  type UnplacedFault,
+  valueAt,
+  withValueAt,
+} from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
 import { unreadableFile } from './secret-files.ts'
 import { documentLocator } from './source.ts'
-import { valueAt, withValueAt } from './value-at.ts'
 
 const mostBytes = 64 * 1024 * 1024
 const mostFiles = 1_000

@@ -8,7 +8,7 @@ import type {
   WarmAnswer,
 } from '../admin/operator.ts'
 import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
-import type { CacheEntry } from '../cache/entries.ts'
+import type { CacheEntry } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'

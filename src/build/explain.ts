@@ -205,7 +205,7 @@ const known = (
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
-      const challenge = contract.challenge(endpoint, fields, query)
+      const challenge = contract.challenge?.(endpoint, fields, query)
       if (challenge !== undefined) {
         const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
         return { row: row.template, refused: `401: ${lacking}` }

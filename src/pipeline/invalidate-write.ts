@@ -17,7 +17,7 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
-import { wentUpWhole } from '../upstream/request-content.ts'
+import { wentUpWhole } from '../upstream/forward-request.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 

@@ -17,7 +17,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     contract: 'site',
     mount: '',
     host: '',
-    challenge: () => undefined,
+    challenge: undefined,
     declaredFields: [],
     keyParameters: [],
     access: undefined,

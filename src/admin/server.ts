@@ -16,8 +16,15 @@ import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import { addChanges, changesPath } from './changes.ts'
 import { addDiagnosis } from './diagnosis.ts'
-import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { EntriesQuery, Notice, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type {
+  AccessRefusal,
+  AdminEvent,
+  EntriesQuery,
+  Notice,
+  Operator,
+  Readiness,
+  ReloadAnswer,
+} from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 

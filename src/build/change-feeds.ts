@@ -1,5 +1,5 @@
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
 import { type ChangeFeeds, createChangeFeeds, type FeedService, pollFields } from '../changes/change-feeds.ts'
 import type { ChangeEvent } from '../changes/events.ts'
 import { type LogAnswer, type PlainChange, readLogAnswer } from '../changes/read-changes.ts'

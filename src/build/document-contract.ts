@@ -200,7 +200,7 @@ export const challengeOf = (service: ServiceConfig): Service['challenge'] => {
         endpoint?.operation === undefined ? undefined : missingCredential(endpoint.operation, fields, query)
     case 'site':
     case 'open':
-      return () => undefined
+      return undefined
   }
 }
 

@@ -1,8 +1,7 @@
 import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import type { Found } from '../contracts/finding.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
+import type { Endpoint, Found, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
@@ -219,7 +218,7 @@ const known = (
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
-      const challenge = contract.challenge(endpoint, fields, query)
+      const challenge = contract.challenge?.(endpoint, fields, query)
       if (challenge !== undefined) {
         const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
         return { row: row.template, refused: `401: ${lacking}` }

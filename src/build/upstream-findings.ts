@@ -143,7 +143,7 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   const { rule, profile } = contract.policyFor('GET', row.template)
   if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
   if (rule.scope === 'credential') return `${seconds(rule.ttlMs)} per credential`
-  const needsCredential = contract.challenge(endpoint, {}, '') !== undefined
+  const needsCredential = contract.challenge?.(endpoint, {}, '') !== undefined
   return needsCredential && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
 

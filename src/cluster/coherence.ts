@@ -1,10 +1,15 @@
-import { decodeNote, encodeNote, type Note } from '../cache/invalidation-note.ts'
+import { decodeNote, encodeNote, type Note } from '../cache/invalidation.ts'
 import { type Moment, readClock } from '../clock.ts'
 import type { DistrustReason, LedgerStep } from './events.ts'
 import type { Appended, CoherenceOptions, Noted, Position, Push, Synced } from './ledger.ts'
 import { createAcknowledgements } from './protocol/acknowledgements.ts'
-import { type Begun, createContact, createWriteAnnouncer } from './protocol/announce-write.ts'
-import { type Batch, createBacklog } from './protocol/backlog.ts'
+import {
+  type Batch,
+  type Begun,
+  createBacklog,
+  createContact,
+  createWriteAnnouncer,
+} from './protocol/announce-write.ts'
 
 type Hold = Extract<Note, { kind: 'hold' }>
 

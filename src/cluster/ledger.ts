@@ -1,4 +1,4 @@
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { CoherenceEvent } from './events.ts'
 

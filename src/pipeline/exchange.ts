@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
-import type { Found, RouteFinding } from '../contracts/finding.ts'
+import type { Found, RouteFinding } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { TraceContext } from '../http/trace-context.ts'

@@ -1,12 +1,12 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { type ApiBundle, below, type Located, member, membersOf } from '../contracts/openapi/bundle.ts'
 import { dialectOf } from '../contracts/openapi/load-document.ts'
+import { locateOperations, responseFor } from '../contracts/openapi/operation.ts'
 import {
   createSchemaTranslator,
   cutEndlessReferences,
   type RequestSchema,
 } from '../contracts/openapi/request-schema.ts'
-import { locateOperations, responseFor } from '../contracts/openapi/responses.ts'
 import { readExactJson } from './openapi/exact-json.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 

@@ -1,8 +1,8 @@
 import type { Endpoint } from '../contracts/row.ts'
 import type { Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { type CompiledEndpoint, compileEndpoint } from './canonical/canonical-argument.ts'
 import { canonicalQuery, hasInvalidCallback, type UnknownParameters } from './canonical/canonical-query.ts'
 import { parsePhpQuery, trackingMatcher } from './canonical/php-query.ts'
-import { type CompiledEndpoint, compileEndpoint } from './validation/compile-endpoint.ts'
 import {
   contradictions,
   invalidArguments,

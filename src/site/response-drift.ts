@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
+import type { RouteFinding } from '../contracts/row.ts'
 import { unlimited } from '../http/bounds.ts'
 import { fieldValue, type GatewayResponse, hasNoContent, teeContent } from '../http/message.ts'
 import { threadEntry } from '../package-file.ts'

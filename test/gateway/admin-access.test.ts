@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccess } from '../../src/admin/access.ts'
-import type { AdminEvent } from '../../src/admin/events.ts'
+import type { AdminEvent } from '../../src/admin/operator.ts'
 import type { PurgeRequest } from '../../src/admin/purge-request.ts'
 import { createAdmin } from '../../src/admin/server.ts'
 

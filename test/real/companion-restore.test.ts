@@ -92,7 +92,7 @@ describeWith('php', 'a WordPress database that is restored from an older copy', 
     await copy()
   })
 
-  test('is noticed though its log has gone past the last poll with rows of its own', async () => {
+  test('is noticed though its log has newer rows than the last poll read', async () => {
     await save(10, 'lost')
     await later(polling)
     expect(await title(polling, 10)).toBe('lost')

@@ -2,10 +2,9 @@ import { resolve } from 'node:path'
 import { createExtensionCheck } from '../../contracts/openapi/load-document.ts'
 import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
-import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
+import { faultAt, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
 import { readApiDocument } from '../read-document.ts'
-import { valueAt, withValueAt } from './value-at.ts'
 
 type DocumentsReading = {
   readonly value: unknown

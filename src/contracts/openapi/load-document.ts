@@ -1,9 +1,14 @@
 import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
-import { hasUnseenCredential, isPublicOperation, type Operation } from './operation.ts'
+import {
+  barePath,
+  documentMethods,
+  hasUnseenCredential,
+  isPublicOperation,
+  type Operation,
+} from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
 import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
-import { barePath, documentMethods } from './responses.ts'
 
 /** A document as requests need it. */
 export type ApiContract = {

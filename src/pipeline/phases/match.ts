@@ -1,4 +1,4 @@
-import type { Row } from '../../contracts/row.ts'
+import type { RouteFinding, Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { requestMeaning } from '../../request/router.ts'
@@ -50,6 +50,10 @@ const isDescribedOptions = ({ service, request: { fields } }: Received): boolean
   (service.contract !== 'openapi' && service.contract !== 'plants') ||
   (fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined)
 
+/** Admission may have found the row already. */
+const findRow = ({ admitted, service, request, path }: Received, method: string): RouteFinding =>
+  admitted?.service === service && method === request.method ? admitted.matching : service.find(method, path)
+
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({
   name: 'match',
@@ -68,11 +72,7 @@ export const match = (): Phase<Received, Matched> => ({
       })
     }
     const method = meantMethod(exchange)
-    const { admitted } = exchange
-    const finding =
-      admitted?.service === service && method === exchange.request.method
-        ? admitted.matching
-        : service.find(method, exchange.path)
+    const finding = findRow(exchange, method)
     switch (finding.kind) {
       case 'refused':
         throw new GatewayError('ambiguous_request', { detail: `Path refused: ${finding.reason}.` })

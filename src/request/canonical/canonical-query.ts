@@ -1,9 +1,14 @@
 import type { UndeclaredParameters } from '../../contracts/validation.ts'
 import { type CompiledArgument, distinct, sortedSet } from '../validation/argument-rules.ts'
-import type { CompiledEndpoint } from '../validation/compile-endpoint.ts'
 import { effectiveValue, type Sources } from '../validation/site-arguments.ts'
 import { invalidParameters, type Refusal } from '../validation/site-errors.ts'
-import { bytesKept, bytesRefused, canonicalSpelling, spellVerbatim } from './canonical-argument.ts'
+import {
+  bytesKept,
+  bytesRefused,
+  type CompiledEndpoint,
+  canonicalSpelling,
+  spellVerbatim,
+} from './canonical-argument.ts'
 import {
   encodeQueryText,
   isContainer,

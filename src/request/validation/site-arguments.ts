@@ -1,9 +1,9 @@
 import type { ValidationInput } from '../../contracts/validation.ts'
 import { longestParameterName } from '../../http/php-names.ts'
+import type { CompiledEndpoint } from '../canonical/canonical-argument.ts'
 import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from '../canonical/php-query.ts'
 import type { CompiledArgument } from './argument-rules.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
-import type { CompiledEndpoint } from './compile-endpoint.ts'
 import { mediaTypeOf, readJson } from './json-content.ts'
 import {
   type InvalidArgument,

@@ -116,6 +116,8 @@ export const connectChangeFeeds = (
         target,
         fields: pollFields(token.reveal(), target, clock),
         content: undefined,
+        // A firewall or a plugin may refuse polls alone.
+        isUncounted: true,
         signal: AbortSignal.timeout(timeoutMs),
       })
       .then((answer) => completed(answer, mostLogBytes, unlimited))

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import { type Companion, startCompanion } from '../../support/companion.ts'
+import { type Companion, nonceOf, startCompanion } from '../../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
@@ -41,12 +41,24 @@ const degraded = async (gateway: TestGateway): Promise<unknown> => {
   return ((await response.json()) as { degraded: unknown }).degraded
 }
 
-const log = (companion: Companion, more: object = {}): string => {
+const log = (companion: Companion, target: string, more: object = {}): string => {
+  const nonce = nonceOf(target)
   const { incarnation, fingerprint } = companion
-  return JSON.stringify({ incarnation, first: 1, last: 0, fingerprint, rows: [], more: false, ...more })
+  return JSON.stringify({
+    incarnation,
+    first: 1,
+    last: 0,
+    fingerprint,
+    rows: [],
+    more: false,
+    nonce,
+    ...more,
+  })
 }
 const json = { 'Content-Type': 'application/json' }
 const head = (lines: readonly string[]): string => ['HTTP/1.1 200 OK', ...lines, '', ''].join('\r\n')
+
+const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20))
 
 const repeated = (wire: Parameters<Answer>[1], everyMs: number, bytes: string | Buffer): void => {
   const timer = setInterval(() => {
@@ -68,15 +80,16 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
   [
     'comes a byte at a time',
     'unreachable',
-    (companion) => (_, wire) => {
-      wire.write(head(['Content-Type: application/json', 'Transfer-Encoding: chunked']))
-      const text = log(companion())
-      let at = 0
-      const timer = setInterval(() => {
-        if (wire.socket.destroyed) clearInterval(timer)
-        else wire.write(chunk(text[at++ % text.length] ?? ' '))
-      }, 100)
-    },
+    (companion) =>
+      ({ target }, wire) => {
+        wire.write(head(['Content-Type: application/json', 'Transfer-Encoding: chunked']))
+        const text = log(companion(), target)
+        let at = 0
+        const timer = setInterval(() => {
+          if (wire.socket.destroyed) clearInterval(timer)
+          else wire.write(chunk(text[at++ % text.length] ?? ' '))
+        }, 100)
+      },
   ],
   [
     'has a head that comes a byte at a time',
@@ -89,8 +102,9 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
   [
     'has 1.1 MiB',
     'no-companion',
-    (companion) => (_, wire) =>
-      wire.respond({ fields: json, content: log(companion(), { table: 'x'.repeat(1_100_000) }) }),
+    (companion) =>
+      ({ target }, wire) =>
+        wire.respond({ fields: json, content: log(companion(), target, { table: 'x'.repeat(1_100_000) }) }),
   ],
   [
     'is that of a site in maintenance',
@@ -111,36 +125,45 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
   [
     'has a notice of PHP in front',
     'no-companion',
-    (companion) => (_, wire) =>
-      wire.respond({ fields: json, content: `<br />\n<b>Notice</b>: Undefined index\n${log(companion())}` }),
+    (companion) =>
+      ({ target }, wire) =>
+        wire.respond({
+          fields: json,
+          content: `<br />\n<b>Notice</b>: Undefined index\n${log(companion(), target)}`,
+        }),
   ],
   [
     'has a notice of PHP behind it',
     'no-companion',
-    (companion) => (_, wire) =>
-      wire.respond({ fields: json, content: `${log(companion())}<br />\n<b>Warning</b>: Unknown` }),
+    (companion) =>
+      ({ target }, wire) =>
+        wire.respond({ fields: json, content: `${log(companion(), target)}<br />\n<b>Warning</b>: Unknown` }),
   ],
   [
     'is compressed, though that was not asked for',
     'no-companion',
-    (companion) => (_, wire) =>
-      wire.respond({ fields: { ...json, 'Content-Encoding': 'gzip' }, content: gzipSync(log(companion())) }),
+    (companion) =>
+      ({ target }, wire) =>
+        wire.respond({
+          fields: { ...json, 'Content-Encoding': 'gzip' },
+          content: gzipSync(log(companion(), target)),
+        }),
   ],
   [
     'is a bomb of gzip',
     'no-companion',
-    () => {
-      const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024, 0x20))
-      return (_, wire) => wire.respond({ fields: { ...json, 'Content-Encoding': 'gzip' }, content: bomb })
-    },
+    () => (_, wire) => wire.respond({ fields: { ...json, 'Content-Encoding': 'gzip' }, content: bomb }),
   ],
   [
     'is cut short',
     'unreachable',
-    (companion) => (_, wire) => {
-      wire.write(head(['Content-Type: application/json', 'Content-Length: 5000']) + log(companion()))
-      wire.end()
-    },
+    (companion) =>
+      ({ target }, wire) => {
+        wire.write(
+          head(['Content-Type: application/json', 'Content-Length: 5000']) + log(companion(), target),
+        )
+        wire.end()
+      },
   ],
   [
     'is nested deeply',
@@ -150,16 +173,19 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
   [
     'has a negative position',
     'no-companion',
-    (companion) => (_, wire) => wire.respond({ fields: json, content: log(companion(), { last: -1 }) }),
+    (companion) =>
+      ({ target }, wire) =>
+        wire.respond({ fields: json, content: log(companion(), target, { last: -1 }) }),
   ],
   [
     'has a position beyond 2^53',
     'no-companion',
-    (companion) => (_, wire) =>
-      wire.respond({
-        fields: json,
-        content: log(companion()).replace('"last":0', '"last":9007199254740993'),
-      }),
+    (companion) =>
+      ({ target }, wire) =>
+        wire.respond({
+          fields: json,
+          content: log(companion(), target).replace('"last":0', '"last":9007199254740993'),
+        }),
   ],
 ])(
   'a poll whose answer %s is a failure (%s), and the site goes on',
@@ -192,10 +218,13 @@ test('a poll follows no redirect, to the same host or another', async () => {
 test('an answer that always says that more follows is read for a bounded number of pages', async () => {
   let last = 0
   let ours: Companion | undefined
-  const { companion, gateway } = await start((_, wire) => {
+  const { companion, gateway } = await start(({ target }, wire) => {
     last += 1
     const rows = [{ sequence: last, state: 'closed', changes: [] }]
-    wire.respond({ fields: json, content: log(ours as Companion, { last: last + 1, rows, more: true }) })
+    wire.respond({
+      fields: json,
+      content: log(ours as Companion, target, { last: last + 1, rows, more: true }),
+    })
   })
   ours = companion
   await pause(3_000)
@@ -224,3 +253,20 @@ test.each<[string, Answer]>([
   },
   40_000,
 )
+
+test('a poll that is answered from a cache on the way is no answer', async () => {
+  const { companion, gateway } = await start()
+  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+  const copies = new Map<string, string>()
+  // It stores in spite of no-store, and its key has one of the parameters.
+  companion.cacheOnTheWay = copies
+  await expect.poll(() => copies.size, { timeout: 10_000 }).toBeGreaterThan(0)
+  await read(gateway)
+  companion.write(1)
+  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(0)
+  expect(await failures(gateway, 'no-companion')).toBeGreaterThan(0)
+  companion.cacheOnTheWay = undefined
+  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+  const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)
+  expect(await response.json()).toMatchObject({ title: { rendered: 'v2' } })
+})

@@ -1480,6 +1480,7 @@ final class Trellis_Poll {
 				'fingerprint' => $print,
 				'rows'        => $answer['rows'],
 				'more'        => $answer['more'],
+				'nonce'       => isset( $_GET['nonce'] ) && is_string( $_GET['nonce'] ) && ctype_xdigit( $_GET['nonce'] ) ? substr( $_GET['nonce'], 0, 64 ) : '',
 				'table'       => $log->table(),
 			),
 			JSON_UNESCAPED_SLASHES

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation.ts'
 import { type ChangeFeeds, createChangeFeeds, type FeedService, pollFields } from '../changes/change-feeds.ts'
@@ -109,13 +110,16 @@ export const connectChangeFeeds = (
     query: string,
     timeoutMs: number,
   ): Promise<LogAnswer> => {
-    const target = `${sitePath(basePath)}/?${query}`
+    const nonce = randomBytes(8).toString('hex')
+    const target = `${sitePath(basePath)}/?${query}&nonce=${nonce}`
     const response = await upstream
       .forward({
         method: 'GET',
         target,
         fields: pollFields(token.reveal(), target, clock),
         content: undefined,
+        // A firewall or a plugin may refuse polls alone.
+        isUncounted: true,
         signal: AbortSignal.timeout(timeoutMs),
       })
       .then((answer) => completed(answer, mostLogBytes, unlimited))
@@ -125,7 +129,7 @@ export const connectChangeFeeds = (
     const { status, content } = response
     if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
     try {
-      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content)
+      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content, nonce)
     } catch (cause) {
       throw new PollError('no-companion', cause)
     }

@@ -218,10 +218,12 @@ const rowOf = (value: unknown): LogRow => {
 
 const mostRows = 10_000
 
-/** Reads the answer to a poll; throws UnreadableChange. */
-export const readLogAnswer = (body: Buffer): LogAnswer => {
+/** Reads the answer to the poll with this nonce; throws UnreadableChange. */
+export const readLogAnswer = (body: Buffer, nonce: string): LogAnswer => {
   const value = parsed(body.toString('utf8'))
   const one = isMembers(value) ? value : refuse('the body', 'an object')
+  // A copy from a cache on the way lacks the changes since then.
+  if (one['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
   return {
     incarnation: incarnationOf(one['incarnation']),
     first: wholeOf(one['first'], 'first'),

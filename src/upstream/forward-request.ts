@@ -15,6 +15,8 @@ export type ForwardRequest = {
   readonly method: string
   /** It changes something although its method is a safe one: it is not sent twice. */
   readonly isWrite?: boolean | undefined
+  /** Its outcome says nothing of other requests: neither the breaker nor the health of the target counts it. */
+  readonly isUncounted?: boolean | undefined
   /** Path and query as the upstream expects them, base path included. */
   readonly target: string
   /** `Host` in place of the configured one. */

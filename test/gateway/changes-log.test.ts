@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Companion, postChange, startCompanion } from '../support/companion.ts'
+import { type Companion, nonceOf, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 const opened: { close(): Promise<void> }[] = []
@@ -216,18 +216,26 @@ test.each<[string, NonNullable<Companion['answerPoll']>]>([
   expect(await isIn(gateway, 'cold')).toBe(1)
 })
 
-const restarting = (more: object) => (): string =>
-  JSON.stringify({ incarnation: 'ab', first: 1, last: 3, fingerprint: 'f', rows: [], more: false, ...more })
+const restarting = (more: object) => (): object => ({
+  incarnation: 'ab',
+  first: 1,
+  last: 3,
+  fingerprint: 'f',
+  rows: [],
+  more: false,
+  ...more,
+})
 const anyIncarnation = () => randomBytes(8).toString('hex')
 
-test.each<[string, () => string]>([
+test.each<[string, () => object]>([
   ['has another incarnation', () => restarting({ incarnation: anyIncarnation() })()],
   ['says that more follows', restarting({ more: true })],
   ['begins behind its end', restarting({ first: Number.MAX_SAFE_INTEGER })],
 ])('a log that %s in each answer is read twice at most in one poll', async (_, content) => {
   const companion = await startCompanion()
   opened.push(companion)
-  companion.answerPoll = (_request, wire) => wire.respond({ content: content() })
+  companion.answerPoll = ({ target }, wire) =>
+    wire.respond({ content: JSON.stringify({ ...content(), nonce: nonceOf(target) }) })
   const gateway = await startGateway(companion)
   const began = Date.now()
   await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(5)

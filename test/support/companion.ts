@@ -19,6 +19,8 @@ export type Companion = {
   last: number
   /** undefined: polls are answered from `rows`. */
   answerPoll: Script | undefined
+  /** Answers to polls by the row that they ask for, of a cache that ignores all other parameters; undefined: there is none. */
+  cacheOnTheWay: Map<string, string> | undefined
   /** Every request is answered with 500. */
   down: boolean
   /** Fields of every response of the interface. */
@@ -36,6 +38,10 @@ export type Companion = {
   sign(method: string, target: string, body: string, time?: number): string
   close(): Promise<void>
 }
+
+/** The nonce of a poll, which its answer repeats. */
+export const nonceOf = (target: string): string =>
+  new URL(target, 'http://companion.test').searchParams.get('nonce') ?? ''
 
 export const postChange = (id: number, more: object = {}): object => ({
   kind: 'post',
@@ -66,7 +72,10 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       .sort((a, b) => a.sequence - b.sequence)
     const { incarnation, first, last, fingerprint, mostRows } = companion
     const more = found.length > mostRows
-    return JSON.stringify({ incarnation, first, last, fingerprint, rows: found.slice(0, mostRows), more })
+    const nonce = query.get('nonce')
+    return JSON.stringify({
+      ...{ incarnation, first, last, fingerprint, rows: found.slice(0, mostRows), more, nonce },
+    })
   }
 
   const script: Script = (request, wire, count) => {
@@ -78,12 +87,11 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       const signed = request.fields['trellis-signature'] ?? ''
       const time = Number(/time=(\d+)/.exec(signed)?.[1])
       const isSigned = signed === sign('GET', request.target, '', time)
-      return isSigned
-        ? wire.respond({
-            fields: { ...json, 'Cache-Control': 'no-store' },
-            content: answerLog(url.searchParams),
-          })
-        : wire.respond({ status: 401, content: '' })
+      if (!isSigned) return wire.respond({ status: 401, content: '' })
+      const after = url.searchParams.get('trellis-changes') ?? ''
+      const content = companion.cacheOnTheWay?.get(after) ?? answerLog(url.searchParams)
+      companion.cacheOnTheWay?.set(after, content)
+      return wire.respond({ fields: { ...json, 'Cache-Control': 'no-store' }, content })
     }
     const [, id] = /\/posts\/(\d+)$/.exec(url.pathname) ?? []
     const shown = (one: number) => ({
@@ -105,6 +113,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     first: 1,
     last: 0,
     answerPoll: undefined,
+    cacheOnTheWay: undefined,
     down: false,
     fields: {},
     mostRows: 500,

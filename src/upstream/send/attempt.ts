@@ -32,7 +32,10 @@ export type AttemptContext = {
   readonly longResponses: FairTurns
 }
 
-type AttemptedRequest = Pick<ForwardRequest, 'content' | 'fields' | 'attempted' | 'record' | 'clientAddress'>
+type AttemptedRequest = Pick<
+  ForwardRequest,
+  'content' | 'fields' | 'attempted' | 'record' | 'clientAddress' | 'isUncounted'
+>
 
 type Handler = Dispatcher.DispatchHandler
 
@@ -72,6 +75,7 @@ export class Attempt implements Handler {
   readonly #number: number
   readonly #attempted: ForwardRequest['attempted']
   readonly #client: string
+  readonly #isUncounted: boolean
   readonly #startedMs: number
   #headMs: number | undefined
   #status: number | undefined
@@ -94,7 +98,7 @@ export class Attempt implements Handler {
     context: AttemptContext,
     choice: Choice,
     number: number,
-    { content, fields, attempted, record, clientAddress = '' }: AttemptedRequest,
+    { content, fields, attempted, record, clientAddress = '', isUncounted = false }: AttemptedRequest,
     listener: AttemptListener,
   ) {
     this.choice = choice
@@ -104,6 +108,7 @@ export class Attempt implements Handler {
     this.#number = number
     this.#attempted = attempted
     this.#client = clientAddress
+    this.#isUncounted = isUncounted
     this.#startedMs = context.clock.monotonic()
     choice.target.outstanding += 1
     if (record !== undefined) record.target = choice.target.origin
@@ -137,7 +142,8 @@ export class Attempt implements Handler {
     const now = clock.monotonic()
     this.#headMs = now
     this.#status = status
-    if (isFailure) targets.failed(this.choice, now, `answered ${status}`)
+    if (this.#isUncounted) targets.abandoned(this.choice, now)
+    else if (isFailure) targets.failed(this.choice, now, `answered ${status}`)
     else targets.succeeded(this.choice)
   }
 
@@ -150,7 +156,7 @@ export class Attempt implements Handler {
     const { target } = this.choice
     target.outstanding -= 1
     if (this.#status === undefined) {
-      if (outcome === 'aborted') targets.abandoned(this.choice, now)
+      if (outcome === 'aborted' || this.#isUncounted) targets.abandoned(this.choice, now)
       else targets.failed(this.choice, now, failureTexts[outcome])
     }
     const ended: AttemptEvent = {

@@ -159,7 +159,9 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** Remaining milliseconds of an open breaker. It does not refuse retries, which the budget limits. */
   #enterBreaker(): number | undefined {
     if (this.#ticket !== undefined) return undefined
-    const entry = this.#context.breaker.enter(this.#context.clock.monotonic())
+    const { breaker, clock } = this.#context
+    if (this.#request.isUncounted === true) return breaker.refusal(clock.monotonic())
+    const entry = breaker.enter(clock.monotonic())
     if (typeof entry === 'number') return entry
     this.#ticket = entry
     return undefined

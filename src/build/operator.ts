@@ -279,9 +279,10 @@ const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | und
     const found = built.find(({ config }) => config.name === name)
     if (found?.config.contract !== 'openapi') return undefined
     const { document } = found.config
+    const batch = found.contract.rows.find(({ kind }) => kind === 'batch')
     const content =
       known.get(name) ??
-      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.publicRoot)))
+      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.publicRoot, batch)))
     known.set(name, content)
     return content
   }

@@ -4,6 +4,7 @@ import type { ArgumentSchema, Endpoint, Row, RowKind } from '../contracts/row.ts
 import type { JsonObject } from '../http/json-text.ts'
 import {
   answersOf,
+  batchAnswer,
   type Contract,
   jsonSchema,
   objectSchema,
@@ -320,13 +321,55 @@ const served = (value: unknown, from: string, bundle: ApiBundle): unknown => {
   )
 }
 
-/** The document of a service as its clients may use it: one file, with the public URL as its only server. */
-export const servedDocument = (bundle: ApiBundle, publicUrl: string): JsonObject => {
+/** OpenAPI 3.0 has no lists of types. */
+const withoutTypeLists = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(withoutTypeLists)
+  if (!isObject(schema)) return schema
+  const { type, items, ...rest } = Object.fromEntries(
+    Object.entries(schema).map(([name, inner]) => [name, withoutTypeLists(inner)]),
+  )
+  if (!Array.isArray(type))
+    return { ...(type !== undefined && { type }), ...(items !== undefined && { items }), ...rest }
+  return { ...rest, anyOf: type.map((one) => (one === 'array' ? { type: one, items } : { type: one })) }
+}
+
+const problem: JsonObject = { 'application/problem+json': { schema: { type: 'object' } } }
+
+/** The batch route of the gateway, which the document of the upstream does not have. */
+const batchPathItem = ({ endpoints }: Row): JsonObject =>
+  Object.fromEntries(
+    endpoints.map((endpoint) => {
+      // Batches of a service with a document always have the extensions.
+      const { extensions: _always, ...members } = endpoint.arguments
+      const post = {
+        summary: 'Send several requests at once',
+        parameters: requestFieldsOf({ kind: 'batch' }, endpoint),
+        security: [],
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: withoutTypeLists(objectSchema(members)) } },
+        },
+        responses: {
+          ...batchAnswer(endpoint, problem),
+          default: { description: 'The batch is refused as a whole.', content: problem },
+        },
+      }
+      return ['post', post]
+    }),
+  )
+
+/**
+ * The document of a service as its clients may use it: one file, with the public URL as its only server, and the batch route where the
+ * service has one.
+ */
+export const servedDocument = (bundle: ApiBundle, publicUrl: string, batch: Row | undefined): JsonObject => {
   const { root, files } = bundle
   const others = Object.entries(files).filter(([name]) => name !== root)
+  const document = served(files[root], root, bundle) as JsonObject
   return {
-    ...(served(files[root], root, bundle) as JsonObject),
+    ...document,
     servers: [{ url: publicUrl }],
+    ...(batch && { paths: { ...Object(document['paths']), [batch.template]: batchPathItem(batch) } }),
     ...(others.length === 0
       ? {}
       : {

@@ -17,6 +17,10 @@ export type Parameter = {
   /** `json`: the text is a JSON document (`content` with a JSON media type); `text`: another media type, not checked. */
   readonly encoding: 'style' | 'json' | 'text'
   readonly schema: RequestSchema
+  /** A list in the query; the order of its items has no meaning (`x-trellis-set`). */
+  readonly isSet?: true
+  /** Texts of the items, or of the one value, that mean the same as no parameter in the query (`x-trellis-drop-default`). */
+  readonly droppedDefault?: readonly string[]
 }
 
 /** One media type of a request body. */

@@ -153,7 +153,8 @@ const paging: JsonObject = {
 
 const isExtended = (endpoint: Endpoint): boolean => endpoint.arguments['extensions'] !== undefined
 
-const batchAnswer = (endpoint: Endpoint): JsonObject => {
+/** `errors`: content of a refusal. */
+export const batchAnswer = (endpoint: Endpoint, errors: JsonObject): JsonObject => {
   const content = json({ type: 'object' })
   if (!isExtended(endpoint)) {
     return { '207': { description: 'One response for each request, in order.', content } }
@@ -165,13 +166,13 @@ const batchAnswer = (endpoint: Endpoint): JsonObject => {
       description: 'One response for each request, in order; or one line per item as it completes.',
       content: { ...content, 'application/x-ndjson': { schema: line } },
     },
-    '409': { description: 'A request with this key is still running.', content: errors.site },
-    '422': { description: 'This key was used for a different request.', content: errors.site },
+    '409': { description: 'A request with this key is still running.', content: errors },
+    '422': { description: 'This key was used for a different request.', content: errors },
   }
 }
 
 /** Fields of a request that mean something to the gateway itself. */
-export const requestFieldsOf = (row: Row, endpoint: Endpoint): readonly JsonObject[] =>
+export const requestFieldsOf = (row: Pick<Row, 'kind'>, endpoint: Endpoint): readonly JsonObject[] =>
   row.kind === 'batch' && isExtended(endpoint)
     ? [
         {
@@ -184,7 +185,7 @@ export const requestFieldsOf = (row: Row, endpoint: Endpoint): readonly JsonObje
     : []
 
 const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
-  if (row.kind === 'batch') return batchAnswer(endpoint)
+  if (row.kind === 'batch') return batchAnswer(endpoint, errors.site)
   if (row.kind === 'collection' && method === 'POST') {
     return { '201': { description: 'Created.', content: json({ type: 'object' }) } }
   }

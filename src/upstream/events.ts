@@ -35,7 +35,7 @@ export type GiveUpReason = (typeof giveUpReasons)[number]
 export const queueOutcomes = ['sent', 'full', 'client-share', 'arriving-share', 'timeout', 'aborted'] as const
 export type QueueOutcome = (typeof queueOutcomes)[number]
 
-/** What a request in flight waits for from its client: the rest of its body, or that the response is read. */
+/** The reason why a request in flight waits for its client: the rest of its body, or the reading of the response. */
 export const clientWaits = ['request-body', 'reader'] as const
 export type ClientWait = (typeof clientWaits)[number]
 

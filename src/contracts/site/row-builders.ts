@@ -2,7 +2,7 @@ import type { Method } from '../method.ts'
 import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../row.ts'
 import { context } from './parameter-sets.ts'
 
-/** What an argument means where it selects or shapes what is read. */
+/** The meaning of an argument that selects or shapes a response. */
 const queryDescriptions: Readonly<Record<string, string>> = {
   action: 'What to do with the item.',
   after: 'Only items dated later than this moment.',
@@ -54,7 +54,7 @@ const queryDescriptions: Readonly<Record<string, string>> = {
   tags: 'Only posts with these tags.',
   tags_exclude: 'No posts with these tags.',
   tax_relation: 'Whether filters by several taxonomies must all hold, or any of them.',
-  template_prefix: 'Beginning of the template name that tells the main kind.',
+  template_prefix: 'Beginning of the template name that identifies the main kind.',
   url: 'Address to find an embed for.',
 }
 
@@ -83,7 +83,7 @@ const fieldDescriptions: Readonly<Record<string, string>> = {
   meta: 'Further values by name.',
   modifiers: 'Edits of the image, in the order in which they are made.',
   object: 'Kind of thing that the menu item links to.',
-  object_id: 'Identifier of what the menu item links to.',
+  object_id: 'Identifier of the object that the menu item links to.',
   parent: 'Identifier of the resource that this one hangs on.',
   password: 'Password that readers must give.',
   ping_status: 'Whether other sites can announce links to it.',
@@ -111,7 +111,7 @@ const fieldDescriptions: Readonly<Record<string, string>> = {
   y: 'Upper edge of the part to keep, in percent; give modifiers instead.',
 }
 
-/** What the parts of an argument mean, wherever they appear. */
+/** The meaning of the parts of an argument, wherever they appear. */
 const partDescriptions: Readonly<Record<string, string>> = {
   angle: 'Degrees to turn clockwise.',
   args: 'Values that the edit needs.',
@@ -122,7 +122,7 @@ const partDescriptions: Readonly<Record<string, string>> = {
   height: 'Height to keep, in percent.',
   horizontal: 'Swap left and right.',
   include_children: 'Count the terms below the given ones too.',
-  left: 'Left edge of what is kept, in percent.',
+  left: 'Left edge of the part that is kept, in percent.',
   method: 'Method of the request.',
   operator: 'Whether all of the terms are wanted, or any.',
   path: 'Path of the request, relative to the root of the interface.',
@@ -130,7 +130,7 @@ const partDescriptions: Readonly<Record<string, string>> = {
   raw: 'Text as it is stored.',
   rendered: 'Text as readers get it.',
   terms: 'Identifiers of terms.',
-  top: 'Upper edge of what is kept, in percent.',
+  top: 'Upper edge of the part that is kept, in percent.',
   type: 'Name of the edit.',
   vertical: 'Swap top and bottom.',
   width: 'Width to keep, in percent.',
@@ -139,7 +139,7 @@ const partDescriptions: Readonly<Record<string, string>> = {
 const withDescription = (schema: ArgumentSchema, description: string | undefined): ArgumentSchema =>
   description === undefined ? schema : { description, ...schema }
 
-/** Fills in what the parts of a schema mean; parts without their own words stay as they are. */
+/** Fills in the descriptions of the parts of a schema; parts without one stay as they are. */
 const describedParts = (schema: ArgumentSchema): ArgumentSchema => ({
   ...schema,
   ...(schema.items && { items: describedParts(schema.items) }),
@@ -214,7 +214,7 @@ export const row = (facts: RowFacts): Row => ({
   ...facts,
 })
 
-/** What the rows of one collection share. */
+/** The facts that the rows of one collection share. */
 export type Collection = {
   readonly name: string
   readonly namespace: string

@@ -1,15 +1,15 @@
-/** What the outcomes of requests say about a target. Times are monotonic milliseconds. */
+/** The health of a target, from the outcomes of requests. Times are monotonic milliseconds. */
 export type TargetHealth =
   | { readonly state: 'healthy'; readonly failures: number }
   | { readonly state: 'ejected'; readonly untilMs: number }
   /** The ejection has ended, and one trial request was sent. */
   | { readonly state: 'trial' }
 
-/** What a target may be used for now. */
+/** The requests that a target may get now. */
 export type Standing = 'usable' | 'trial-due' | 'out'
 
 /**
- * What is known of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
+ * The state of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
  * others are out (`eject.maxShare`).
  */
 export type TargetState = 'healthy' | 'failing' | 'left-out'
@@ -19,7 +19,7 @@ export type EjectOptions = { readonly after: number; readonly forMs: number; rea
 /** The state of a target about which nothing is known yet. */
 export const untriedHealth: TargetHealth = { state: 'healthy', failures: 0 }
 
-/** What the target may be used for at `nowMs`. */
+/** The requests that the target may get at `nowMs`. */
 export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   switch (health.state) {
     case 'healthy':

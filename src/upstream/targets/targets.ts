@@ -19,7 +19,7 @@ import {
   untriedHealth,
 } from './target-health.ts'
 
-/** One origin with its connections and what is known about it. */
+/** One origin with its connections and its state. */
 export type Target = {
   readonly origin: string
   readonly pool: ConnectionPool

@@ -55,7 +55,7 @@ test('without a deadline the upstream gets no deadline header', async () => {
 
 test.each([
   ['item', 1],
-  // A chunk of two, and the third item by itself: they have their own places.
+  // A chunk of two, and the third item by itself: they have separate slots.
   ['chunk', 2],
 ])(
   'with split %s what waits for its turn at the upstream is withdrawn when the client goes; what was sent is not',

@@ -335,7 +335,7 @@ describe('stored responses that the upstream has coded', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('it is validated with the tag that the upstream knows, and keeps its forms', async () => {
+  test('it is validated with the tag of the upstream, and keeps its forms', async () => {
     origin.script = (received, wire) =>
       received.fields['if-none-match'] === '"1-gzip"'
         ? wire.respond({ status: 304, fields: { ETag: '"1-gzip"', 'Cache-Control': 'max-age=60' } })

@@ -59,7 +59,7 @@ describe('a limit', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('counts hits as it counts misses, and nothing of what it says is stored', async () => {
+  test('counts hits as it counts misses, and its headers are not stored', async () => {
     await start([limit({ max: 3 })])
     await get('/site/v2/posts')
     expect((await get('/site/v2/posts')).headers.get('ratelimit')).toContain('r=1')

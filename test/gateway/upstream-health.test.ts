@@ -253,7 +253,7 @@ test('a check asks below basePath with the Host of requests and follows no redir
   expect([...asked]).toEqual(['GET /app/up?deep=1 shop.example'])
 })
 
-test('a certificate that is not believed fails the check as a fault of TLS', async () => {
+test('a certificate that is not trusted fails the check as a fault of TLS', async () => {
   const origin = await originOf(undefined, {
     tls: keyPair('good'),
   })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 const first = 12_000
 const count = 20_000
 
-/** Test processes begin at their own places, and none gives a port twice. */
+/** Test processes begin at different ports, and none gives a port twice. */
 let next = Math.floor(Math.random() * count)
 
 /** A free loopback port, for programs that take a fixed one (php -S, the gateway's config file). */

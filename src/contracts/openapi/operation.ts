@@ -47,7 +47,7 @@ export type SecurityScheme =
 /** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
 export type Effect = 'writes' | 'safe' | 'as-method'
 
-/** Caching that the document asks for (`x-trellis-cache`). */
+/** The cache rule in the document (`x-trellis-cache`). */
 export type CacheExtension = { readonly ttl: string; readonly scope?: 'public' | 'credential' }
 
 /** The kind of a path where the templates do not show it (`x-trellis-resource`). Collections are named by their templates. */

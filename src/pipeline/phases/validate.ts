@@ -236,7 +236,7 @@ const withRead = async (
   }
 }
 
-/** Checks arguments and content against the row, and brings the request into the one form that is keyed and sent. */
+/** Checks arguments and content against the row, and makes the one form of the request that is keyed and sent. */
 export const validate = ({
   report,
   budget,

@@ -187,7 +187,7 @@ describe('a store that several processes share', () => {
     expect([...store.counts.keys()]).toEqual(['all address 192.0.2.1'])
   })
 
-  test('lets requests through while it cannot be reached', async () => {
+  test('admits requests while it cannot be reached', async () => {
     const store = { increment: () => Promise.reject(new Error('gone')) }
     const limiter = await createRateLimiter(settings, {
       mostKeys: 10,

@@ -110,7 +110,7 @@ describe('OPTIONS', () => {
     expect(fieldValue(answer.fallback.fields, 'allow')).toBe('GET, POST')
   })
 
-  test('of what the gateway answers itself is complete', async () => {
+  test('of routes that the gateway answers itself is complete', async () => {
     const { discovery } = watched()
     await discovery.index('')
     expect(parsed(discovery.options(rowOf('batch')))).toEqual(publicDocument().routes['/batch/v1'])

@@ -215,6 +215,7 @@ const scopes: readonly Scope[] = [
     files: async () => [
       'README.md',
       'CONTRIBUTING.md',
+      'CHANGELOG.md',
       ...(await readdir('docs', { recursive: true }))
         .filter((file) => file.endsWith('.md'))
         .map((file) => `docs/${file}`),

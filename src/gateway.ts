@@ -61,7 +61,7 @@ export type GatewayOptions = {
   readonly worker?: WorkerLink
   /** A level of the log that an operator has set before this process began. */
   readonly logLevel?: LogLevelChange | undefined
-  /** What the check at the start has found before this process began. */
+  /** The findings of the check at the start, before this process began. */
   readonly findings?: readonly UpstreamFinding[]
 }
 
@@ -87,7 +87,7 @@ const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : ho
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const noReload = async (): Promise<ConfigResult> => {
-  throw new TypeError('this gateway was started without a configuration to read anew')
+  throw new TypeError('this gateway was started without a configuration that can be read again')
 }
 
 const within = async (work: Promise<unknown>, timeoutMs: number): Promise<void> => {

@@ -3,7 +3,7 @@ import { isJsonObject } from './http/json-text.ts'
 /** A configuration as it stands in the file, as plain data; sections that are not given have their defaults. */
 export type GatewaySettings = { readonly [section: string]: unknown }
 
-/** What is different for a test; the rest has the defaults of the file. */
+/** Settings that differ for a test; the rest has the defaults of the file. */
 const forTests: GatewaySettings = {
   listen: { port: 0 },
   admin: { port: 0 },

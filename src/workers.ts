@@ -17,7 +17,7 @@ import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
 import { freePort } from './server/listener.ts'
 
-/** What the parent sends to each worker. */
+/** The message of the parent to each worker. */
 type WorkerSettings = {
   /** Of the public side, shared by all workers. */
   readonly port: number

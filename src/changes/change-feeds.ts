@@ -212,7 +212,8 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
       change.service === undefined
         ? services
         : services.filter(({ service }) => service.name === change.service)
-    if (one === undefined) return refuse(services, 'unreadable', 'service: the token is not the one of it')
+    if (one === undefined)
+      return refuse(services, 'unreadable', 'service: the token belongs to another service')
     if (others.length > 0) return refuse(services, 'unreadable', 'service: several services have this token')
     const entries = await one.service.applyPlain(change)
     if (entries === 'unheard') return refuse([one], 'not-spread')

@@ -231,7 +231,7 @@ export const readDocument = async (file: string, folder: string): Promise<Docume
   const [read] = result.config.services
   return read?.contract === 'openapi'
     ? { kind: 'document', document: read.document }
-    : { kind: 'faults', messages: ['the file is no document'] }
+    : { kind: 'faults', messages: ['the file is not an OpenAPI document'] }
 }
 
 /** The configuration of `trellis start --demo openapi FILE`: the document, answered by its own examples; or its faults. */

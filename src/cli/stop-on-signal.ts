@@ -33,7 +33,7 @@ export const stopOnSignal = (
       end(`error while closing: ${reasonOf(error)}`, exitCodes.crashed.code)
     }
     if (crashed) process.exit(exitCodes.crashed.code)
-    if (outcome === 'cut') end('drain.timeout is over, connections were cut', exitCodes.forced.code)
+    if (outcome === 'cut') end('drain.timeout has passed, connections were cut', exitCodes.forced.code)
     process.exit(exitCodes.ok.code)
   }
   process.on('SIGHUP', () => {

@@ -71,7 +71,7 @@ export type ByteBudget = (work: BufferedFor, client: string) => Reservation
 /** Of each chunk, beside its octets: objects, and the block that it was read into. A peer decides how many chunks it makes of a content. */
 export const overheadOfChunk = 512
 
-/** For what has its own bound. */
+/** For content with its own bound. */
 export const unlimited: Reservation = { reserve: () => true, shrink: () => {}, release: () => {} }
 
 type FairTurnsOptions = {

@@ -11,8 +11,8 @@ export const hasBearer = (fields: RequestFields): boolean => {
 }
 
 /**
- * Names by which a service may know its caller, beside Authorization and Cookie: keys, tokens, sessions, and what a proxy in front
- * that asks for a login says of the user. No list of them is complete, so that a name that looks like one counts as one.
+ * Names of fields that may identify the client, beside Authorization and Cookie: keys, tokens, sessions, and the
+ * user as a login proxy names it. No list of them is complete, so that a name that looks like one counts as one.
  */
 const credentialName =
   /token|session|secret|passw|credential|nonce|auth|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|access|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
@@ -314,7 +314,7 @@ const isForwardable = (name: string): boolean =>
 export const isUnusualName = (name: string): boolean =>
   /^[a-z\d._-]+$/.test(name) && !isForwardable(name) && isForwardable(name.replaceAll(/[._]/g, '-'))
 
-/** What is not sent of a client's fields: `named` by its Connection field, or `withheld` for the sake of what is stored. */
+/** The fields of a client that are not sent: `named` by its Connection field, or `withheld` for the sake of what is stored. */
 type Unsent = { readonly named: ReadonlySet<string>; readonly withheld: ReadonlySet<string> }
 
 const isSent = (name: string, { named, withheld }: Unsent): boolean =>

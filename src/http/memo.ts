@@ -2,8 +2,8 @@
 const longest = 256
 
 /**
- * The same function of a text, with what it gave for the last different texts: fields of responses say the same things over
- * and over. For functions of nothing but the text, whose results are never changed. Bounded: two generations stand in for an
+ * The same function of a text, with its results for the last different texts: fields of responses
+ * often repeat. For functions of nothing but the text, whose results are never changed. Bounded: two generations stand in for an
  * order of use, so that a flood of new texts costs a second reading and no more.
  */
 export const remembered = <Result>(

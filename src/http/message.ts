@@ -185,7 +185,7 @@ export type GatewayResponse = ResponseHead & {
   text?: ContentText | undefined
 }
 
-/** What a phase gives back: at once when it can, so that a hit never waits for the microtask queue. */
+/** The result of a phase: synchronous where possible, so that a hit never waits for the microtask queue. */
 export type Answer = GatewayResponse | Promise<GatewayResponse>
 
 type Listener = Parameters<AbortSignal['addEventListener']>[1]
@@ -217,7 +217,7 @@ export class EndSignal implements AbortSignal {
     for (const listener of listeners) called(listener)
   }
 
-  /** `abort` is all there is to hear, and once. */
+  /** The only event is `abort`, once. */
   addEventListener(_type: string, listener: Listener): void {
     if (!this.aborted && !this.#listeners.includes(listener)) this.#listeners.push(listener)
   }

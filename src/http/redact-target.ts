@@ -26,7 +26,7 @@ const isSecret = (name: string, secrets: readonly string[]): boolean => {
   }
 }
 
-/** A target as people may see it: values of parameters that are secrets by their name, or that the service says are, are hidden. */
+/** A target without secrets: it hides the values of parameters that are secret by their name, or that the service declares as secret. */
 export const redactTarget = (target: string, secrets: readonly string[] = []): string => {
   const at = target.indexOf('?')
   if (at === -1) return target

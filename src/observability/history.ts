@@ -208,7 +208,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
   }
 }
 
-/** Metrics whose events the history sees too. */
+/** Metrics whose events the history receives too. */
 export const withHistory = (metrics: Metrics, history: Pick<History, 'observe'>): Metrics => ({
   ...metrics,
   observe: {
@@ -243,7 +243,7 @@ export const historyView = (parts: readonly HistoryPart[], bounds: readonly numb
     const known = byTime.get(at)
     byTime.set(at, known === undefined ? row : sum([known, row]))
   }
-  // What is not sampled yet would look like a fall to 0.
+  // Times without a sample would look like a fall to 0.
   const end = Math.max(...parts.map(({ until }) => until))
   const columns = Array.from(
     { length: mostSamples },

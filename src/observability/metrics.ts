@@ -160,7 +160,7 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
 export type Metrics = {
   /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
   scrape(accept?: string): Promise<string>
-  /** What this process has counted, as plain data: for `together` of another one. */
+  /** The counts of this process as plain data: for `together` of another one. */
   snapshot(): Promise<unknown>
   /** The snapshots of several processes as one, in the format that an Accept field asks for. */
   together(snapshots: readonly unknown[], accept?: string): Promise<string>

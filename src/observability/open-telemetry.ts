@@ -261,7 +261,7 @@ const boundExports = (collector: URL, mostMs: number): (() => void) => {
   }
 }
 
-/** What is kept while the collector is slow: beyond it spans are given up. */
+/** Most spans that wait for a slow collector; further ones are dropped. */
 const mostQueued = 2_048
 const mostExported = 512
 const everyMs = 2_000
@@ -276,7 +276,7 @@ const urlOf = (otlpUrl: string): URL => {
 /** Success is 0 in @opentelemetry/core, which the gateway does not depend on. */
 const success = 0
 
-/** Counts what the collector took and what it did not; a failure is only counted. */
+/** Counts the spans that the collector accepted and refused; a failure has no other effect. */
 const counted = (exporter: SpanExporter, report: TracingOptions['report']): SpanExporter => ({
   export: (spans, done) =>
     exporter.export(spans, (result) => {

@@ -59,7 +59,7 @@ export const accessError = (service: string, reason: AccessRefusal): GatewayErro
   })
 }
 
-/** What the gateway has verified of a request. */
+/** The verified credentials of a request. */
 export type Identity = {
   /** Identifies the verified credentials, without containing them: part of the key of per-credential responses. */
   readonly credential: string

@@ -1,7 +1,7 @@
 import { parseVary } from '../http/caching-fields.ts'
 import { type FieldLines, fieldValue, type GatewayResponse, type RequestFields } from '../http/message.ts'
 
-// WordPress lets pages of every origin read its REST interface: it answers an Origin with itself, and says Vary: Origin. Where an
+// WordPress allows pages of every origin to read its REST interface: it repeats the Origin, and says Vary: Origin. Where an
 // upstream does so, one stored answer serves all origins, and the permission is written for each reader.
 
 const allowedMethods = 'OPTIONS, GET, POST, PUT, PATCH, DELETE'

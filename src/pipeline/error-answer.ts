@@ -74,7 +74,7 @@ export const asGatewayError = (thrown: unknown): GatewayError =>
 const errorFields = (error: GatewayError): string[] => {
   const fields = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...error.fields]
   if (error.retryAfterSeconds !== undefined) fields.push('Retry-After', String(error.retryAfterSeconds))
-  // The rest of the content was not read; what comes behind it must not be taken for a request.
+  // The rest of the content was not read; the bytes behind it must not be parsed as a request.
   if (error.code === 'content_too_large' || error.code === 'request_timeout') {
     fields.push('Connection', 'close')
   }

@@ -27,7 +27,7 @@ export type ExchangeEvent = {
   readonly trace?: { readonly id: string; readonly epochMs: number } | undefined
 }
 
-/** What a write invalidated in this process. */
+/** The responses that a write invalidated in this process. */
 export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
 
 export const cacheOutcomes = ['hit', 'miss', 'stale', 'revalidated', 'collapsed', 'bypass', 'none'] as const
@@ -47,7 +47,7 @@ export type RefusalEvent = {
   readonly origin: 'client' | 'batch'
 }
 
-/** A GET's target that was not remembered was brought to a canonical form other than itself. */
+/** The canonical form of a GET's target was computed, because it was in no memo, and differs from the target. */
 export type CanonicalEvent = { readonly kind: 'target-canonicalised'; readonly service: string }
 
 /** A valid request whose query has parameters that its row does not declare; not for a target that was seen before. */

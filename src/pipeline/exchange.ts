@@ -14,7 +14,7 @@ import type { Client, RecalledTarget, Service } from './service.ts'
 export type Next<Exchange> = (exchange: Exchange) => Answer
 
 /**
- * Answers, or lets the phases behind answer and may change their response. `In` is what the phase needs of the exchange,
+ * Answers, or calls the next phase and may change its response. `In` is what the phase needs of the exchange,
  * `Out` what is known after it: the compiler checks the order.
  */
 export type Phase<In, Out = In> = {
@@ -43,7 +43,7 @@ type ExchangeRecord = {
   code: string | undefined
   /** Why `access` refused the request. */
   reason: string | undefined
-  /** What the write invalidated. */
+  /** The responses that the write invalidated. */
   invalidated: Invalidated | undefined
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
@@ -83,7 +83,7 @@ export type Admitted = {
 /** What an exchange of an item has beyond one of a client. */
 export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
 
-/** A new exchange. It has all members of the later stages from the start, so that V8 sees one shape. */
+/** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
 export const arrived = (
   known: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
   item?: ItemParts,
@@ -185,7 +185,7 @@ export type DeclaredFields = {
   readonly cookie: string | undefined
 }
 
-/** What follows from the target and the row. */
+/** The facts that follow from the target and the row. */
 type Canonical = Pick<
   Ready,
   'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'variant' | 'policy'

@@ -49,7 +49,7 @@ export const applyInvalidations = (
   const dropped: string[] = []
   const held = new Map<number, string[]>()
   let entries = 0
-  // Of a member that is forgotten there may be as many as a ledger remembers.
+  // A removed member may leave as many as a ledger stores.
   const tagsFor = (forMs: number): string[] => {
     const known = held.get(forMs) ?? []
     held.set(forMs, known)
@@ -108,7 +108,7 @@ export const givenNames = (
   return [...parametersOf(query), ...members].filter((name) => !ofEveryRoute.has(name))
 }
 
-/** A stream of what has been read already and of what is still to come; destroying it destroys its source. */
+/** A stream of the bytes already read and of those still to come; destroying it destroys its source. */
 const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: Readable): Readable =>
   Readable.from(
     (async function* () {
@@ -173,7 +173,7 @@ const mayStillRun = (
 /** WordPress runs its scheduled tasks after the response: nothing is stored until they are likely to be done. */
 const cronMs = 5_000
 
-/** What RFC 9111 §4.4 needs to know of a write to an open service. */
+/** The parts of a write to an open service that RFC 9111 §4.4 uses. */
 const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
   target,
   url: `${service.upstream.placeholderOrigin}${service.basePath}${target}`,

@@ -79,7 +79,7 @@ export const overloaded = (
   fields: readonly string[] = [],
 ): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields, unsent: true })
 
-/** How an exchange was answered, as far as it is known when the head goes out. */
+/** How an exchange was answered, with the facts known when the head is sent. */
 export type Answered = {
   readonly head: ResponseHead
   readonly content: Buffer | Readable | undefined

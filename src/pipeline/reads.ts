@@ -255,7 +255,7 @@ export const tagConditions: ReadonlySet<string> = new Set(['if-match', 'if-none-
 export const hasTagCondition = (fields: RequestFields): boolean =>
   fields['if-none-match'] !== undefined || fields['if-match'] !== undefined
 
-/** Entity tags of content codings are made by the gateway: the upstream does not know them, so the tags that it knows are added. */
+/** Entity tags of content codings are made by the gateway: the upstream cannot compare them, so its own tags are added. */
 export const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
   const match = requestField(fields, 'if-match')
   const noneMatch = requestField(fields, 'if-none-match')

@@ -52,7 +52,7 @@ export type TargetMemo = {
   clear(): void
 }
 
-/** Longer ones are rare and would let a flood of them hold much memory. */
+/** Longer ones are rare, and a flood of them could fill the memory. */
 const longestTarget = 512
 
 /**
@@ -110,7 +110,7 @@ export type Service = {
   readonly host: string
   /** The form of the service for one of its hosts; undefined where responses are the same for all of them. */
   readonly atHost: ((host: string) => Service) | undefined
-  /** Host and port that clients use, for `X-Forwarded-Host`: of the configuration, never what a client made up. */
+  /** Host and port that clients use, for `X-Forwarded-Host`: from the configuration, never from a request. */
   readonly publicHost: string
   /** `Host` sent upstream; undefined: the one that the upstream is configured with. */
   readonly hostField: string | undefined
@@ -144,7 +144,7 @@ export type Service = {
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
   readonly tagger: Tagger
-  /** Has this row of the change log been applied in all processes, as far as this one knows? Absent without a change feed. */
+  /** Has this process recorded that all processes applied this row of the change log? Absent without a change feed. */
   readonly isReported?: ((row: string) => boolean) | undefined
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
@@ -152,9 +152,9 @@ export type Service = {
   readonly invalidatesTargets: boolean
   /** Other services with the same upstream, by the current configuration: a write to this one may change their responses. */
   sharing(): readonly Service[]
-  /** Does the upstream let pages of every origin read, as WordPress does (any-origin.ts)? */
+  /** Does the upstream allow every origin, as WordPress does (any-origin.ts)? */
   allowsAnyOrigin(): boolean
-  /** Absolute URLs in front of all targets, by which clients and the upstream know the service. */
+  /** Absolute URLs in front of all targets, for clients and at the upstream. */
   readonly roots: readonly string[]
   /** Where clients find the service: absolute, no slash at the end. */
   readonly publicRoot: string
@@ -181,7 +181,7 @@ export type LocalRequest = {
   readonly content: Buffer | Readable | undefined
 }
 
-/** Answers that the gateway makes of what it knows. */
+/** Responses that the gateway makes itself. */
 export type LocalAnswers = {
   index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
   /** `forward` gives the upstream's response, which has the schema of its items. */

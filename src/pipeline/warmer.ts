@@ -4,7 +4,7 @@ import type { WarmedEvent } from './events.ts'
 import { arrived, type Received } from './exchange.ts'
 import type { Service } from './service.ts'
 
-/** What is fetched: a target of a service; `host` is '' where responses are the same for all hosts of the service. */
+/** A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service. */
 export type WarmTarget = { readonly service: string; readonly host: string; readonly target: string }
 
 /** How many targets may wait, how many are fetched at once, and how many begin in a second. */

@@ -83,7 +83,7 @@ const verified = (token: TokenIdentity | undefined, apiKey: string | undefined):
 const withKey = (verdict: TokenVerdict, apiKey: string | undefined): CredentialVerdict =>
   verdict.kind === 'refused' ? verdict : verified(verdict.identity, apiKey)
 
-/** The access of a service, and what a later configuration can take over of it. */
+/** The access of a service, and the parts that a later configuration can take over. */
 export type BuiltAccess = Access & {
   readonly jwt: JwtConfig | undefined
   readonly tokens: TokenVerifier | undefined

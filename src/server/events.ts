@@ -26,7 +26,7 @@ export type EdgeEvent =
   | { readonly kind: 'rate-limited'; readonly limit: string }
   | { readonly kind: 'no-request'; readonly reason: ProtocolFault }
 
-/** What came of fetching the keys of a token's issuer; also the values of a metric label. */
+/** The outcomes of fetching the keys of a token's issuer; also the values of a metric label. */
 export const jwksResults = ['ok', 'unreachable', 'timeout', 'status', 'too-large', 'not-jwks'] as const
 export type JwksResult = (typeof jwksResults)[number]
 

@@ -16,7 +16,7 @@ export const pressureSignals = [
 ] as const
 export type PressureSignal = (typeof pressureSignals)[number]
 
-/** What is shed: nothing; batches and misses; every request that needs an upstream; everything. */
+/** The requests that are refused: none; batches and misses; all that need an upstream; all. */
 export type PressureLevel = 0 | 1 | 2 | 3
 
 /** Events of overload protection. */

@@ -36,7 +36,7 @@ export type RateLimitCaller = {
 
 const claimPrefix = 'claim:'
 
-/** What a limit counts a client by; undefined where the request does not have it. */
+/** The value by which a limit counts a client; undefined if the request does not have it. */
 const countedBy = (by: string, { credential, identity }: RateLimitCaller): string | undefined => {
   if (by === 'credential') return credential
   if (by === 'key') return identity?.apiKey

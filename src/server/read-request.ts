@@ -70,7 +70,7 @@ const hasGoodCoding = (rawHeaders: readonly string[], minorVersion: number): boo
   return rawHeaders[at + 1]?.toLowerCase() === 'chunked'
 }
 
-/** Checks each request once, and remembers the last valid Host, because clients repeat it. */
+/** Checks each request once, and stores the last valid Host, because clients repeat it. */
 export const createMessageLook = (): ((message: ParsedMessage) => MessageLook) => {
   let goodHost: string | undefined
   const isGoodHost = (value: string): boolean => {
@@ -143,7 +143,7 @@ export const authorityOf = ({ headers }: IncomingMessage): string =>
   headers.host ??
   ''
 
-/** Node's types know only HTTP/1.1 messages here. */
+/** Node's types have only HTTP/1.1 messages here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 
 /** Matches peers that are trusted proxies: their X-Forwarded-For and -Proto, or Forwarded, are used. */

@@ -69,7 +69,7 @@ const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] =>
 const selectFields = (document: JsonObject, fields: readonly string[]): JsonObject | readonly [] =>
   prune(document, treeOf(fields))
 
-/** Everything is given in the names that clients use; `toPublic` brings the upstream's index there. */
+/** All names are public ones; `toPublic` translates the upstream's index. */
 export type DiscoveryOptions = {
   /** Name of the service in the configuration. */
   readonly service: string
@@ -93,14 +93,14 @@ export type DiscoveryOptions = {
   readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
   readonly undeclaredParameters: 'strip' | 'forward'
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
-  /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` knows the new root. */
+  /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` is up to date. */
   toPublic(content: Buffer): Buffer
   /** Called when the learned rows are others than before, so that the router is built anew. */
   rowsLearned(rows: readonly Row[]): void
   report(event: DiscoveryEvent): void
 }
 
-/** The documents that describe a site service, and what its upstream was learned to be. */
+/** The documents that describe a site service, and the facts read from its upstream. */
 export type Discovery = {
   start(): void
   /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
@@ -111,14 +111,14 @@ export type Discovery = {
   upstreamRoot(): string | undefined
   learned(): LearnedRows
   drift(): readonly Difference[]
-  /** Asks the upstream now; resolves also when it fails. */
+  /** Reads the index now; resolves also when that fails. */
   refresh(): Promise<void>
   /** After a write that changes the site itself (settings, plugins): the next index is a new one. */
   invalidate(): void
   close(): Promise<void>
 }
 
-/** Builds discovery for one site service; it asks the upstream only after `start` or when a document is wanted. */
+/** Builds discovery for one site service; it sends requests only after `start` or when a document is requested. */
 export const createDiscovery = (options: DiscoveryOptions): Discovery => {
   const { publicRoot, service, source } = options
   let root: string | undefined

@@ -82,7 +82,7 @@ export type Difference = {
   readonly theirs?: unknown
 }
 
-/** What the gateway does with what its table does not list. */
+/** The handling of routes that the table does not list. */
 export type Unlisted = {
   readonly routes: 'learn' | 'pass' | 'refuse'
   readonly parameters: 'strip' | 'forward'
@@ -115,7 +115,7 @@ const normalised = (value: unknown): unknown => {
 
 const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
-/** What the path holds is compared by the pattern: what only the upstream's takes is an unlisted route. */
+/** Path parameters are compared by the pattern: values that only the upstream's pattern takes are unlisted routes. */
 const isInPath = ({ pattern }: Row, argument: string): boolean => pattern.includes(`(?P<${argument}>`)
 
 const compareArgument = (

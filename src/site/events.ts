@@ -8,7 +8,7 @@ export const indexRefusals = [
   'too-many-routes',
   'not-json',
   'not-an-index',
-  /** It reads well, and yet what the gateway makes of it failed. */
+  /** It can be read, but processing it failed. */
   'unusable',
 ] as const
 export type IndexRefusal = (typeof indexRefusals)[number]
@@ -60,7 +60,7 @@ export type DiscoveryEvent =
       readonly reason: IndexRefusal
       /** Whether an earlier index still answers. */
       readonly keptLast: boolean
-      /** What was thrown, for the log only. */
+      /** The error, for the log only. */
       readonly cause?: unknown
     }
   | {

@@ -4,7 +4,7 @@ import type { IndexRefusal } from './events.ts'
 /** The upstream's answer at its REST root. */
 export type IndexAnswer = { readonly status: number; readonly content: Buffer }
 
-/** How the source asks; all times in milliseconds. */
+/** How the source sends requests; all times in milliseconds. */
 export type IndexSourceOptions = {
   readonly clock: Clock
   readonly refreshMs: number
@@ -14,7 +14,7 @@ export type IndexSourceOptions = {
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
   /** Takes a complete response; returns the reason when it is unusable. */
   accept(content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal
-  /** `cause` is what was thrown, if anything was; for the log. */
+  /** `cause` is the error, if there was one; for the log. */
   failed(reason: IndexRefusal, durationSeconds: number, cause: unknown): void
 }
 
@@ -28,7 +28,7 @@ export type IndexSource = {
   isReady(): boolean
   /** Resolves, never rejects, after an attempt when one is due; at once otherwise. */
   ready(): Promise<void>
-  /** Asks now. */
+  /** Sends a request now. */
   refresh(): Promise<void>
   close(): Promise<void>
 }

@@ -19,7 +19,7 @@ type Words = Partial<Record<Method, string>>
 const update = { POST: 'Update', PUT: 'Update', PATCH: 'Update' } as const
 const each: Words = { ...update, GET: 'Read', DELETE: 'Delete' }
 
-/** What a method does to a resource of that kind; `*` stands for the collection. */
+/** The effect of a method on a resource of that kind; `*` stands for the collection. */
 const summaries: Readonly<Record<RowKind, readonly [words: Words, object: string]>> = {
   index: [{ GET: 'Read' }, 'the index'],
   batch: [{ POST: 'Send' }, 'several requests at once'],
@@ -126,7 +126,7 @@ const parametersOf = (row: Row, endpoint: Endpoint, inQuery: boolean): readonly 
     : []),
 ]
 
-/** What the document needs to know of one service. */
+/** The facts of one service for the document. */
 export type DescribedService = {
   readonly name: string
   readonly contract: Contract

@@ -1,5 +1,5 @@
 /**
- * What is known of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
+ * The state of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
  * others are out (`eject.maxShare`).
  */
 export type TargetState = 'healthy' | 'failing' | 'left-out'
@@ -39,7 +39,7 @@ export type GiveUpReason = (typeof giveUpReasons)[number]
 export const queueOutcomes = ['sent', 'full', 'client-share', 'arriving-share', 'timeout', 'aborted'] as const
 export type QueueOutcome = (typeof queueOutcomes)[number]
 
-/** What a request in flight waits for from its client: the rest of its body, or that the response is read. */
+/** The reason why a request in flight waits for its client: the rest of its body, or the reading of the response. */
 export const clientWaits = ['request-body', 'reader'] as const
 export type ClientWait = (typeof clientWaits)[number]
 

@@ -39,15 +39,15 @@ export type UpstreamOptions = {
     readonly timeoutMs: number
     /** Statuses from the first to the last of each pair pass a check. */
     readonly expect: readonly (readonly [first: number, last: number])[]
-    /** Checks in a row that must fail, or pass, to change what is thought of a target. */
+    /** Consecutive checks that must fail, or pass, to change the state of a target. */
     readonly failAfter: number
     readonly recoverAfter: number
   }
   /** For https targets; '' = not given. */
   readonly tls: {
-    /** PEM: authorities that are believed instead of those that Node brings along. */
+    /** PEM: trusted authorities in place of those of Node. */
     readonly ca: string
-    /** PEM: what the gateway shows of itself. */
+    /** PEM: the client certificate of the gateway. */
     readonly cert: string
     readonly key: string
     /** For SNI, and the name that the certificate must show; '' = the target's. */
@@ -57,7 +57,7 @@ export type UpstreamOptions = {
   }
   /** Offers HTTP/2 to https targets (ALPN); they choose. */
   readonly http2: boolean
-  /** The Host that targets see; '' = their own. */
+  /** The Host that targets get; '' = their own. */
   readonly hostField: string
   /** A connection that is older is not used again, so that a changed DNS answer is followed; 0 = no bound. */
   readonly connectionMaxAgeMs: number

@@ -133,7 +133,7 @@ describe.each<Framing>(['length', 'chunked'])('a long content, framed by %s', (f
     expect(asked()).toBe(1)
   })
 
-  test('that breaks off breaks off for all its readers, and nothing of it is stored', async () => {
+  test('that breaks off breaks off for all its readers, and is not stored', async () => {
     const half = halfway(framing)
     const begun = [read(), read()]
     await Promise.all(begun.map((reader) => reader.until(middle)))

@@ -73,7 +73,7 @@ describe('/cache/entries', () => {
     await (await fetch(`${gateway.publicAddress}${mount}/site/v2/pages`)).arrayBuffer()
   })
 
-  test('shows URLs as clients ask for them, and of what belongs to a credential only that it does', async () => {
+  test('shows public URLs; for responses to a credential only that there is one', async () => {
     const { entries } = (await view('/cache/entries?sort=age')) as { entries: Record<string, unknown>[] }
     expect(entries.map(({ url, partition }) => [url, partition])).toEqual([
       [`${mount}/site/v2/posts?search=first`, 'public'],
@@ -88,7 +88,7 @@ describe('/cache/entries', () => {
     expect(told).not.toContain('pad')
   })
 
-  test('the largest first, as many as asked for', async () => {
+  test('the largest first, up to the limit', async () => {
     const { entries } = (await view('/cache/entries?sort=size&limit=2')) as { entries: { bytes: number }[] }
     expect(entries).toHaveLength(2)
     expect(entries[0]?.bytes).toBeGreaterThanOrEqual(entries[1]?.bytes ?? 0)
@@ -140,7 +140,7 @@ describe('/explain', () => {
     expect(await explain(`${mount}/site/v2/posts?page=2`)).not.toHaveProperty('undeclaredParametersSent')
   })
 
-  test('knows the rows that were learned from the upstream', async () => {
+  test('includes the routes that were learned from the upstream', async () => {
     expect(await explain(`${mount}/site/v2/categories?per_page=5`)).toMatchObject({
       row: '/site/v2/categories',
       canonicalTarget: '/site/v2/categories?per_page=5',

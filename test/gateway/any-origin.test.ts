@@ -115,7 +115,7 @@ test('a confirmation and an answer to HEAD say it, too', async () => {
   })
 })
 
-test('where a plugin lets only some origins read, each origin has its own answer', async () => {
+test('if a plugin allows some origins only, each origin has a separate response', async () => {
   allows = (value) => value === app
   await start()
   expect(await from(app)).toMatchObject(permission(app))

@@ -321,7 +321,7 @@ test.each(['auto', 'whole'])('%s sends one item by itself', async (split) => {
   expect(targets()).toEqual(['/index.php/wp-json/wp/v2/posts/1?_fields=id'])
 })
 
-test('split: whole sends all items in one upstream batch, in their order, and nothing of what the gateway refuses', async () => {
+test('split: whole sends all items in one upstream batch, in their order, without the items that the gateway refuses', async () => {
   await start(answersBatches, { split: 'whole' })
   const refused = { path: '/nowhere' }
   const create = { path: '/site/v2/posts', body: { title: 'a', slug: 'a' } }

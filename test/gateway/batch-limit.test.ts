@@ -33,7 +33,7 @@ const members = (name: string, count: number): Readonly<Record<string, string>> 
 
 const post = '/site/v2/posts/1'
 
-describe('what one item may hold', () => {
+describe('limits of one item', () => {
   test.each<[description: string, item: Readonly<Record<string, unknown>>, told: string | undefined]>([
     ['a hundred headers', { path: post, headers: members('x-', 100) }, undefined],
     [

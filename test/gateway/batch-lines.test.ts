@@ -96,7 +96,7 @@ test('a client that disconnects amid its lines cancels items that have not begun
   await origin.until(() => held.length === 1)
   client.abort()
   await expect(answer.text()).rejects.toThrow()
-  // The gateway notices it a moment later.
+  // The gateway receives the end a moment later.
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   held[0]?.()
   const next = send([update(3)])

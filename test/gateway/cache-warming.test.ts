@@ -71,7 +71,7 @@ describe('warming', () => {
   beforeEach(() => start({ perSecond: 1000 }))
   afterEach(stop)
 
-  test('after a purge the most used of what was removed is fetched again, the most used first', async () => {
+  test('after a purge the most used removed responses are fetched again, the most used first', async () => {
     await readTimes('/pages/rare', 1)
     await readTimes('/pages/often', 4)
     await readTimes('/pages/sometimes', 2)

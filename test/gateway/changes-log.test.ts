@@ -152,7 +152,7 @@ test('the changes of a PHP request that was still writing are applied when it ha
   await showsNew(gateway)
 })
 
-test('nothing that is fetched while a PHP request writes is stored', async () => {
+test('a response that is fetched while a PHP request writes is not stored', async () => {
   const { companion, gateway } = await start()
   companion.last += 1
   companion.rows.set(companion.last, { sequence: companion.last, state: 'open' })

@@ -184,7 +184,7 @@ describe('the admin side', () => {
     })
   })
 
-  test('of a configuration with faults is not asked', async () => {
+  test('of a configuration with faults gets no request', async () => {
     const faulty = join(folder, 'faulty.yaml')
     await writeFile(faulty, 'listen: { prot: 1 }')
     const { end, stderr } = await run(['purge', '--all', '-c', faulty])

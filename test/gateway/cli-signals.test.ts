@@ -77,7 +77,7 @@ describe('a running gateway', () => {
     const { child, text } = await started(0, 10_000, 'cut')
     child.kill('SIGTERM')
     expect(await exitCode(child)).toBe(5)
-    expect(text()).toContain('drain.timeout is over')
+    expect(text()).toContain('drain.timeout has passed')
   })
 
   test('SIGHUP reloads the configuration', async () => {

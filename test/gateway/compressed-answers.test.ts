@@ -233,7 +233,7 @@ describe('content codings of stored responses', () => {
     expect(brotliDecompressSync((await coded(path, 'br')).bytes).toString()).toBe(other)
   })
 
-  test('a write with the tag of a coded form also sends the tag that the upstream knows', async () => {
+  test('a write with the tag of a coded form also sends the tag of the upstream', async () => {
     await fetch(`${gateway.publicAddress}${site}/pages/1`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'If-Match': '"abc~gzip", "def"' },

@@ -109,7 +109,7 @@ describe('responses that are not stored', () => {
     expect(origin.received[0]?.fields['accept-encoding']).toBe(expected)
   })
 
-  test('what the upstream has coded passes byte for byte, with its entity tag and length', async () => {
+  test('a response that the upstream has compressed passes byte for byte, with its entity tag and length', async () => {
     origin.script = (_, wire) => wire.respond({ fields: { ...coded, ETag: '"1-gzip"' }, content: zipped })
     const got = await ask(fresh('/passed'), gzip)
     expect(got.bytes).toEqual(zipped)
@@ -312,7 +312,7 @@ describe('stored responses that the upstream has coded', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('a client that accepts no coding asks the upstream for none, and the next ones get theirs', async () => {
+  test('for a client without codings the upstream is asked for none; later clients get theirs', async () => {
     const path = fresh('/stored')
     origin.script = (_, wire) => wire.respond({ fields: { ...html, ...lasting }, content: page })
     await ask(path)
@@ -335,7 +335,7 @@ describe('stored responses that the upstream has coded', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('it is validated with the tag that the upstream knows, and keeps its forms', async () => {
+  test('it is validated with the tag of the upstream, and keeps its forms', async () => {
     origin.script = (received, wire) =>
       received.fields['if-none-match'] === '"1-gzip"'
         ? wire.respond({ status: 304, fields: { ETag: '"1-gzip"', 'Cache-Control': 'max-age=60' } })
@@ -447,7 +447,7 @@ describe('stored responses that the upstream has coded', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('nothing stays reserved', async () => {
+  test('no memory stays reserved', async () => {
     await expect.poll(() => gateway.metric('trellis_buffered_bytes')).toBe(0)
   })
 })

@@ -79,7 +79,7 @@ describe('with origins', () => {
     expect(response.headers.get('vary')).toMatch(/\borigin\b/i)
   })
 
-  test('a preflight is answered here, and neither asks nor counts as a request to the upstream', async () => {
+  test('a preflight is answered by the gateway, without an upstream request', async () => {
     await start({ origins: [app], maxAge: '1h' })
     const allowed = await preflight(app)
     expect(allowed.status).toBe(204)
@@ -93,7 +93,7 @@ describe('with origins', () => {
     expect(await gateway.metric('trellis_upstream_attempts_total')).toBe(0)
   })
 
-  test('an OPTIONS that is no preflight is what it is without', async () => {
+  test('an OPTIONS that is no preflight is handled as without CORS', async () => {
     await start({ origins: [app] })
     const response = await from(app, '/site/v2/posts', { method: 'OPTIONS' })
     expect(response.status).toBe(200)
@@ -125,7 +125,7 @@ describe('with origins', () => {
 })
 
 describe('without origins', () => {
-  test('what the upstream says passes, and is for the origin that it names alone', async () => {
+  test('CORS headers of the upstream pass unchanged, for the origin that they name', async () => {
     await start({ origins: [] })
     expect(told(await from(app))).toEqual([app, 'true'])
     const other = await from(evil)

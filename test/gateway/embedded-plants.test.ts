@@ -57,7 +57,7 @@ test('identifiers of 64 bits are told apart where numbers would be rounded', asy
   expect((await post('9223372036854775808')).status).toBe(400)
 })
 
-test('what it saw is reported, before it answers', async () => {
+test('received requests are reported before the response', async () => {
   seen.length = 0
   await ask(plants('?limit=1'), { as })
   expect(seen.map(({ method, target }) => `${method} ${target}`)).toEqual(['GET /plants?limit=1'])

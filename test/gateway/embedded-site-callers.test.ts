@@ -11,7 +11,7 @@ afterAll(() => site.close())
 
 const wrong = `Basic ${Buffer.from('admin:wrong').toString('base64')}`
 
-describe('who may do what: anonymous, a subscriber, the administrator', () => {
+describe('rights of anonymous clients, a subscriber and the administrator', () => {
   test.each<[method: string, path: string, statuses: [number, number, number], code: string | undefined]>([
     ['GET', 'posts', [200, 200, 200], undefined],
     ['GET', 'posts?context=edit', [401, 403, 200], 'rest_forbidden_context'],

@@ -102,7 +102,7 @@ test.each<[what: string, query: string, ids: number[]]>([
   expect((await list(`posts?${query}`)).ids).toEqual(ids)
 })
 
-test('what a password protects is found by those who are signed in', async () => {
+test('signed-in users find protected content', async () => {
   expect((await list('posts?search=number+57', reader)).ids).toEqual([57])
 })
 
@@ -174,7 +174,7 @@ describe('what is shown', () => {
     )
   })
 
-  test('_embed brings the author, the image, the terms and the comments', async () => {
+  test('_embed adds the author, the image, the terms and the comments', async () => {
     const { body } = await ask(`${site.rest}/wp/v2/posts/1?_embed`)
     expect(Object.keys(body._embedded)).toEqual(['author', 'replies', 'wp:featuredmedia', 'wp:term'])
     expect(body._embedded['wp:term'][0][0].taxonomy).toBe('category')

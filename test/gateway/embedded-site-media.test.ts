@@ -35,7 +35,7 @@ test('a file sent as the content is stored under the name in Content-Disposition
   expect(body.source_url).toMatch(/\/wp-content\/uploads\/\d{4}\/\d\d\/dot\.png$/)
 })
 
-test('a file in a form brings its fields, and belongs to a post', async () => {
+test('a file in a form has fields, and can belong to a post', async () => {
   const form = new FormData()
   form.append('title', 'A form')
   form.append('alt_text', 'Nothing to see')

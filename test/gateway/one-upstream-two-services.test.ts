@@ -185,7 +185,7 @@ test('a write through one interface to a site reaches what the other has stored'
   expect(await statusOf(posts('/other'))).toContain('fwd=uri-miss')
 })
 
-test('what a write makes outdated is seen by services that were configured later', async () => {
+test('services that were configured later see the invalidations of a write', async () => {
   const alone = await startTestGateway({
     services: { pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
   })

@@ -159,7 +159,7 @@ test('a loop that is held up is noticed', async () => {
   await expect.poll(level).toBe(0)
 })
 
-test('the line that tells of it is a warning: its level is not the level of the pressure', async () => {
+test('its log line is a warning: the level of the line is not the level of the pressure', async () => {
   gateway = await startTestGateway({ services: services() })
   const program = await startGatewayProcess({
     overload: { ...calm, rssBytes: 1 },

@@ -59,7 +59,7 @@ describe('a limit', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('counts hits as it counts misses, and nothing of what it says is stored', async () => {
+  test('counts hits as it counts misses, and its headers are not stored', async () => {
     await start([limit({ max: 3 })])
     await get('/site/v2/posts')
     expect((await get('/site/v2/posts')).headers.get('ratelimit')).toContain('r=1')
@@ -187,7 +187,7 @@ describe('a store that several processes share', () => {
     expect([...store.counts.keys()]).toEqual(['all address 192.0.2.1'])
   })
 
-  test('lets requests through while it cannot be reached', async () => {
+  test('admits requests while it cannot be reached', async () => {
     const store = { increment: () => Promise.reject(new Error('gone')) }
     const limiter = await createRateLimiter(settings, {
       mostKeys: 10,

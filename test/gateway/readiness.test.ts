@@ -16,7 +16,7 @@ const readyz = async (): Promise<unknown> => {
 }
 const get = (path: string): Promise<Response> => fetch(gateway.publicAddress + path)
 
-test('with every target dead hits go on, the instance stays ready, and says what is degraded until it is over', async () => {
+test('with every target dead hits continue, the instance stays ready, and lists what is degraded until it recovers', async () => {
   let dead = false
   origin = await startOrigin((_, wire) => (dead ? wire.reset() : wire.respond({ content: 'here' })))
   gateway = await startTestGateway({

@@ -167,7 +167,7 @@ describe('never kept', () => {
   })
 })
 
-describe('fields that would let a caller pick what the upstream believes', () => {
+describe('fields by which a client could choose its own address, host or scheme', () => {
   test('are made anew or removed', async () => {
     await send({
       path: '/site/v2/posts/5',

@@ -29,7 +29,7 @@ const write = (path: string, content: string, fields: Record<string, string> = {
     body: content,
   })
 
-describe('what the gateway refuses has the fields of WordPress', () => {
+describe('refusals of the gateway have the headers of WordPress', () => {
   test.each<[string, () => Promise<Response>, string | null]>([
     ['a public list', () => fetch(`${root()}/site/v2/posts?per_page=0`), 'GET'],
     ['a batch', () => write('/batch/v1', '{"requests":"x"}'), 'POST'],
@@ -55,7 +55,7 @@ describe('what the gateway refuses has the fields of WordPress', () => {
     expect(headers.get('allow')).toBe(allow)
   })
 
-  test('that nothing may be kept is said to a caller with a credential', async () => {
+  test('a refusal to a client with a credential is not cacheable', async () => {
     for (const send of [
       () => write('/batch/v1', '{"requests":"x"}', authorized),
       () => write('/batch/v1', '{"requests":[]}', authorized),

@@ -76,7 +76,7 @@ const trickle = (localAddress: string, more = ''): Socket => {
   timers.push(setInterval(() => socket.writable && socket.write('x'), 500))
   return socket
 }
-/** Asks for a large answer and reads nothing of it. */
+/** Requests a large response and does not read it. */
 const leaveUnread = (localAddress: string): Socket => {
   const socket = dial(localAddress)
   socket.pause()

@@ -178,7 +178,7 @@ describe('HTTP/2', () => {
     expect([head.status, head.body, head.fields['content-length']]).toEqual([200, '', '10'])
   })
 
-  test('nothing of a connection goes either way, and repeated fields stay what they are', async () => {
+  test('connection headers are not forwarded in either direction, and repeated headers stay unchanged', async () => {
     origin.script = (_, wire) =>
       wire.write(
         'HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nKeep-Alive: timeout=5\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok',
@@ -218,7 +218,7 @@ describe('HTTP/2', () => {
     expect(origin.received).toHaveLength(2)
   })
 
-  test('Host and :authority that differ are refused before anything is asked', async () => {
+  test('Host and :authority that differ are refused before an upstream request', async () => {
     const reply = await ask(client, { ':path': '/a/x', ':authority': 'a.test', host: 'b.test' })
     expect(reply.status).toBe(400)
     expect((await ask(client, { ':path': '/a/x', ':authority': 'a.test', host: 'A.test' })).status).toBe(200)

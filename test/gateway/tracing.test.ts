@@ -202,7 +202,7 @@ test('items of a batch are spans under its server span', async () => {
   expect(childrenOf(spans, server).filter((name) => name === 'batch item')).toHaveLength(2)
 })
 
-test('a collector that is not there costs no request; what it did not take is counted', async () => {
+test('a collector that is down delays no request; lost spans are counted', async () => {
   const { ask, gateway } = await start({ otlpUrl: `http://127.0.0.1:${await freePort()}`, sampleRatio: 1 })
   expect((await ask('/site/v2/posts')).status).toBe(200)
   await expect.poll(() => gateway.metric('trellis_trace_spans_total', 'outcome="failed"')).toBeGreaterThan(0)

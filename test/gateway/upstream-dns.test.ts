@@ -133,7 +133,7 @@ test('a name is looked for once at a time, however many wait for it, and also wh
     }
   }
   expect(asked).toBe(1)
-  // Those who have given up are passed over, and nothing of what was found is kept.
+  // Those who have given up are passed over, and their results are dropped.
   answer?.()
   const address = () => ask().then(({ content }) => String(content), String)
   await expect.poll(address).toBe('127.0.0.4')

@@ -222,7 +222,7 @@ test.each([
   expect(await outcome(origin.origin, { ...once, tls: { ...noTls, ca: pem('ca.pem') } })).toBe(expected)
 })
 
-test('a TLS target whose CA is unknown, and one that speaks no TLS, are upstream_unreachable', async () => {
+test('a TLS target whose CA is unknown, and one without TLS, are upstream_unreachable', async () => {
   const unknown = await originOf(undefined, 'good')
   expect(await outcome(unknown.origin)).toBe('upstream_unreachable')
   const plain = await originOf((_, wire) => wire.end())

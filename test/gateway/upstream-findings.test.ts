@@ -73,7 +73,7 @@ const found = async (changes: Parameters<typeof configOf>[0] = {}) =>
   (await upstreamFindings(await configOf(changes))).map(({ service, kind, text }) => [service, kind, text])
 
 describe('checks of upstreams', () => {
-  test('a WordPress that fits gives no finding, and is asked two things', async () => {
+  test('a WordPress that fits gives no finding, with two requests', async () => {
     serve({ '/wp-json/': { content: index(publicUrl) }, '/': { content: 'welcome' } })
     expect(await found()).toEqual([])
     expect(origin.received.map(({ method, target }) => `${method} ${target}`).sort()).toEqual([
@@ -142,7 +142,7 @@ describe('checks of upstreams', () => {
     expect(origin.received.length).toBeLessThanOrEqual(8)
   })
 
-  test('a WordPress that takes ?rest_route= on every path is asked for its permalinks first', async () => {
+  test('of a WordPress that takes ?rest_route= on every path, the permalinks are tried first', async () => {
     serve({
       '/api/?rest_route=/': { content: index(publicUrl) },
       '/?rest_route=/': { content: index(publicUrl) },

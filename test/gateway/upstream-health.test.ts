@@ -68,7 +68,7 @@ test('the only target goes away: metrics, /readyz and the status page say so, re
   expect((await fetch(`${gateway.publicAddress}/a/x`)).status).toBe(200)
 })
 
-test('a path that the target does not know fails the check, unless that status is expected', async () => {
+test('a 404 fails the check, unless that status is expected', async () => {
   const script: Script = ({ target }, wire) => wire.respond({ status: target === '/up' ? 404 : 200 })
   const [strict, lenient] = [await originOf(script), await originOf(script)]
   const gateway = await gatewayOf([strict])
@@ -237,7 +237,7 @@ test('a target whose TLS handshake never ends costs one connection at a time', a
   await silent.until(() => silent.open === 0)
 })
 
-test('a check asks below basePath with the Host of requests and follows no redirect', async () => {
+test('a check uses basePath and the Host of requests, and follows no redirect', async () => {
   const origin = await originOf((_, wire) =>
     wire.respond({ status: 302, fields: { Location: 'http://127.0.0.1:9/elsewhere' } }),
   )
@@ -253,7 +253,7 @@ test('a check asks below basePath with the Host of requests and follows no redir
   expect([...asked]).toEqual(['GET /app/up?deep=1 shop.example'])
 })
 
-test('a certificate that is not believed fails the check as a fault of TLS', async () => {
+test('a certificate that is not trusted fails the check as a fault of TLS', async () => {
   const origin = await originOf(undefined, {
     tls: keyPair('good'),
   })

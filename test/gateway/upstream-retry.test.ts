@@ -83,7 +83,7 @@ test('a short Retry-After is waited for', async () => {
   expect(performance.now() - started).toBeGreaterThan(950)
 })
 
-test('when everything fails the target is asked at most 1.2 times as often', async () => {
+test('when all requests fail, the target gets at most 1.2 times as many', async () => {
   const origin = await originOf((_, wire) => wire.reset())
   const { upstream } = upstreamOf([origin.origin], {
     retry: { attempts: 5, budget: 0.2 },

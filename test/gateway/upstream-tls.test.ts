@@ -29,7 +29,7 @@ const outcome = async (origin: string, tls: Partial<UpstreamOptions['tls']>): Pr
   )
 }
 
-test('a target that asks for a certificate gets the one that is configured', async () => {
+test('a target that requests a certificate gets the configured one', async () => {
   const origin = await originOf({
     tls: { ...keyPair('good'), requestCert: true, rejectUnauthorized: true, ca: pem('client.pem') },
   })

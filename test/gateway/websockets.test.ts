@@ -273,7 +273,7 @@ describe('a WebSocket through an open service', () => {
     await noneOpen()
   })
 
-  test('holds little of what a slow reader does not take', async () => {
+  test('buffers little for a slow reader', async () => {
     const socket = await open('/live/slow')
     const peer = echo.sockets.at(-1) as WebSocket
     peer.pause()

@@ -83,7 +83,9 @@ const promotedEach = async (count: number, one: (at: number) => Promise<void>): 
   return promoted.reduce((sum, bytes) => sum + bytes, 0) / count
 }
 
-test('what is passed through after uploads dies young', { timeout: mostMs }, async () => {
+test('responses passed through after uploads do not move to the old generation', {
+  timeout: mostMs,
+}, async () => {
   gateway = await start({})
   await askTimes(800, () => ask('PUT', '/up', large))
   // What the uploads have left comes to an end with the first collections.

@@ -20,7 +20,7 @@ beforeAll(async () => {
     log: { level: 'info' },
     services: {
       site: siteService(origin.origin, { cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1m' }] } }),
-      // Lives in the parent: all workers ask the same one.
+      // Lives in the parent: all workers use the same one.
       plants: { contract: 'plants', mount: '/store' },
     },
   })

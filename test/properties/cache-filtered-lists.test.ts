@@ -217,7 +217,7 @@ const carryOut = (site: Site, step: WriteStep) => {
 
 const spared = { writes: 0, kept: 0 }
 
-test('what a write leaves alone says what the site says, whatever lists look at and whatever is known of before', () => {
+test('responses that a write leaves stored equal those of the site, for any filters and earlier values', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record(postParts), { maxLength: 5 }),

@@ -24,7 +24,7 @@ export type CheckerOptions = {
   readonly writers: number
   /** An answer that takes longer does not come: who should have given it was killed. */
   readonly lostAfterMs: number
-  /** Share of writes whose answer is as it should be. After one of unknown outcome nothing of it is kept for a while. */
+  /** Share of writes whose answer is as it should be. After one of unknown outcome nothing is stored for a while. */
   readonly answeredShare: number
   /** Share of readers who leave before they have their answer. */
   readonly hangUpShare: number

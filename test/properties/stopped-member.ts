@@ -37,7 +37,7 @@ const hasHit = async ({ line }: Member): Promise<boolean> => {
 
 /**
  * The first bytes of a read reach a member that is stopped, the last ones follow when another member has answered a
- * write: the kernel tells the member of the read before anything that was said of the write. False when nothing can be claimed,
+ * write: the kernel delivers the read to the member before any message about the write. False when nothing can be claimed,
  * since there was nothing in memory, or the write failed.
  */
 export const readAcrossStop = async (

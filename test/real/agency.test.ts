@@ -161,7 +161,7 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
     expect(stdout).toMatch(/^HTTP\/2 421/)
   })
 
-  test('the API wants a token, and its upstream gets the verified user', async () => {
+  test('the API requires a token, and its upstream gets the verified user', async () => {
     expect(await curl('api', '/orders')).toMatch(/^HTTP\/2 401[\s\S]*www-authenticate: Bearer/)
     const forged = await curl('api', '/orders', '-H', 'X-User-Id: root')
     expect(forged).toMatch(/^HTTP\/2 401/)

@@ -129,7 +129,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   const title = (id: number): string =>
     `$w->update( 'wp_posts', array( 'post_title' => 'later ' . microtime( true ) ), array( 'ID' => ${id} ) );`
 
-  test('nothing of a transaction is reported before it is committed, however long it takes', async () => {
+  test('a transaction is reported only after its commit, however long it takes', async () => {
     const { before, after } = await pushedAround(
       `$w->query( 'START TRANSACTION' ); ${title(61)} sleep( 7 ); ${title(62)} pause(); $w->query( 'COMMIT' );`,
     )
@@ -179,7 +179,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     ])
   })
 
-  test('what a request asks its connection for is that of its own statements', async () => {
+  test('the values that a request reads from its connection are those of its own statements', async () => {
     const { output } = await site.php(
       `$w = $GLOBALS['wpdb'];
       // A temporary value is not reported; the write after it makes the mark.

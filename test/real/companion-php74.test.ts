@@ -72,7 +72,7 @@ describeWith('php', 'the WordPress companion is PHP 7.4, as far as PHP’s token
     expect(constructsOf(`<?php ${source}`)).toContain(construct)
   })
 
-  test('nothing is found in PHP 7.4', () => {
+  test('the companion is valid PHP 7.4', () => {
     expect(constructsOf(`<?php ${older}`)).toEqual([])
   })
 })

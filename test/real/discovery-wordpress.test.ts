@@ -95,7 +95,7 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
     return { ...told, document: { ...document, routes: routesAsWordPress(document.routes, site) } }
   }
 
-  test('what differs is what 6.9 has changed since 6.7, nothing of the gateway or of plugins, and none of it is drift', async () => {
+  test('all differences are changes from WordPress 6.7 to 6.9, none comes from the gateway or plugins, and none is drift', async () => {
     const answer = await fetch(`${both.gateway.adminAddress}/drift`)
     const { services } = (await answer.json()) as { services: readonly { differences: readonly Drift[] }[] }
     const told = services.map(({ differences }) =>

@@ -98,7 +98,7 @@ describeWith('promtool', 'a real Prometheus', () => {
     await expect.poll(empty).toEqual([])
   })
 
-  test('every rule is evaluated without an error, and what is recorded is there', async () => {
+  test('every rule is evaluated without an error, and recording rules have values', async () => {
     const recording = await readRules('trellis-recording.yml')
     for (const { record = '' } of recording) {
       await expect.poll(() => prometheus.query(record), { message: record }).not.toEqual([])

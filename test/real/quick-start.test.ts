@@ -117,7 +117,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       )
     })
 
-    test('lets people log in to wp-admin, and a reader sees at once what they save there', async () => {
+    test('passes logins to wp-admin, and the next read shows a change saved there', async () => {
       const title = async (): Promise<unknown> => {
         const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=title`)
         return [
@@ -146,7 +146,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       expect(await title()).toEqual(['Saved in wp-admin', expect.stringContaining('fwd=uri-miss')])
     })
 
-    test('asks for the token before it purges', async () => {
+    test('requires the token for a purge', async () => {
       const purge = (fields: Record<string, string>): Promise<Response> =>
         fetch(here('http://127.0.0.1:9090/cache/purge'), {
           method: 'POST',
@@ -196,7 +196,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       }
     })
 
-    test('asks WordPress once for a hundred origins', async () => {
+    test('sends WordPress one request for a hundred origins', async () => {
       const statuses = await Promise.all(
         Array.from({ length: 100 }, async (_, number) => {
           const origin = `https://app-${number}.example`
@@ -236,7 +236,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       )
     const asIs = (text: string): string => text
 
-    test('nothing where all fits', async () => {
+    test('no finding for a correct configuration', async () => {
       expect(await kinds(asIs)).toEqual([])
     })
 

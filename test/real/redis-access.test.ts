@@ -119,7 +119,7 @@ describeWith('redis', 'a Redis that does not let everybody in', () => {
 })
 
 describeWith('redis', 'a cluster that does not let everybody in', () => {
-  test('what its client sends on its own is among the rights that are named, also while the ledger moves', async () => {
+  test('the documented rights include the commands that the client sends by itself, also while the ledger moves', async () => {
     const cluster = await startRedisCluster({
       masters: 3,
       replicas: 1,

@@ -150,7 +150,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     expect(two).toBe(one)
   })
 
-  test('what another server said shows no server that it is heard, however its clock goes', async () => {
+  test('acknowledgements of another server do not count, whatever its clock shows', async () => {
     const other = await startRedisServer()
     replicas.push(other)
     const line = await startCutLine(redis.port)

@@ -96,7 +96,7 @@ describeWith('php', 'what WordPress renders into a content, after a write throug
       const second = await read(throughGateway, path, row.caller)
       expect(second, path).toMatchObject({ status: 200, cacheStatus: expect.stringMatching(hit) })
     }
-    // The gateway knows the earlier values, so that it invalidates as little as possible.
+    // A stored response shows the earlier values, so that as little as possible is invalidated.
     await read(throughGateway, filled(row.write.path.split('?', 1)[0] ?? ''), undefined)
     await carryOut(row.write)
     for (const [at, path] of paths.map(filled).entries()) {

@@ -92,11 +92,14 @@ test('there is something to check', () => {
   expect(queries.length).toBeGreaterThan(50)
 })
 
-test.each([...dashboardFiles])('%s is what the code makes of it (npm run dashboards)', async (file, text) => {
-  expect(await read(file)).toBe(text)
-})
+test.each([...dashboardFiles])(
+  '%s is up to date with its source (npm run dashboards)',
+  async (file, text) => {
+    expect(await read(file)).toBe(text)
+  },
+)
 
-test('no other dashboard lies there', () => {
+test('the folder has no other dashboard', () => {
   expect(dashboards.sort()).toEqual([...dashboardFiles.keys()].sort())
 })
 

@@ -58,7 +58,7 @@ const trellisConfig = async (): Promise<Config> => {
   return result.config
 }
 
-test('it brings WordPress, its database, the shared memory, Prometheus and Grafana', () => {
+test('it starts WordPress, its database, the shared store, Prometheus and Grafana', () => {
   expect(Object.keys(services).sort()).toEqual(
     ['grafana', 'install', 'mariadb', 'prometheus', 'trellis', 'valkey', 'wordpress'].sort(),
   )
@@ -68,7 +68,7 @@ test.each(named)('%s: its image has a tag that names a release to the last numbe
   expect(image).toMatch(/^[a-z0-9./-]+:(?:[a-z]+-)?v?\d+\.\d+\.\d+[a-z0-9.-]*$/)
 })
 
-test.each(named)('%s: what it mounts is there, read-only, or a named volume', async (_name, service) => {
+test.each(named)('%s mounts existing files read-only, or named volumes', async (_name, service) => {
   for (const { source, mode } of mountsOf(service)) {
     if (!source.startsWith('./')) {
       expect(Object.keys(volumes)).toContain(source)
@@ -83,7 +83,7 @@ test.each(named)('%s: its ports are published on loopback, if at all', (_name, {
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/)
 })
 
-test.each(named)('%s: what it waits for is there and can be waited for', (_name, { depends_on = {} }) => {
+test.each(named)('%s waits for services that exist, with a health check or an end', (_name, { depends_on = {} }) => {
   if (Array.isArray(depends_on)) {
     for (const name of depends_on) serviceOf(name)
     return
@@ -106,7 +106,7 @@ test('it starts without a variable being set', () => {
   for (const [, , rest] of variables) expect(rest).toMatch(/^:-./)
 })
 
-test('trellis check finds no fault in what it runs, and the names in it are those of the services', async () => {
+test('trellis check finds no fault in its configuration, whose hosts are services of the file', async () => {
   const { services: configured, cache, listen, admin } = await trellisConfig()
   for (const { upstream } of configured) {
     expect([upstream.targets].flat().map((target) => new URL(target).hostname)).toEqual(['wordpress'])
@@ -135,7 +135,7 @@ test('WordPress and the program that installs it see one site and one database',
   expect(serviceOf('install').volumes).toEqual(serviceOf('wordpress').volumes)
 })
 
-test('Grafana asks the Prometheus that is there, and shows the folder in which the dashboards are', async () => {
+test('Grafana uses the Prometheus of the file, and shows the folder of the dashboards', async () => {
   const grafana = serviceOf('grafana')
   const provisioned = async (file: string): Promise<unknown> =>
     parse(await readFile(sourceOf(grafana, `/etc/grafana/provisioning/${file}`), 'utf8'))

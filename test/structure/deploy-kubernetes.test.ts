@@ -147,7 +147,7 @@ test('configuration and secrets are mounted where the program looks, as folders 
   for (const [, , key] of secrets) expect(command).toContain(`--from-literal=${key}=`)
 })
 
-test('probes ask what the gateway answers, on the admin side', () => {
+test('probes use paths of the admin side', () => {
   const { startupProbe, livenessProbe, readinessProbe } = container
   expect(startupProbe.httpGet).toEqual({ path: '/livez', port: 'admin' })
   expect(livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' })
@@ -200,7 +200,7 @@ test('the Service for clients does not lead to the admin side, and every port th
   expect(allowed.sort()).toEqual([...portNames].sort())
 })
 
-test('the NetworkPolicy lets in by name only, and lets out to where the configuration leads', async () => {
+test('the NetworkPolicy admits named clients only, and allows connections to the upstreams of the configuration', async () => {
   const { ingress } = only('NetworkPolicy').spec
   for (const { from } of ingress) expect(from.length).toBeGreaterThan(0)
   const policy = await readFile(`${base}/gateway/network-policy.yaml`, 'utf8')

@@ -23,7 +23,7 @@ const rows = (document: string, header: string): string[][] => {
 describe('documents agree with the code', () => {
   test('request-path.md lists the phases in their order, in the picture and in the table', async () => {
     const document = await text('docs/request-path.md')
-    // Building a phase uses nothing of its context.
+    // Building a phase does not use its context.
     const context = new Proxy({}, { get: () => ({}) }) as PhaseContext
     const names = buildPhases(context).map((phase) => phase?.name)
     expect(names).toHaveLength(15)

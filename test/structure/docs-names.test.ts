@@ -120,9 +120,11 @@ test.each(files)('%s: every command of trellis that it shows is understood', (fi
   // Words as a shell splits them, as far as the documents quote.
   const words = (line: string): string[] =>
     (line.match(/'[^']*'|"[^"]*"|[^\s'"]+/g) ?? []).map((word) => word.replaceAll(/^['"]|['"]$/g, ''))
-  const beforePipe = (line: readonly string[]): readonly string[] =>
-    line.includes('|') ? line.slice(0, line.indexOf('|')) : line
-  const misunderstood = shown.filter((line) => readCommandLine(beforePipe(words(line))).kind === 'fault')
+  const firstCommand = (line: readonly string[]): readonly string[] => {
+    const end = line.findIndex((word) => word === '|' || word === '&')
+    return end < 0 ? line : line.slice(0, end)
+  }
+  const misunderstood = shown.filter((line) => readCommandLine(firstCommand(words(line))).kind === 'fault')
   expect(misunderstood).toEqual([])
 })
 

@@ -72,6 +72,19 @@ const banned: readonly Row[] = [
     plain: 'identifies, describes',
     example: 'a field that says nothing of its caller',
   },
+  { pattern: /\btells? of\b/i, plain: 'reports', example: 'a request that tells of changes' },
+  {
+    pattern: /\b(?:tells?|told|telling) [\w'… ]{1,40}? apart\b/i,
+    plain: 'distinguishes',
+    example: 'their ids tell requests apart',
+  },
+  {
+    pattern:
+      /\b(?:gateway|upstream|companion|cache|process|ledger|worker|parent|server|browser|WordPress|Redis|member|instance|node|kernel|proxy|plugin|response|table|document)(?:e?s)? (?:knows?|wants?|believes?|remembers?|thinks?|notices?|hears?|understands?|forgets?|tells?|told|asks?|asked)\b/i,
+    plain: 'has, requests, trusts, stores, receives, removes, sends',
+    example: 'the upstream knows its tags',
+  },
+  { pattern: /\bbeliev(?:e|es|ed)\b/i, plain: 'trusts, uses', example: 'a header that is believed' },
   { pattern: /\bhears? of\b/i, plain: 'receives', example: 'members that hear of writes' },
   { pattern: /\bleft alone\b/i, plain: 'gets no requests', example: 'a target that fails is left alone' },
   {
@@ -94,6 +107,22 @@ const banned: readonly Row[] = [
   // Things that have a name.
   { pattern: /\b(?:some|any)body\b/i, plain: 'a client', example: "somebody else's field" },
   { pattern: /\bof ours\b/i, plain: 'trusted, own', example: 'a proxy of ours' },
+  {
+    pattern: /\b(?:when|if|where) (?:it|the text) is none\b/i,
+    plain: 'for any other text',
+    example: 'undefined when it is none',
+  },
+  {
+    pattern: /\bnothing of (?:it|its|the|what|this|one)\b/i,
+    plain: 'no part of, does not',
+    example: 'nothing of it has run',
+  },
+  {
+    pattern:
+      /\bof (?:its|their|his) own(?=[.,;:)…]| (?:in|for|with|and|or|which|that|to|has|have|is|are|by|as|means|would|at|on)\b|$)/i,
+    plain: 'its own …, a separate …',
+    example: 'a request of its own',
+  },
   {
     pattern: /\b(?:that|which) (?:is|are) none\b/i,
     plain: 'that is not, an invalid one',
@@ -186,6 +215,7 @@ const scopes: readonly Scope[] = [
     files: async () => [
       'README.md',
       'CONTRIBUTING.md',
+      'CHANGELOG.md',
       ...(await readdir('docs', { recursive: true }))
         .filter((file) => file.endsWith('.md'))
         .map((file) => `docs/${file}`),

@@ -71,7 +71,7 @@ export const sendAlone =
     return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
-/** The item's fields with the credentials of the batch in place of its own. */
+/** The item's fields with the credentials of the batch in place of those of the item. */
 export const fieldsWithCredentials = (
   { service, request }: LocalRequest,
   item: BatchItem,
@@ -225,7 +225,7 @@ export const runChunk = (
 ): readonly Promise<ItemAnswer>[] => {
   const { batch } = outgoing
   const { basePath } = batch.service
-  // As long as it waits for its turn nothing of it has begun, and it need not.
+  // It has not started while it waits for its turn, and can still be cancelled.
   const alone = sendAlone(outgoing, stop)
   // A chunk that has begun is never aborted: it may have written.
   const { signal } = new AbortController()

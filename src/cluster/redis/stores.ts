@@ -66,7 +66,7 @@ const answerIn = (
 ): KeptAnswer => {
   const [code, contentType] = [String(status), String(type)]
   if (content == null || !/^[1-5]\d\d$/.test(code) || !/^[\x20-\x7e]+$/.test(contentType)) {
-    throw new Error('an idempotency key whose answer is not whole')
+    throw new Error('an idempotency key with an incomplete response')
   }
   return { status: Number(code), contentType, content }
 }
@@ -110,7 +110,7 @@ export const createIdempotencyKeys = (
         return kept(key, fingerprint)
       default:
         // Of another version, or damaged: the batch may have been carried out.
-        throw new Error(`an idempotency key in a state that is not known: ${said}`)
+        throw new Error(`an idempotency key in an unknown state: ${said}`)
     }
   }
 

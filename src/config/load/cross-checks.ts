@@ -181,7 +181,7 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
     ...faultWhen(
       forgetAfterMs < 3 * leaseMs,
       ['cache', 'shared', 'forgetAfter'],
-      'must be at least three times cache.shared.lease, so that an instance notices that it is cut off',
+      'must be at least three times cache.shared.lease, so that an instance that is cut off stops before it is removed',
     ),
   ]
 }

@@ -27,7 +27,7 @@ export type Parameter = {
 export type BodyContent = {
   /** In lower case, without parameters; `*` stands for any type or subtype. */
   readonly mediaType: string
-  /** What is checked: the value, or only media type and size. */
+  /** The extent of the check: the value, or only media type and size. */
   readonly reading: 'json' | 'form' | 'size'
   readonly schema: RequestSchema
   /** Styles of the members of a form. */
@@ -52,10 +52,10 @@ export type SecurityScheme =
 /** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
 export type Effect = 'writes' | 'safe' | 'as-method'
 
-/** Caching that the document asks for (`x-trellis-cache`). */
+/** The cache rule in the document (`x-trellis-cache`). */
 export type CacheExtension = { readonly ttl: string; readonly scope?: 'public' | 'credential' }
 
-/** What a path is where the templates do not show it (`x-trellis-resource`). Collections are named by their templates. */
+/** The kind of a path where the templates do not show it (`x-trellis-resource`). Collections are named by their templates. */
 export type ResourceExtension = {
   /** The collection that the path lists; with `id` the one that it shows an item of. */
   readonly collection?: string | undefined

@@ -150,8 +150,8 @@ const boundsOf = (node: JsonObject): JsonObject => {
 }
 
 /**
- * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions of
- * their own, once each, so that cycles end and nothing is copied.
+ * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions,
+ * once each, so that cycles end and nothing is copied.
  */
 export type SchemaTranslator = {
   /** The schema at this position. */

@@ -1,10 +1,10 @@
 import type { Operation, ResourceExtension } from './operation.ts'
 
-/** What the responses of a path show, and so what a write to it changes. Paths are templates. */
+/** The items that responses of a path show, which a write to it changes. Paths are templates. */
 export type Resource = {
   readonly kind: 'item' | 'list' | 'part' | 'unknown'
   readonly template: string
-  /** What a write to the path is a write to: the path itself, or the item or collection that it is a part of. */
+  /** The target of a write to the path: the path itself, or the item or collection that it is a part of. */
   readonly target: string
   /** The collection that `x-trellis-resource` names, where it is not the path in front. */
   readonly collection: string | undefined
@@ -16,7 +16,7 @@ export type Resource = {
   readonly reason: string
 }
 
-/** What the configuration says of operations; it comes before the document. */
+/** The settings for operations in the configuration, which take precedence over the document. */
 export type DeclaredResource = {
   /** Method and template. */
   readonly operation: string
@@ -49,7 +49,7 @@ type Shapes = {
   readonly paths: ReadonlySet<string>
   /** The parameter behind each path that has one behind it. */
   readonly parameters: ReadonlyMap<string, string>
-  /** What is declared about paths, by shape. */
+  /** The declarations about paths, by shape. */
   readonly declared: ReadonlyMap<string, ResourceExtension>
 }
 
@@ -65,7 +65,7 @@ const declared = (template: string, { collection, id }: ResourceExtension): Infe
     : { kind: 'item', target: template, reason: `item of ${collection}, by x-trellis-resource` }
 }
 
-/** An item has its collection in front of it; what follows either is a part of it, unless it is a collection itself. */
+/** An item is below its collection; a path below either is a part of it, unless it is a collection itself. */
 const infer = (template: string, shapes: Shapes): Inferred => {
   const own = declared(template, shapes.declared.get(templateShape(template)) ?? {})
   if (own !== undefined) return own
@@ -108,7 +108,7 @@ export type Resources = {
   parameterOf(collection: string): string | undefined
 }
 
-/** Infers what each path is from the templates of the document, and from what is declared. */
+/** Infers the kind of each path from the templates and the declarations of the document. */
 export const inferResources = (
   operations: readonly Operation[],
   configured: readonly DeclaredResource[],

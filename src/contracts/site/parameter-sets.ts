@@ -69,7 +69,7 @@ type Inserted = {
 const authors: Arguments = { author: integersOrNone, author_exclude: integersOrNone }
 const parents: Arguments = { parent: integersOrNone, parent_exclude: integersOrNone }
 
-/** Set Q of the contract: what every list of a content collection takes. */
+/** Set Q of the contract: the parameters of every list of a content collection. */
 const collectionQuery = (inserted: Inserted): Arguments => ({
   context,
   page,

@@ -42,7 +42,7 @@ type EffectOptions = {
   readonly contents?: ReachedContents
 }
 
-/** A reach, of which only what is named is in it. */
+/** A reach that contains the named responses only. */
 export const effect = (collections: readonly string[], options: EffectOptions = {}): NamedEffect => ({
   siblings: options.siblings === true,
   collections,
@@ -60,9 +60,9 @@ export type Refinement = {
   readonly structure: readonly string[]
   /** The only properties that a minor update may change: no list's members or order depend on them, unless it looks at texts. */
   readonly texts: readonly string[]
-  /** What a minor update reaches besides the item and the lists that look at texts. */
+  /** Responses that a minor update reaches besides the item and the lists that depend on texts. */
   readonly minor: NamedEffect
-  /** Properties in which a search looks, and what a change of one of them reaches besides. Without this any update may change them. */
+  /** Properties that a search compares, and the other responses that a change of one of them reaches. Without this any update may change them. */
   readonly searched?: { readonly properties: readonly string[]; readonly effect: NamedEffect }
   /** Members of a property that a minor update may change; all others of its members must be as they were. */
   readonly within?: Readonly<Record<string, readonly string[]>>
@@ -73,7 +73,7 @@ export type Refinement = {
   readonly related?: Readonly<Record<string, NamedEffect>>
   /** What an update changes besides the item and the lists for editors where only these see the item before and after. */
   readonly relatedHidden?: Readonly<Record<string, NamedEffect>>
-  /** What its deletion changes then. */
+  /** The responses that its deletion changes then. */
   readonly deletedHidden?: NamedEffect
   /** A property that must not be empty before: what was empty left no trace in the content where it stands. */
   readonly filled?: string
@@ -171,7 +171,7 @@ export const refinements = {
     hidden: onlyEditorsSee,
     listed: 'publish',
   },
-  // What was published, in the same menu, was rendered before.
+  // A published item in the same menu was rendered before.
   'menu-items': {
     structure: ['status', 'menus', 'type', 'object', 'object_id'],
     texts: [

@@ -5,7 +5,7 @@ import { context } from './parameter-sets.ts'
 
 type Descriptions = Readonly<Record<string, string>>
 
-/** What arguments mean: of a query, of a body, and the parts of either. */
+/** The meaning of arguments: of a query, of a body, and the parts of either. */
 const {
   query: queryDescriptions,
   fields: fieldDescriptions,
@@ -15,7 +15,7 @@ const {
 const withDescription = (schema: ArgumentSchema, description: string | undefined): ArgumentSchema =>
   description === undefined ? schema : { description, ...schema }
 
-/** Fills in what the parts of a schema mean; parts without their own words stay as they are. */
+/** Fills in the descriptions of the parts of a schema; parts without one stay as they are. */
 const describedParts = (schema: ArgumentSchema): ArgumentSchema => ({
   ...schema,
   ...(schema.items && { items: describedParts(schema.items) }),
@@ -90,7 +90,7 @@ export const row = (facts: RowFacts): Row => ({
   ...facts,
 })
 
-/** What the rows of one collection share. */
+/** The facts that the rows of one collection share. */
 export type Collection = {
   readonly name: string
   readonly namespace: string

@@ -7,7 +7,7 @@ import {
   type WriteEffect,
 } from './refinements.ts'
 
-/** What was done to an item. */
+/** The action on an item. */
 export type WriteAction = 'create' | 'update' | 'delete'
 
 export type ListFilter = { readonly argument: string; readonly property: string }
@@ -20,7 +20,7 @@ export type CollectionTags = {
    */
   readonly filters: readonly ListFilter[]
   readonly refinement?: Refinement
-  /** A new item, and one that is gone, shows in what this property names. */
+  /** A new or deleted item appears in the responses of the item that this property names. */
   readonly owners?: readonly Owner[]
   /**
    * A write may give or take a caller's rights, or end a credential: no caller's own answers are left, unless an update of an item
@@ -43,7 +43,7 @@ export type CollectionTags = {
   readonly ownClasses?: readonly string[]
   /** Its items may name others by their ids, and always do so in these properties unless the answer is trimmed; see `namedItems`. */
   readonly names?: readonly string[]
-  /** What its actions change, where that is not what a creation changes. */
+  /** The responses that its actions change, where they differ from a creation. */
   readonly action?: WriteEffect
 }
 
@@ -212,7 +212,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   'contact-forms': {
     effects: always(effect([], { siblings: true, embedded: true, contents: 'any' })),
     filters: [],
-    // What a visitor sends with a form changes no content.
+    // The submission of a form changes no content.
     action: effect([], { siblings: true }),
   },
   categories: {
@@ -286,7 +286,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   themes: { effects: everything, filters: [], renders: 'none' },
   plugins: { effects: everything, filters: [], renders: 'none' },
-  // Read only, but what they show is known: no other write reaches them.
+  // Read only, with known parts: no other write reaches them.
   oembed: { effects: everything, filters: [], renders: 'none' },
   search: { effects: everything, filters: [] },
   types: { effects: everything, filters: [], renders: 'none' },

@@ -12,7 +12,7 @@ export const conditionalFields: ReadonlySet<string> = new Set([
   'range',
 ])
 
-/** What the preconditions of a request make of a response it would otherwise get. */
+/** The effect of the preconditions of a request on its response. */
 export type PreconditionOutcome = 'proceed' | 'not-modified' | 'failed'
 
 /** Is any precondition there at all? Cheap, for the way of a hit. */

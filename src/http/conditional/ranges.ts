@@ -13,7 +13,7 @@ import { matchesStrongly, parseEntityTag } from './entity-tags.ts'
 /** First and last byte position, both included (RFC 9110 §14.1.2). */
 export type ByteRange = { readonly first: number; readonly last: number }
 
-/** What a Range field selects of a content of known length. */
+/** The part of a content of known length that a Range field selects. */
 export type RangeSelection =
   | { readonly kind: 'whole' }
   | { readonly kind: 'parts'; readonly ranges: readonly ByteRange[] }
@@ -161,7 +161,7 @@ export type ContentRange = ByteRange & { readonly total: number | undefined }
 /** Fifteen digits are safe integers. */
 const pattern = /^bytes (\d{1,15})-(\d{1,15})\/(?:(\d{1,15})|\*)$/i
 
-/** undefined for what is not in bytes, is malformed or contradicts itself (RFC 9110 §14.4): it must not be recombined. */
+/** undefined if it is not in bytes, is malformed or contradicts itself (RFC 9110 §14.4): it must not be recombined. */
 export const parseContentRange = (value: string): ContentRange | undefined => {
   const found = pattern.exec(value)
   if (found === null) return undefined

@@ -9,7 +9,7 @@ import {
   routeSeconds,
 } from './metric-row.ts'
 
-/** Metrics of the public port, and of what is refused to protect the process. */
+/** Metrics of the public port, and of requests refused to protect the process. */
 export const edgeMetrics = {
   connectionsCut: counter(
     'connections_cut_total',

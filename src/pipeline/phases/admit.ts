@@ -36,8 +36,8 @@ const refused = (report: Report, { service, record }: Received, reason: AccessRe
 }
 
 /**
- * Checks the client's address and the credentials that it sent, before the request is matched with a route, so that a refused
- * client learns nothing about routes. In the list only when a service has `access`.
+ * Checks the client's address and the credentials that it sent, before the request is matched with a route, so that a
+ * refusal reveals no routes. In the list only when a service has `access`.
  */
 export const authenticate = ({ report }: { readonly report: Report }): Phase<Received> => {
   const decided = (

@@ -70,7 +70,7 @@ const withStatus = (answer: Answer, status: string): Answer =>
 const nothing: ReadonlySet<string> = new Set()
 const noFields = {}
 
-/** Passes the response on as it comes: with a condition that names a form made here, the tag that the upstream knows is sent too. */
+/** Passes the response on as it comes: with a condition that names a form made here, the tag of the upstream is sent too. */
 const outgoing = (exchange: Ready): Outgoing => {
   const { request } = exchange
   const isConditioned = hasTagCondition(request.fields)

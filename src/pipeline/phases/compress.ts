@@ -62,7 +62,7 @@ const createCompressionSlots = (): Slots => {
   }
 }
 
-/** What has come of a stream is sent on when nothing more comes for this time: a page is shown as it is made. */
+/** The received part of a stream is sent when no more data arrives for this time: a page appears while it is made. */
 const flushAfterMs = 20
 
 const codedStream = (content: Readable, coding: StreamCoding, done: () => void): Readable => {
@@ -91,7 +91,7 @@ const lengthOf = ({ content, fields }: GatewayResponse): number => {
   return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
 }
 
-/** A 304 has the tag of the form that the client has (RFC 9110 §15.4.5): the upstream knows the uncoded one only. */
+/** A 304 has the tag of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
 const withTagOfForm = (
   response: GatewayResponse,
   asked: RequestFields,
@@ -109,7 +109,7 @@ const withTagOfForm = (
 }
 
 /**
- * Compresses what is sent uncompressed to a client that accepts a coding: responses that are not stored, and streams that are being
+ * Compresses uncompressed responses for clients that accept a coding: responses that are not stored, and streams that are being
  * stored. A hit has its coding already. Inside `preconditions`, which then see the entity tag that the client sees.
  */
 export const compress = (options: CompressOptions): Phase<Ready> => {

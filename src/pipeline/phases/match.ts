@@ -93,7 +93,7 @@ export const match = (): Phase<Received, Matched> => ({
   },
 })
 
-/** As the upstream would: where it lets every origin read, pages may read its index here too. */
+/** As the upstream does: if it allows every origin, pages of every origin may read its index here too. */
 const indexFor = (
   { service, request: { fields }, method }: Ready,
   answer: GatewayResponse | Promise<GatewayResponse>,

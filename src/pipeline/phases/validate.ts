@@ -167,7 +167,7 @@ const refuse = (
   return response
 }
 
-/** Longer ones, which repeat long lists of allowed values, would let a flood of refused targets hold much memory. */
+/** Longer ones repeat long lists of allowed values, and a flood of refused targets could fill the memory. */
 const longestRefusal = 1024
 
 const rememberRefusal = ({ service, request }: Matched, refused: RefusedTarget): void => {
@@ -236,7 +236,7 @@ const withRead = async (
   }
 }
 
-/** Checks arguments and content against the row, and brings the request into the one form that is keyed and sent. */
+/** Checks arguments and content against the row, and makes the one form of the request that is keyed and sent. */
 export const validate = ({
   report,
   budget,

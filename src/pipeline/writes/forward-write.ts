@@ -224,7 +224,7 @@ export const forwardWrite = async (
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
     // The content has not been read, so the row and the path decide.
     const spread = invalidate(context, exchange, write, { ...response, content: undefined })
-    // Before the wait: what another write invalidates meanwhile must count.
+    // Before the wait, so that invalidations by other writes during it count.
     const answer = isStored ? storingContent(storable, response) : response
     await spread
     return answer

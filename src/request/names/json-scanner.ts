@@ -1,6 +1,6 @@
 import type { ContentMapper } from '../content-mapper.ts'
 
-/** What a key says of its value. Containers pass it on: see `containerBits`. */
+/** The meaning of a value, by its key. Containers pass it on: see `containerBits`. */
 export const valueKinds = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
 
 export type ValueKind = (typeof valueKinds)[keyof typeof valueKinds]

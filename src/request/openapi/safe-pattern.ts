@@ -7,14 +7,14 @@ const mostCharacters = 2_000
 /** Each character of a text costs at most one visit to each instruction. */
 const mostInstructions = 5_000
 
-/** White space and the end of a line as ECMAScript has them; RE2 knows fewer. */
+/** White space and the end of a line as ECMAScript has them; RE2 has fewer. */
 const space =
   '\\t\\n\\v\\f\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
 const notLineEnd = '[^\\n\\r\\x{2028}\\x{2029}]'
 
 const single: Readonly<Record<string, string>> = { '/': '/', '-': '\\-', v: '\\v', '0': '\\x00' }
 
-/** Long names of general categories (Unicode Standard Annex 44, table 12). RE2 knows the short ones, and those of scripts. */
+/** Long names of general categories (Unicode Standard Annex 44, table 12). RE2 has the short ones, and those of scripts. */
 const categories: ReadonlyMap<string, string> = new Map(
   [
     'L Letter|Lu Uppercase_Letter|Ll Lowercase_Letter|Lt Titlecase_Letter|Lm Modifier_Letter|Lo Other_Letter',
@@ -138,7 +138,7 @@ const compile = (source: string): SafePattern | undefined => {
 }
 
 const known = new Map<string, SafePattern | undefined>()
-/** Documents hold the patterns; a reload may bring others. */
+/** Documents hold the patterns; a reload may change them. */
 const mostKnown = 20_000
 
 /** The pattern of a schema, or undefined when it cannot be run safely with the same result: then it is not checked. */

@@ -1,6 +1,6 @@
 import type { IntegerForm, RequestSchema } from '../../contracts/openapi/request-schema.ts'
 
-/** What a schema says about the kind of its values: a text is read by it. */
+/** The kind of values that a schema describes: texts are parsed by it. */
 export type SchemaShape = {
   /** Empty: the schema does not say. */
   readonly types: ReadonlySet<string>

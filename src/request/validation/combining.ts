@@ -2,7 +2,7 @@ import type { ArgumentSchema } from '../../contracts/row.ts'
 import { hasMember, isContainer, memberOf } from '../canonical/php-query.ts'
 import { type Issue, listInWords } from './site-errors.ts'
 
-/** Handed in, so that this file and the one that knows all types do not import each other. */
+/** A parameter, so that this file and the one with all types do not import each other. */
 type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
 
 /** The schema that a value matches, or why it matches none or more than one. */

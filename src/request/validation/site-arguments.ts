@@ -254,7 +254,7 @@ export const readSiteContent = (
     case 'form':
       return formParameters(content)
     case 'other':
-      // WordPress ignores text/plain and guesses the type of content without one: neither does what the client meant.
+      // WordPress ignores text/plain and guesses the type of content without one: neither result is what the client meant.
       return input.endpoint.acceptsUploads === true
         ? empty
         : { kind: 'refused', refusal: unsupportedContentType() }

@@ -38,7 +38,7 @@ export const createContexts = ({
 
 type Covered = {
   readonly certificate: X509Certificate | undefined
-  /** The authority of the last request, and what was found for it. */
+  /** The authority of the last request, and the result for it. */
   authority: string
   isCovered: boolean
 }

@@ -58,7 +58,7 @@ const watchPipelined = (): ((socket: Socket, outgoing: ServerResponse) => void) 
 
 const slash = 0x2f
 
-/** Brings the target into origin form (RFC 9112 §3.2.1); of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
+/** Converts the target to origin form (RFC 9112 §3.2.1); of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
 const toOriginForm = (incoming: IncomingMessage): boolean => {
   const target = incoming.url as string
   if (target.charCodeAt(0) === slash) return true
@@ -251,7 +251,7 @@ export const createFront = (options: FrontOptions): Front => {
   }
   /**
    * node:http passes on a request for a WebSocket as any other where there are none, and where `Connection` does not name `Upgrade`,
-   * which proxies remove. A protocol that the gateway does not know is ignored.
+   * which proxies remove. An unknown protocol is ignored.
    */
   const takeUpgrade: GuardOptions['takeUpgrade'] = (incoming, outgoing) => {
     if (!asksWebSocket(incoming)) takeUnlessOverloaded(incoming, outgoing)

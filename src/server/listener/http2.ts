@@ -100,7 +100,7 @@ const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: St
     if (watched.stalledChecks * everyMs <= readerTimeoutMs) return
     report({ kind: 'connection-cut', reason: 'slow-reader' })
     open.delete(stream)
-    end(stream, 'the client read nothing of the response')
+    end(stream, 'the client did not read the response')
   }
   const checkProgress = (): void => {
     for (const [stream, watched] of open) {

@@ -178,7 +178,7 @@ const attachmentKind = (segments: readonly string[]): RowKind | undefined => {
   return attachments[name]?.[lastIsParameter ? 1 : 0]
 }
 
-/** What a route is, from the shape of its path and its methods. */
+/** The kind of a route, from the shape of its path and its methods. */
 const kindOf = (segments: readonly string[], endpoints: readonly Endpoint[]): RowKind => {
   if (segments.length === 0) return 'index'
   const attachment = attachmentKind(segments)
@@ -191,7 +191,7 @@ const kindOf = (segments: readonly string[], endpoints: readonly Endpoint[]): Ro
   return methods.size > 1 || pages ? 'collection' : 'lookup'
 }
 
-/** Collections of namespaces that the contract knows keep their plain name, all others cannot be taken for one of these. */
+/** Collections in namespaces of the contract keep their plain name; names of all others cannot collide with them. */
 const collectionOf = (namespace: string, segment: string | undefined, plain: ReadonlySet<string>): string => {
   if (segment === undefined || isParameter(segment)) return ''
   const created = collectionCreatedBy(namespace, segment)

@@ -8,7 +8,7 @@ import type { IndexDocument } from './index-document.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
 import { describeRow } from './route-entry.ts'
 
-/** What the documents are built of. */
+/** The parts of the documents. */
 type SiteIndexParts = {
   readonly rows: readonly Row[]
   /** Entries of the upstream's routes that no row lists, in its order; empty where they are not to be reached. */
@@ -115,7 +115,7 @@ type Outlook = {
 /** All that follows from one index of the upstream; replaced as a whole. */
 type SiteKnowledge = {
   readonly site: SiteIndex
-  /** What the upstream announces of its routes, by pattern. */
+  /** The routes that the upstream announces, by pattern. */
   readonly entries: IndexDocument['routes']
   /** The site index without a selection, ready to be sent. */
   readonly document: DiscoveryDocument
@@ -136,7 +136,7 @@ const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): r
     ? rows
     : rows.filter(({ ofPlugin, namespace }) => ofPlugin !== true || namespaces.includes(namespace))
 
-/** Understands an index whose names are already public. */
+/** Reads an index whose names are already public. */
 export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowledge => {
   const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = outlook
   const unlisted = unlistedPatterns(index, rows)
@@ -167,7 +167,7 @@ const countBy = <Name extends string>(names: readonly Name[]): Partial<Record<Na
   return counts
 }
 
-/** What is worth telling of new knowledge. */
+/** The events of a new index. */
 export const eventsOf = (
   service: string,
   durationSeconds: number,

@@ -336,7 +336,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   #expire(): void {
-    const timeout = new GatewayError('upstream_timeout', { detail: 'The total timeout is over.' })
+    const timeout = new GatewayError('upstream_timeout', { detail: 'The total timeout has passed.' })
     // A slow upload may be the client's fault; `timeouts.idle` finds an upstream that reads none of it.
     if (this.#attempt?.isUploading !== true) this.#fail(timeout, 'timeout')
     else this.abort(this.#attempt.awaitsBody ? new GatewayError('request_timeout') : timeout)

@@ -55,7 +55,7 @@ type Tally = { readonly failed: number; readonly total: number }
 const hasFailed = ({ failed, total }: Tally, options: BreakerOptions): boolean =>
   options.failureRatio > 0 && total >= options.minRequests && failed >= options.failureRatio * total
 
-/** The state after the end of a request that the present state had let through. */
+/** The state after the end of a request that the present state had admitted. */
 const afterResult = (
   breaker: BreakerState,
   result: RequestResult,
@@ -86,7 +86,7 @@ export type Ticket = { readonly epoch: number }
 export type Breaker = {
   /** Milliseconds to wait when it is certain already that a request would be refused. */
   refusal(nowMs: number): number | undefined
-  /** Lets a request through, or gives the milliseconds to wait. */
+  /** Admits a request, or gives the milliseconds to wait. */
   enter(nowMs: number): Ticket | number
   /** To be called once for each ticket. */
   settle(ticket: Ticket, result: RequestResult, nowMs: number): void

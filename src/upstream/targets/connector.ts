@@ -96,8 +96,8 @@ const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: r
 
 /**
  * libuv shows a reset that is there together with the last octets as an end (a short read under POLLHUP), and an answer that lasts until its connection
- * ends would look whole. After a reset the kernel knows no peer any more; after an end it still does. Nothing may
- * have asked for the address before: Node remembers it.
+ * ends would look whole. After a reset the kernel has no peer address any more; after an end it still has it. No
+ * code may have read the address before: Node caches it.
  */
 const tellResets = (socket: Socket): void => {
   const { push } = socket

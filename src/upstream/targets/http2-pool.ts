@@ -127,7 +127,7 @@ const send = (
     isSettled = true
     handler.onComplete?.([])
   }
-  /** What a handler throws is the failure of its request. */
+  /** An error that a handler throws fails its request. */
   const mayReadOn = (deliver: () => boolean | undefined): boolean => {
     if (isSettled) return true
     try {
@@ -291,7 +291,7 @@ export class Http2Pool implements ConnectionPool {
     this.#connections.add(connection)
     const late = (): void => void session.destroy(new errors.ConnectTimeoutError())
     let timer = this.#connectMs > 0 ? setTimeout(late, this.#connectMs) : undefined
-    let failure: Error = new errors.SocketError('the session ended before its settings came')
+    let failure: Error = new errors.SocketError('the session ended before its settings arrived')
     // Its streams report the error as well.
     session.on('error', (error) => {
       failure = error

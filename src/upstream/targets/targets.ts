@@ -5,14 +5,14 @@ import type { UpstreamOptions } from '../options.ts'
 import { AgingClient, createConnector } from './connector.ts'
 import { type ConnectionPool, Http2Pool } from './http2-pool.ts'
 
-/** What the outcomes of requests say about a target. Times are monotonic milliseconds. */
+/** The health of a target, from the outcomes of requests. Times are monotonic milliseconds. */
 export type TargetHealth =
   | { readonly state: 'healthy'; readonly failures: number }
   | { readonly state: 'ejected'; readonly untilMs: number }
   /** The ejection has ended, and one trial request was sent. */
   | { readonly state: 'trial' }
 
-/** What a target may be used for now. */
+/** The requests that a target may get now. */
 export type Standing = 'usable' | 'trial-due' | 'out'
 
 export type EjectOptions = { readonly after: number; readonly forMs: number; readonly maxShare: number }
@@ -20,7 +20,7 @@ export type EjectOptions = { readonly after: number; readonly forMs: number; rea
 /** The state of a target about which nothing is known yet. */
 export const untriedHealth: TargetHealth = { state: 'healthy', failures: 0 }
 
-/** What the target may be used for at `nowMs`. */
+/** The requests that the target may get at `nowMs`. */
 export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   switch (health.state) {
     case 'healthy':
@@ -104,7 +104,7 @@ export const afterSuccess = (health: TargetHealth, wasTrial: boolean): TargetHea
 export const afterAbandonedTrial = (health: TargetHealth, nowMs: number): TargetHealth =>
   health.state === 'trial' ? { state: 'ejected', untilMs: nowMs } : health
 
-/** One origin with its connections and what is known about it. */
+/** One origin with its connections and its state. */
 export type Target = {
   readonly origin: string
   readonly pool: ConnectionPool

@@ -3,7 +3,7 @@ import { attacker, flood } from '../clients.ts'
 import type { Scene } from '../scene.ts'
 import { openService } from '../services.ts'
 
-// What clients choose and the gateway remembers: variant keys, URLs, tags, callers. Each row lets it remember far more than it may hold.
+// What clients choose and the gateway stores: variant keys, URLs, tags, callers. Each row makes it store far more than it may hold.
 
 const cache = { maxBytes: '64MiB' }
 /** Left to itself V8 lets far more garbage lie than what lives; what lives beside a cache of 64 MiB fits in here. */

@@ -104,7 +104,7 @@ test('in every play stored answers were served, and nothing of a fault was store
   expect(replayed).toBeLessThanOrEqual(mostReplays)
 })
 
-test('nothing is left over: sockets, slots, listeners, memory', () => {
+test('no sockets, slots, listeners or memory are left over', () => {
   expect(gauges.length).toBeGreaterThan(allFaults.length)
   expect(gauges.filter((line) => !line.endsWith(' 0') && !line.startsWith('trellis_in_flight'))).toEqual([])
   expect(sockets.after).toBeLessThanOrEqual(sockets.before + 2)

@@ -133,7 +133,7 @@ test('headers of an item say nothing about credentials, framing, addresses or th
   expect(sent?.content.toString()).toBe('{"title":"x"}')
 })
 
-describe('what an item says twice', () => {
+describe('repeated members of an item', () => {
   test.each([
     ['an id in the body that is not the one of the path', { path: '/site/v2/posts/5', body: { id: 6 } }],
     ['an id in the query that is not the one of the path', { path: '/site/v2/posts/5?id=6', body: {} }],

@@ -105,7 +105,7 @@ describe('a field that no key holds reaches no upstream', () => {
     expect(origin.received).toHaveLength(2)
   })
 
-  test('Host of every kind: one stored response, and the upstream is asked under its own name', async () => {
+  test('any Host gives one stored response, and the upstream gets its own name', async () => {
     for (const host of ['evil.example', 'EVIL.example:80', '[::1]', 'a.b.c.d']) {
       expect(statusOf(await send(`${site}/site/v2/posts?page=90`, { Host: host }))).toBe(200)
     }
@@ -169,7 +169,7 @@ describe('parameters that PHP reads in another way', () => {
 
 type Said = { readonly status?: number; readonly fields?: Readonly<Record<string, string>> }
 
-describe('what an upstream says to one caller', () => {
+describe('a response for one client', () => {
   test.each<[string, Said]>([
     ['a refusal', { status: 403 }],
     ['a missing page', { status: 404 }],

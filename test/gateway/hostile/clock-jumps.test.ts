@@ -164,7 +164,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect(await gatewayErrors()).toBe(0)
   })
 
-  test('does not bring back what a write has made untrue', async () => {
+  test('does not restore a response that a write has invalidated', async () => {
     await start([await startUpstream(versions)], cached({ ttl: '1h', staleWhileRevalidate: '1h' }))
     for (const [before, after] of [
       [ms, 0],
@@ -198,7 +198,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect(madeAt.length).toBeGreaterThan(2)
   })
 
-  test('lets a caller over a rate limit ask again when the window is over, and not before', async () => {
+  test('admits a client over its rate limit when the window has passed, and not before', async () => {
     const limit = { name: 'all', service: 'site', match: 'GET /site/v2/pages', max: 1, window: '1500ms' }
     await start([await startUpstream(versions)], {}, { rateLimits: [limit] })
     // The first request of a gateway takes longest.
@@ -211,7 +211,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect((await get('/site/v2/pages')).status).toBe(200)
   })
 
-  test('lets an upstream be asked again when the time of its breaker is over', async () => {
+  test('sends requests again when the time of a breaker has passed', async () => {
     const origin = await startUpstream((_, wire) => wire.respond({ status: 503 }))
     const breaker = { failureRatio: 0.5, minRequests: 1, for: '1s', probes: 1 }
     await start([origin], { cache: { rules: [] }, upstream: { breaker, retry: { attempts: 1 } } })
@@ -230,7 +230,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect(await ask()).toBe(200)
   })
 
-  test('lets a target be asked again when the time for which it was left out is over', async () => {
+  test('uses an ejected target again when its time has passed', async () => {
     const good = await startUpstream(versions)
     const bad = await startUpstream((_, wire) => wire.respond({ status: 503 }))
     const eject = { after: 1, for: '1s', maxShare: 0.5 }
@@ -247,7 +247,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect(bad.received.length).toBeGreaterThan(1)
   })
 
-  test('does not let retries grow beyond their budget, nor wait long for the date of a Retry-After', async () => {
+  test('keeps retries within their budget, and does not wait long for the date of a Retry-After', async () => {
     const origin = await startUpstream((_, wire) =>
       wire.respond({ status: 503, fields: { 'Retry-After': new Date(realNow() + 100).toUTCString() } }),
     )
@@ -278,7 +278,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     expect(await store.begin('k', 'f')).toEqual({ kind: 'begun' })
   })
 
-  test('does not let a member trust its memory for longer than its lease without the ledger', async () => {
+  test('stops serving from memory when the lease has passed without the ledger', async () => {
     const leaseMs = 600
     const ledger = testLedger(leaseMs)
     const a = await ledger.join('a')

@@ -4,7 +4,7 @@ import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 import { describeWith } from '../../support/requirements.ts'
 
-// What the gateway tells its peers about itself: the password of the second tier and what the collector of traces wants to
+// What the gateway sends its peers about itself: the password of the second tier and what the collector of traces wants to
 // see. Both peers work first, then refuse and break off; nothing that the gateway says then repeats a secret.
 
 const planted = {

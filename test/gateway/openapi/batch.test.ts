@@ -158,7 +158,7 @@ describe('the batch route of a service with a document', () => {
     expect(await waitsIn('plain', requests)).toEqual([[], [0], [0], [0, 1, 2]])
   })
 
-  test('gives items the API key of the batch, and none that they bring', async () => {
+  test('sends items with the API key of the batch, and removes their own', async () => {
     const remove = { method: 'DELETE', path: '/items/1', headers: { 'X-Key': 'own' } }
     const { body } = await send('api', [remove], { 'X-Key': 'secret' })
     expect(body.responses[0]?.body).toMatchObject({ key: 'secret' })

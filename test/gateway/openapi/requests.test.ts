@@ -169,7 +169,7 @@ describe('requests are checked against the document in the order 404, 405, 401, 
   })
 })
 
-test('a refusal points to the fault and repeats nothing of the request', async () => {
+test('a refusal points to the fault and does not repeat the request', async () => {
   const response = await send(
     '/items',
     json({ name: 'a', serial: 1, children: [{ name: 'SECRET', serial: 1 }] }),

@@ -146,7 +146,7 @@ test('another invalidation drops all stored responses of the service', async () 
   expect((await gateway.put(config)).kind).toBe('applied')
 })
 
-test('explain says what a path is, why, and what a write drops', async () => {
+test('explain shows the kind of a path, the reason, and the tags that a write drops', async () => {
   const explain = async (method: string, url: string) =>
     (await fetch(`${gateway.adminAddress}/explain?${new URLSearchParams({ method, url })}`)).json()
   expect(await explain('PUT', '/shops/1/items/05')).toMatchObject({

@@ -20,7 +20,7 @@ export type BatchSite = {
   readonly credentials: WordPress['credentials']
 }
 
-/** All copies of the site believe to be here, so that their answers differ in nothing but what the gateway makes of it. */
+/** All copies of the site have this address, so that their answers differ in nothing but what the gateway makes of it. */
 export const publicUrl = 'http://wordpress.test'
 
 const authorization = (as: Sender, credentials: WordPress['credentials']): Record<string, string> => {

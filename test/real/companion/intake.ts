@@ -62,7 +62,7 @@ function fault(signature: string, method: string, target: string, body: string):
 /** Status and fields of answers that a gateway should not give. */
 const misbehaviours = { redirect: [307, { Location: '/elsewhere/changes' }], fail: [503, {}] } as const
 
-/** The admin side of a gateway, as far as the companion knows it: checks signatures and collects what is pushed. */
+/** The part of the admin side that the companion uses: checks signatures and collects what is pushed. */
 export async function startIntake(): Promise<Intake> {
   const intake: Omit<Intake, 'origin' | 'close'> = { pushes: [], refused: [], behaviour: 'accept' }
   const accept = (method: string, target: string, signature: string, body: string): number => {

@@ -30,7 +30,7 @@ export type Comparison = {
 
 const plainFields = ['content-type', 'x-wp-total', 'x-wp-totalpages', 'allow'] as const
 
-/** All differences; none means that a client cannot tell the two apart. */
+/** All differences; none means that a client cannot distinguish the two. */
 export function compare(comparison: Comparison): Difference[] {
   const { direct, answer, site, home, steady } = comparison
   const differences: Difference[] = []
@@ -54,7 +54,7 @@ export function compare(comparison: Comparison): Difference[] {
 }
 
 /**
- * WordPress repeats the query it was asked with in its links, and the gateway asks in the canonical form. So links may be spelled
+ * WordPress repeats the query of the request in its links, and the gateway sends the canonical form. So links may be spelled
  * otherwise, as long as WordPress itself has written them and they lead to the same pages.
  */
 function sameLinks(

@@ -8,8 +8,8 @@ export type Exception = {
 }
 
 /**
- * May be absent from what the gateway refuses itself: `Allow` says what this caller may do, which only the upstream knows but for
- * public lists. Where it is there, it is the same.
+ * May be absent from what the gateway refuses itself: `Allow` says what this caller may do, which is a decision of the upstream except
+ * for public lists. Where it is there, it is the same.
  */
 export const absentFromRefusals: readonly Aspect[] = ['allow']
 

@@ -49,7 +49,7 @@ const shrunkAside = async (site: FuzzedSite, answer: StaleAnswer): Promise<Shrun
   return shrunk
 }
 
-/** Tells of each case once: of what it is, and by which steps. */
+/** Reports each case once, with its steps. */
 const createTeller = (options: RunOptions) => {
   const told = new Set<string>()
   return async (site: FuzzedSite, seed: number, answer: StaleAnswer): Promise<string> => {

@@ -11,7 +11,7 @@ export type RedisServer = {
   readonly port: number
   /** On which nodes of a cluster talk to each other. */
   readonly busPort: number
-  /** Ends it at once and starts another one on the same port, after a time or when something has come about: nothing of what it held is left. */
+  /** Ends it at once and starts another one on the same port, after a time or when something has come about: its data is gone. */
   restartEmpty(down: number | (() => Promise<unknown>)): Promise<void>
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
   /** One command, its raw answer. */

@@ -47,7 +47,7 @@ test('the bound may move while others wait', async () => {
   expect(inside).toBe(4)
 })
 
-test('one flow has no more than its part, and what it cannot have is for the others', async () => {
+test('one flow has no more than its share; the others get the rest', async () => {
   const places = createSemaphore(() => 4, 2)
   const inside: string[] = []
   for (const flow of ['a', 'a', 'a', 'b', 'b', 'c'])

@@ -3,7 +3,7 @@ import { createSendOrder } from '../../../src/batch/order/plan-order.ts'
 
 const settled = () => new Promise(setImmediate)
 
-test('the next one begins when the one before it has been sent, not when it has been answered', async () => {
+test('an item is sent when the previous one has been sent, not when it has been answered', async () => {
   const inOrder = createSendOrder()
   const log: string[] = []
   let send = (): void => {}

@@ -83,7 +83,7 @@ test('auto stays with items that are faster by themselves than in an upstream ba
   expect(follow(splitterOf('chunk'), 200, (one) => (one === singly ? 10 : 30))).not.toContain(singly)
 })
 
-test('what is best for one kind of batch and size says nothing about another', () => {
+test('the best split of one kind of batch and size is not used for another', () => {
   const splitter = splitterOf('auto')
   follow(splitter, 50, oneAtATime, batchOf(25, 25, 'PUT categories'))
   follow(splitter, 50, twoProcessors)

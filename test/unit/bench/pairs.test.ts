@@ -29,7 +29,7 @@ describe('two servers in turns', () => {
     expect(most).toBe(1)
   })
 
-  test('the ratio is the median of the pairs, not that of two medians, and stands between its quartiles', () => {
+  test('the ratio is the median of the pairs, not that of two medians, and lies between its quartiles', () => {
     const cost = (perProcessorSecond: number) => ({ perProcessorSecond })
     // The machine is ten times as slow in one pair, for both of them.
     const rounds = [

@@ -4,7 +4,7 @@ import type { Ask } from '../../../src/cluster/supervisor.ts'
 
 const reload = { topic: 'reload', content: null }
 
-test('a reload is asked of all workers, however long it takes them', async () => {
+test('a reload waits for all workers, also for slow ones', async () => {
   const patiences: unknown[] = []
   const ask: Ask = async (_, patience) => {
     patiences.push(patience)

@@ -160,7 +160,7 @@ const taxonomyOf: Readonly<Record<string, string>> = { categories: 'category', t
 
 const unknown = { before: undefined, after: undefined }
 
-/** What the companion tells of such a write when it knows nothing but the object. */
+/** The report of the companion about such a write when it contains the object only. */
 const changeOf = ({ path }: Observation): SiteChange => {
   const [collection = '', given] = segmentsOf(path)
   const id = Number(given ?? 700) || 681

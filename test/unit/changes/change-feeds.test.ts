@@ -57,7 +57,7 @@ const plain = (feeds: ChangeFeeds, body: object = { all: true }) =>
     body: Buffer.from(JSON.stringify(body)),
   })
 
-test('a token may tell of changes 300 times at once and 100 times a second', async () => {
+test('a token may report changes 300 times at once and 100 times a second', async () => {
   const { feeds, pass } = scene()
   feeds.use([service()])
   const kinds = async (count: number): Promise<number> => {

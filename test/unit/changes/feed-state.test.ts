@@ -99,7 +99,7 @@ describe('one answer of the log', () => {
   })
 })
 
-test('a row that has closed since the last poll is asked for at once', () => {
+test('a row that has closed since the last poll is polled at once', () => {
   const before = heardAt(9, { unfinished: [{ sequence: 6, state: 'open', polls: 0 }] })
   expect(askFrom(before)).toBe(9)
   const reading = readLog(before, 9, answer(9, []))

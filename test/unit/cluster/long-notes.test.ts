@@ -16,7 +16,7 @@ test('undelivered changes are kept as texts up to 4 MiB, and as "everything" abo
   expect(notes.join('').length).toBeLessThan(4 * 1024 * 1024)
 })
 
-test('a ledger of workers remembers texts up to 8 MiB; its floor shows members that older ones are forgotten', () => {
+test('a ledger of workers stores texts up to 8 MiB; its floor shows members that older ones are forgotten', () => {
   const ledger = createMemoryLedger({ epoch: 'e', rememberedNotes: 16_384, push: () => undefined })
   for (const note of longs) ledger.append('a', [note], [])
   const { notes, floor } = ledger.sync('b', { epoch: 'e', applied: 0 })

@@ -20,7 +20,7 @@ const program = `
   line.send({ kind: 'hello' })
 `
 
-test('what a worker says to a parent that has just gone is lost, and no error of the worker', async () => {
+test('a message to a parent that has just exited is lost, without an error in the worker', async () => {
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
   })

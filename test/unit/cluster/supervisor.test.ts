@@ -120,7 +120,7 @@ test('a question that concerns all is answered when all have answered, however l
   expect(await supervisor.close()).toBe('finished')
 })
 
-test('a worker that an operator asks to end all says so to its parent', async () => {
+test('a drain requested at one worker reaches the parent', async () => {
   const { supervisor, end } = await start('ends')
   await expect.poll(() => end).toHaveBeenCalledOnce()
   expect(await supervisor.close()).toBe('finished')

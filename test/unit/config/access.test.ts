@@ -64,16 +64,16 @@ describe('access', () => {
       { jwt: jwt({ jwks: '{"keys":[{"kty":"EC","d":"x"}]}' }) },
       /^jwt.jwks: .*no public key/,
     ],
-    ['a claim as Host', { jwt: jwt({ forward: { sub: 'Host' } }) }, /^jwt.forward.sub: has a meaning/],
+    ['a claim as Host', { jwt: jwt({ forward: { sub: 'Host' } }) }, /^jwt.forward.sub: has its own meaning/],
     [
       'a claim as X-Forwarded-For',
       { jwt: jwt({ forward: { sub: 'X-Forwarded-For' } }) },
-      /^jwt.forward.sub: has a meaning/,
+      /^jwt.forward.sub: has its own meaning/,
     ],
     [
       'a claim as Content-Length',
       { jwt: jwt({ forward: { sub: 'Content-Length' } }) },
-      /^jwt.forward.sub: has a meaning/,
+      /^jwt.forward.sub: has its own meaning/,
     ],
     [
       'a claim as Authorization',
@@ -95,7 +95,7 @@ describe('access', () => {
       { jwt: jwt({ header: 'X-A', forward: { sub: 'X-A' } }) },
       /^jwt.forward.sub: must differ/,
     ],
-    ['a token in Cookie', { jwt: jwt({ header: 'Cookie' }) }, /^jwt.header: has a meaning/],
+    ['a token in Cookie', { jwt: jwt({ header: 'Cookie' }) }, /^jwt.header: has its own meaning/],
     [
       'a file of API keys that is not there',
       { apiKeys: { file: '/nowhere' } },

@@ -55,7 +55,7 @@ test.each([
   expect(parseRuleMatch(text).kind).toBe('fault')
 })
 
-/** The same question asked of a regular expression, which may backtrack but is easy to believe. */
+/** The same question asked of a regular expression, which may backtrack but is easy to verify. */
 const believable = (segments: readonly string[], path: readonly string[]): boolean => {
   const [first, ...rest] = segments
   if (first === undefined) return path.length === 0

@@ -688,7 +688,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'an instance that is forgotten too soon',
     'cache: { shared: { forgetAfter: 1s } }',
-    '1:33 cache.shared.forgetAfter: must be at least three times cache.shared.lease, so that an instance notices that it is cut off',
+    '1:33 cache.shared.forgetAfter: must be at least three times cache.shared.lease, so that an instance that is cut off stops before it is removed',
   ],
   [
     'a handling of writes that does not exist',

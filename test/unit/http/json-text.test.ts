@@ -70,7 +70,7 @@ describe('the parts of any JSON text are those that JSON.parse reads', () => {
   })
 })
 
-describe('what a parsed value would lose stays in the text', () => {
+describe('the text keeps details that a parsed value would lose', () => {
   test.each([
     ['an integer beyond 2^53', '{"id":9007199254740993}', [['id', '9007199254740993']]],
     ['zeros of a fraction', '{"n": 1.50 }', [['n', '1.50']]],

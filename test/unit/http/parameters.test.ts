@@ -12,7 +12,7 @@ const read = (text: string): string[] => {
   return found
 }
 
-test('the parameters of a query are what stands between its ampersands', () => {
+test('ampersands separate the parameters of a query', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '=', '&', '%26') }), (text) => {
       expect(read(text)).toEqual(text.split('&').filter((part) => part !== ''))

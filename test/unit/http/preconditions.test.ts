@@ -75,7 +75,7 @@ test.each([301, 404, 500])('a %i is not subject to preconditions', (status) => {
   )
 })
 
-test('a 304 keeps what is about the resource and drops what is about the content', () => {
+test('a 304 keeps headers about the resource and drops those about the content', () => {
   const fields = [
     'ETag',
     '"a"',

@@ -107,7 +107,7 @@ test('an observation of a hit costs about as much as the additions', () => {
 })
 
 describeWith('promtool', 'a scrape', () => {
-  test('has no fault that promtool knows', async () => {
+  test('passes promtool', async () => {
     const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
     metrics.observe.pipeline(exchange)
     metrics.readAtScrape({

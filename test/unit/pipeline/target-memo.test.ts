@@ -5,7 +5,7 @@ const recalled = (target: string): ValidTarget =>
   ({ kind: 'valid', target, publicKey: target }) as unknown as ValidTarget
 
 describe('target memo', () => {
-  test('gives back what was remembered, and nothing after it was cleared', () => {
+  test('returns a stored form, and none after it was cleared', () => {
     const memo = createTargetMemo(10)
     memo.remember('/a', recalled('/a'))
     expect(memo.recall('/a')).toMatchObject({ target: '/a' })
@@ -14,7 +14,7 @@ describe('target memo', () => {
     expect(memo.recall('/a')).toBeUndefined()
   })
 
-  test('what is asked for survives a flood, what is not is forgotten', () => {
+  test('a target in use survives a flood, an unused one is dropped', () => {
     const memo = createTargetMemo(100)
     memo.remember('/kept', recalled('/kept'))
     memo.remember('/lost', recalled('/lost'))

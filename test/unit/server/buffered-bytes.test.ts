@@ -27,7 +27,7 @@ test('one client has at most half, the addresses of its network together', () =>
   ])
 })
 
-test('what comes after the end of the work takes nothing', () => {
+test('data after the end of the work reserves no bytes', () => {
   const { buffered, events } = setUp(1_000)
   const room = buffered.budget('batch-item', 'a')
   room.reserve(100)

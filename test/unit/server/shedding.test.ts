@@ -56,7 +56,7 @@ describe('how much is given up', () => {
   })
 })
 
-describe('what is given up', () => {
+describe('refused requests', () => {
   const works: readonly WorkClass[] = ['batch', 'miss', 'pass', 'hit']
   test.each([
     [0, []],

@@ -100,7 +100,7 @@ describe('a namespace index', () => {
 describe('OPTIONS', () => {
   const rowOf = (id: string) => siteRows.find((row) => row.id === id) as (typeof siteRows)[number]
 
-  test('of a route of the upstream asks the upstream, and has the arguments at hand', async () => {
+  test('of a route of the upstream sends a request to the upstream, and has the arguments without it', async () => {
     const { discovery } = watched()
     await discovery.index('')
     const answer = discovery.options(rowOf('posts.collection'))
@@ -110,7 +110,7 @@ describe('OPTIONS', () => {
     expect(fieldValue(answer.fallback.fields, 'allow')).toBe('GET, POST')
   })
 
-  test('of what the gateway answers itself is complete', async () => {
+  test('of routes that the gateway answers itself is complete', async () => {
     const { discovery } = watched()
     await discovery.index('')
     expect(parsed(discovery.options(rowOf('batch')))).toEqual(publicDocument().routes['/batch/v1'])

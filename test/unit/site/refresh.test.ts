@@ -55,7 +55,7 @@ afterEach(async () => {
 })
 
 describe('the index of the upstream', () => {
-  test('is fetched once however many ask', async () => {
+  test('is fetched once for any number of requests', async () => {
     const { discovery } = begin()
     const all = await Promise.all(Array.from({ length: 20 }, () => discovery.index('')))
     expect(new Set(all).size).toBe(1)
@@ -78,7 +78,7 @@ describe('the index of the upstream', () => {
     await expect.poll(nameOf).toBe('Other')
   })
 
-  test('that has not changed is not understood again', async () => {
+  test('that has not changed is not parsed again', async () => {
     const { discovery, events } = begin()
     const first = await discovery.index('')
     await discovery.refresh()
@@ -108,7 +108,7 @@ describe('the index of the upstream', () => {
     expect(await nameOf()).toBe('Test site')
   })
 
-  test('is not asked for by every request while the upstream is down', async () => {
+  test('is not fetched for every request while the upstream is down', async () => {
     const { discovery } = begin(source({ retryAfterMs: 60_000 }))
     origin.script = answers('', 503)
     for (let i = 0; i < 5; i++) expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })

@@ -23,7 +23,7 @@ const failTimes = (times: number, mayLeave: boolean): TargetHealth => {
 
 const unchecked = { checks: uncheckedState, leftOut: false }
 
-test('leaves after three failures in a row, comes due, and a good trial brings it back', () => {
+test('is ejected after three consecutive failures, and returns after a successful trial', () => {
   expect(failTimes(2, true)).toEqual({ state: 'healthy', failures: 2 })
   const health = failTimes(3, true)
   expect(standingOf(health, 999)).toBe('out')

@@ -1637,7 +1637,7 @@ final class Trellis_Tags {
 	 * controllers. Posts name their own state among the sticky ones, which the change of that option tells by post.
 	 */
 	private function read_option( $name ) {
-		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|theme_mods_.*)$/D', $name ) && ( 't' !== $name[0] || $this->is_called_by( '_wp_block_theme_register_classic_sidebars' ) ) ) {
+		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|link_manager_enabled|(theme_mods_.*)|(blog_public))$/D', $name, $part ) && ( 1 === count( $part ) || $this->is_called_by( isset( $part[2] ) ? 'sitemaps_enabled' : '_wp_block_theme_register_classic_sidebars' ) ) ) {
 			$this->structure[ $name ] = true;
 		} elseif ( 'sticky_posts' !== $name || ! $this->is_dispatched || ! $this->asks_if_sticky() ) {
 			$this->options[ $name ] = true;
@@ -1680,8 +1680,14 @@ final class Trellis_Tags {
 		if ( $this->is_added_to || ! empty( $wp_rest_additional_fields ) ) {
 			return true;
 		}
-		foreach ( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) as $hook ) {
-			foreach ( isset( $wp_filter[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
+		return $this->is_filtered( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) );
+	}
+
+	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
+	private function is_filtered( $hooks ) {
+		global $wp_filter, $wp_filters;
+		foreach ( $hooks as $hook ) {
+			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
 					if ( ! $this->is_of_wordpress( $callback['function'] ) ) {
 						return true;
@@ -2017,7 +2023,12 @@ final class Trellis_Tags {
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
 			unset( $this->ids['u'] );
 		}
-		$options = $this->options + ( $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) ) ? array() : $this->structure );
+		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );
+		$options = $this->options + ( $is_core ? array() : $this->structure );
+		if ( $is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) ) ) {
+			// Who is not logged in has no role.
+			unset( $options['wp_user_roles'] );
+		}
 		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => array_diff_key( $options, array( 'cron' => true ) ), 'x' => $this->tables );
 		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
 		// Too long: collections and tables alone, known as incomplete.

@@ -1,4 +1,5 @@
 // npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
+import { plantInCompanion } from '../companion/plant-in-companion.ts'
 import { plantAll } from './plant-all.ts'
 import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
@@ -46,6 +47,12 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
     `seed ${seed}: ${seen.writes} writes (${seen.refused} refused), ${seen.reads} answers read, ${seen.hits} of them stored ones, ${stale.length} stale; ${seconds} s`,
   )
   return stale.length === 0
+}
+
+if (process.argv.includes('--plant-companion')) {
+  const only = process.env['PROMISE_PLANT'] ?? ''
+  const focus = process.env['PROMISE_FOCUS'] ?? ''
+  process.exit((await plantInCompanion({ only, focus, page: process.env['PROMISE_PAGE'], tell })) ? 0 : 1)
 }
 
 // With the companion, which reports them, half of the writes bypass the gateway.

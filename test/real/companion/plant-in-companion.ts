@@ -1,0 +1,61 @@
+import { writeFile } from 'node:fs/promises'
+import { cell, table } from '../promise-fuzz/fault-standing.ts'
+import { faults, remarkFor } from './faults.ts'
+import { type Finding, findFaults, startFaultySite } from './find-faults.ts'
+import { narrowWrites } from './narrow-writes.ts'
+import { moreReads, narrowReads } from './reads.ts'
+import { writes } from './writes.ts'
+
+type Options = {
+  /** Only faults whose names begin so. */
+  readonly only: string
+  /** Only writes whose titles begin so. */
+  readonly focus: string
+  /** Where the page is written. */
+  readonly page: string | undefined
+  tell(line: string): void
+}
+
+/** A page about all faults, for docs/evidence; a test repeats the writes and reads in its first table. */
+const faultsPage = (findings: readonly Finding[]): string => {
+  const missed = faults.filter(({ name }) => !findings.some(({ fault }) => fault === name))
+  return [
+    '# Planted faults in the WordPress companion',
+    '',
+    'Written by `npm run fuzz:promise -- --plant-companion`, with `PROMISE_PAGE` set. A fault removes or weakens one rule of `deploy/wordpress/trellis.php` (`test/real/companion/faults.ts`). The command sends writes to a real WordPress by every door, and once more for each fault on a copy of the earlier database. The functions of the gateway compute which responses it would keep. The fault is found if one of these is another now. `test/real/companion-faults.test.ts` repeats the first table in CI.',
+    '',
+    `Of ${faults.length} faults ${findings.length} were found.`,
+    '',
+    '## Found',
+    '',
+    table(
+      ['fault', 'the write', 'the read that was outdated after it'],
+      findings.map(({ fault, write, read }) => [cell(fault), cell(write), `\`${read}\``]),
+    ),
+    '## Not found',
+    '',
+    table(
+      ['fault', 'remark'],
+      missed.map(({ name }) => [cell(name), remarkFor(name)]),
+    ),
+  ].join('\n')
+}
+
+/** Plants each fault in the companion of a WordPress. Is each found that can show, and nothing outdated without a fault? */
+export const plantInCompanion = async ({ only, focus, page, tell }: Options): Promise<boolean> => {
+  const site = await startFaultySite()
+  try {
+    const { findings, stale } = await findFaults(site, {
+      faults: faults.filter(({ name }) => name.startsWith(only)),
+      writes: [...narrowWrites, ...writes].filter(([title]) => title.startsWith(focus)),
+      paths: [...moreReads, ...narrowReads],
+      tell,
+    })
+    if (page !== undefined) await writeFile(page, faultsPage(findings))
+    for (const one of stale) tell(`STALE without a fault: ${one}`)
+    const isFound = (name: string): boolean => findings.some(({ fault }) => fault === name)
+    return stale.length === 0 && faults.every(({ name }) => isFound(name) || remarkFor(name) !== '')
+  } finally {
+    await site.stop()
+  }
+}

@@ -1804,6 +1804,9 @@ final class Trellis_Tags {
 			$this->lists['any'] = true;
 			return;
 		}
+		if ( $this->is_never( $where ) ) {
+			return;
+		}
 		// By id, from the one table or from it and what belongs to it.
 		list( $column, $letter ) = self::OBJECTS[ $first ];
 		$is_term                 = in_array( $first, array( 'terms', 'term_taxonomy' ), true );
@@ -1867,11 +1870,8 @@ final class Trellis_Tags {
 		foreach ( array( 'name' => "{$table}post_name", 'relation' => '\w+\.term_taxonomy_id', 'parent' => "{$table}post_parent", 'author' => "{$table}post_author" ) as $name => $column ) {
 			$values = $value( array( $column ) );
 			if ( null !== $values && count( $values ) <= 5 ) {
-				// What the values of a change tell need not be told by its columns, unless the statement also sorts by it.
-				$own = 'relation' === $name ? 'term_taxonomy_id' : "post_$name";
-				if ( 1 === $used[ $own ] ) {
-					unset( $used[ $own ] );
-				}
+				// What the values of a change tell need not be told by its columns.
+				unset( $used[ 'relation' === $name ? 'term_taxonomy_id' : "post_$name" ] );
 				$filter = array();
 				foreach ( $values as $one ) {
 					$filter[] = ":$name:" . ( 'name' === $name ? substr( md5( $one ), 0, 12 ) : (int) $one );
@@ -1922,10 +1922,7 @@ final class Trellis_Tags {
 
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
-		$text = trim( $condition );
-		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
-			$text = trim( $part[1] );
-		}
+		$text = $this->unwrap( $condition );
 		foreach ( array( 'OR', 'AND' ) as $word ) {
 			$parts = $this->split( $text, $word );
 			if ( count( $parts ) < 2 ) {
@@ -1955,6 +1952,27 @@ final class Trellis_Tags {
 			}
 		}
 		return null;
+	}
+
+	/** Whether a condition holds for no row: WordPress adds `0 = 1` when another statement has not found the term that it looks for. */
+	private function is_never( $condition ) {
+		$text    = $this->unwrap( $condition );
+		$choices = $this->split( $text, 'OR' );
+		$parts   = count( $choices ) > 1 ? $choices : $this->split( $text, 'AND' );
+		if ( count( $parts ) < 2 ) {
+			return 1 === preg_match( '/^0\s*=\s*1$/D', $text );
+		}
+		$never = count( array_filter( array_map( array( $this, 'is_never' ), $parts ) ) );
+		return count( $choices ) > 1 ? $never === count( $parts ) : $never > 0;
+	}
+
+	/** A condition without the parentheses around all of it. */
+	private function unwrap( $condition ) {
+		$text = trim( $condition );
+		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
+			$text = trim( $part[1] );
+		}
+		return $text;
 	}
 
 	/** Whether every parenthesis in the text is closed in it. */

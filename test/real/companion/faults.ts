@@ -11,6 +11,7 @@ const ofTags: readonly Fault[] = [
   fault('authors: left out of addresses that name them', "&& false === strpos( (string) get_option( 'permalink_structure' ), '%author%' )"),
   fault('additions: fields of plugins are not seen', "$this->is_added_to || ! empty( $wp_rest_additional_fields )", '$this->is_added_to'),
   fault('additions: filters of texts are not seen', "const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );", 'const ADDING = array();'),
+  fault('additions: filters that were applied are not seen', "isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] )", 'isset( $wp_filter[ $hook ] ) && empty( $wp_filters[ $hook ] )'),
   fault('additions: filters of a whole item are not seen', "preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) )", 'array()'),
   fault('additions: shortcodes are not seen', "add_filter(\n\t\t\t'pre_do_shortcode_tag',", "add_filter(\n\t\t\t'no_shortcode_tag',"),
   fault('additions: dynamic blocks are not seen', '$type && $type->is_dynamic()', 'false'),
@@ -42,7 +43,6 @@ const ofTags: readonly Fault[] = [
       ['term_taxonomy_id', 'r'],
     ] as const
   ).map(([column, letter]) => fault(`lists: no letter for ${column}`, `'${column}' => '${letter}'`, `'no_${column}' => '${letter}'`)),
-  fault('lists: a column by which a list filters and sorts has no letter', 'if ( 1 === $used[ $own ] ) {', 'if ( true ) {'),
   fault('lists: an unknown column is nothing', "$class  = $others || false !== strpos( $plain, '*' ) ? 'x' : 's';", "$class  = 's';"),
   // Lists that keep when a post outside their filter changes.
   fault('filters: the first of several values counts alone', '$filter[] = ":$name:"', '$filter = $filter ?: array(); if ( $filter ) { break; } $filter[] = ":$name:"'),
@@ -59,8 +59,11 @@ const ofTags: readonly Fault[] = [
   fault('objects: those looked for by their posts are not named', "$this->ids[ null !== $ids ? $letter : 'p' ][ (int) $id ] = true;"),
   fault('objects: those in the object cache are not named', "$this->ids[ $letter ][ (int) $part[1] ] = true;"),
   // Options.
-  fault('options: widgets and addresses are left out of everything', "$options = $this->options + ( $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) ) ? array() : $this->structure );", '$options = $this->options;'),
-  fault('options: widgets and addresses are left out although a plugin adds to the response', '( $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) )', '( $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) )'),
+  fault('options: widgets and addresses are left out of everything', '( $is_core ? array() : $this->structure )', 'array()'),
+  fault('options: widgets and addresses are left out although a plugin adds to the response', '$is_core = $is_own && $this->', '$is_core = $this->'),
+  fault('options: roles are left out of everything', "$is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) )", 'true'),
+  fault('options: roles are left out although a plugin grants capabilities by them', " && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) )"),
+  fault('lists: a condition that holds for no row in one of two cases is taken for one that never holds', 'count( $choices ) > 1 ? $never === count( $parts ) : $never > 0', '$never > 0'),
   fault('options: what a response reads itself counts as read at the start', '! $this->is_dispatched && preg_match(', 'preg_match('),
 ]
 

@@ -153,8 +153,9 @@ export const startFaultySite = async (): Promise<CompanionSite> => {
   await site.browser.login()
   const contents: Readonly<Record<number, string>> = {
     91: '[shown]',
-    92: '<!-- wp:post-author-name /--><!-- wp:categories {"showPostCounts":true} /--><!-- wp:latest-comments /-->',
+    92: '<!-- wp:categories {"showPostCounts":true} /-->',
     93: '<!-- wp:latest-posts {"postsToShow":3} /-->',
+    94: '<!-- wp:post-author-name /-->',
   }
   for (const [id, content] of Object.entries(contents)) {
     await (await site.rest('PUT', `/wp/v2/posts/${id}`, { content })).text()

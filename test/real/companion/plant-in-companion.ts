@@ -7,9 +7,9 @@ import { moreReads, narrowReads } from './reads.ts'
 import { writes } from './writes.ts'
 
 type Options = {
-  /** Only faults whose names begin so. */
+  /** Only faults whose names have one of these texts, separated by commas. */
   readonly only: string
-  /** Only writes whose titles begin so. */
+  /** Only writes whose titles have one of these texts, separated by commas. */
   readonly focus: string
   /** Where the page is written. */
   readonly page: string | undefined
@@ -46,8 +46,10 @@ export const plantInCompanion = async ({ only, focus, page, tell }: Options): Pr
   const site = await startFaultySite()
   try {
     const { findings, stale } = await findFaults(site, {
-      faults: faults.filter(({ name }) => name.startsWith(only)),
-      writes: [...narrowWrites, ...writes].filter(([title]) => title.startsWith(focus)),
+      faults: faults.filter(({ name }) => only.split(',').some((text) => name.includes(text))),
+      writes: [...narrowWrites, ...writes].filter(([title]) =>
+        focus.split(',').some((text) => title.includes(text)),
+      ),
       paths: [...moreReads, ...narrowReads],
       tell,
     })

@@ -14,6 +14,12 @@ const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
+if (process.argv.includes('--plant-companion')) {
+  const only = process.env['PROMISE_PLANT'] ?? ''
+  const focus = process.env['PROMISE_FOCUS'] ?? ''
+  process.exit((await plantInCompanion({ only, focus, page: process.env['PROMISE_PAGE'], tell })) ? 0 : 1)
+}
+
 const planted = process.env['PROMISE_PLANT']
 const plantsAll = process.argv.includes('--plant-all')
 if (planted !== undefined && !plantsAll) {
@@ -47,12 +53,6 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
     `seed ${seed}: ${seen.writes} writes (${seen.refused} refused), ${seen.reads} answers read, ${seen.hits} of them stored ones, ${stale.length} stale; ${seconds} s`,
   )
   return stale.length === 0
-}
-
-if (process.argv.includes('--plant-companion')) {
-  const only = process.env['PROMISE_PLANT'] ?? ''
-  const focus = process.env['PROMISE_FOCUS'] ?? ''
-  process.exit((await plantInCompanion({ only, focus, page: process.env['PROMISE_PAGE'], tell })) ? 0 : 1)
 }
 
 // With the companion, which reports them, half of the writes bypass the gateway.

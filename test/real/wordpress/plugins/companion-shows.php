@@ -37,6 +37,13 @@ function companion_shown_besides() {
 		'any-type'   => $get( "SELECT COUNT(*) FROM wp_posts WHERE post_status = 'publish'" ),
 		'password'   => $get( "SELECT ID FROM wp_posts WHERE post_type = 'post' AND post_status = 'publish' AND post_password = 'secret'" ),
 		'union'      => $get( "SELECT post_title FROM wp_posts WHERE ID = 44 UNION SELECT post_title FROM wp_posts WHERE ID = 45" ),
+		'never-or'   => $get( "SELECT COUNT(*) FROM wp_posts WHERE post_type = 'post' AND ( 0 = 1 OR post_status = 'publish' )" ),
+		'roles'      => function () {
+			return array_keys( wp_roles()->roles );
+		},
+		'public'     => function () {
+			return get_option( 'blog_public' );
+		},
 		'column'     => $get( "SELECT ID FROM wp_posts WHERE post_type = 'post' AND post_status = 'publish' AND ping_status = 'closed'" ),
 		'counted'    => function () {
 			return wp_list_pluck( get_terms( array( 'taxonomy' => 'category', 'orderby' => 'count', 'order' => 'DESC', 'hide_empty' => false ) ), 'name' );
@@ -61,6 +68,12 @@ add_action( 'init', function () {
 	} elseif ( 'numbers' === $shows ) {
 		add_filter( 'get_usernumposts', function ( $count ) {
 			return $count > 4 ? $count : 0;
+		} );
+	} elseif ( 'granted' === $shows ) {
+		// Each visitor may do what the role of gardeners may do.
+		add_filter( 'user_has_cap', function ( $caps ) {
+			$role = get_role( 'gardener' );
+			return $caps + ( $role ? $role->capabilities : array() );
 		} );
 	} elseif ( isset( companion_shown_besides()[ $shows ] ) ) {
 		// What is read at the start of each request shows in its content only.

@@ -7,7 +7,7 @@ import { siteService, startTestGateway, type TestGateway } from '../support/gate
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
 import { token } from './companion/intake.ts'
-import { createKeeper } from './companion/keep.ts'
+import { createKeeper, type Kept } from './companion/keep.ts'
 import { reads } from './companion/reads.ts'
 import { type CompanionSite, makeNetwork, startCompanionStack } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
@@ -81,7 +81,7 @@ describeWith('mariadb', 'responses that the companion does not describe complete
       const first = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10`)
       await first.arrayBuffer()
       expect(first.headers.get('trellis-tags')).not.toContain('complete')
-      const results = []
+      const results: Kept[] = []
       for (const write of writes) results.push(await keeper.after(write))
       const sum = (of: 'unchanged' | 'kept') => results.reduce((all, one) => all + one[of], 0)
       process.stdout.write(`${writes.length} writes, ${sum('kept')} of ${sum('unchanged')} kept\n`)

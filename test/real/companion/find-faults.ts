@@ -22,9 +22,10 @@ type Found = {
 type Options = {
   readonly faults: readonly Fault[]
   readonly writes: readonly Write[]
-  readonly paths: readonly string[]
-  /** Each fault is looked for after this write only, without one after each. */
-  readonly writeOf?: ReadonlyMap<string, string>
+  /** What is read before and after each write. Without it only what `known` names. */
+  readonly paths?: readonly string[]
+  /** Faults that are looked for only as they were found before; others after each write and in every response. */
+  readonly known: readonly Finding[]
   tell(line: string): void
 }
 
@@ -50,7 +51,10 @@ const installVersions = async (site: CompanionSite, faults: readonly Fault[]) =>
   await select()
   const load = `<?php require WP_CONTENT_DIR . '/companions/' . file_get_contents( WP_CONTENT_DIR . '/companions/selected' ) . '.php';`
   await writeFile(join(contents, 'mu-plugins/trellis.php'), load)
-  return { select, isOfTags: (fault: Fault) => text.indexOf(fault.right) > text.indexOf('class Trellis_Tags') }
+  return {
+    select,
+    isOfTags: (fault: Fault) => text.indexOf(fault.right) > text.indexOf('class Trellis_Tags'),
+  }
 }
 
 type Response = { readonly shown: string; readonly tags: string | undefined }
@@ -62,7 +66,8 @@ const isComplete = (tags: string | undefined): tags is string => tags?.includes(
  * what it says about responses, both on copies of the database. The functions of the gateway compute what it would keep.
  */
 export const findFaults = async (site: CompanionSite, options: Options): Promise<Found> => {
-  const { writes, paths, writeOf, tell } = options
+  const { writes, known, tell } = options
+  const hints = new Map(known.map((one) => [one.fault, one]))
   const { select, isOfTags } = await installVersions(site, options.faults)
   const database = site.dsn.replace('sqlite:', '')
   const save = (name: string): Promise<void> => copyFile(database, `${database}.${name}`)
@@ -93,9 +98,13 @@ export const findFaults = async (site: CompanionSite, options: Options): Promise
   const findings: Finding[] = []
   const stale: string[] = []
   await save('before')
-  let before = await readAll(paths)
+  let before = await readAll(options.paths ?? [])
   for (const write of writes) {
     const [title] = write
+    const paths = options.paths ?? [
+      ...new Set(known.filter((one) => one.write === title).map(({ read }) => read)),
+    ]
+    if (options.paths === undefined) before = await readAll(paths)
     const found = (fault: Fault, path: string): void => {
       open = open.filter((one) => one !== fault)
       findings.push({ fault: fault.name, write: title, read: path })
@@ -119,19 +128,24 @@ export const findFaults = async (site: CompanionSite, options: Options): Promise
     tell(
       `${title}: ${changed.length} changed${outdated.map((path) => ` STALE ${path}`).join('')}, ${same.length - needless.length} of ${same.length} kept`,
     )
-    if (process.env['SHOW_KEPT'] !== undefined && needless.length > 0) tell(`  ${needless.map(why).join('\n  ')}`)
+    if (process.env['SHOW_KEPT'] !== undefined && needless.length > 0)
+      tell(`  ${needless.map(why).join('\n  ')}`)
     const judged = changed.filter((path) => !outdated.includes(path))
-    const wanted = open.filter(({ name }) => writeOf === undefined || writeOf.get(name) === title)
-    for (const fault of judged.length === 0 ? [] : wanted) {
+    for (const fault of open) {
+      const hint = hints.get(fault.name)
+      const looked = judged.filter(
+        (path) => hint === undefined || (hint.write === title && hint.read === path),
+      )
+      if (looked.length === 0) continue
       await restore('before')
       await select(fault)
       if (isOfTags(fault)) {
-        const [path] = [...(await readAll(judged))].find(([, { tags }]) => keptOf(tags)) ?? []
+        const [path] = [...(await readAll(looked))].find(([, { tags }]) => keptOf(tags)) ?? []
         if (path !== undefined) found(fault, path)
       } else {
         // A fault may make it fail.
         const reported = await send(write).catch((): undefined => undefined)
-        const path = judged.find((one) => {
+        const path = looked.find((one) => {
           const tags = before.get(one)?.tags
           return reported !== undefined && isComplete(tags) && !reaches(reported, tags)
         })

@@ -1,17 +1,40 @@
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { cell, table } from '../promise-fuzz/fault-standing.ts'
 import { faults, remarkFor } from './faults.ts'
 import { type Finding, findFaults, startFaultySite } from './find-faults.ts'
 import { narrowWrites } from './narrow-writes.ts'
 import { moreReads, narrowReads } from './reads.ts'
-import { writes } from './writes.ts'
+import { type Write, writes } from './writes.ts'
+
+/** Writes of the matrix that one rule decides about. */
+const common: ReadonlySet<string> = new Set([
+  'REST: a post is created',
+  'REST: a draft is created',
+  'REST: a category is renamed',
+  'REST: a tag is created',
+  'REST: a comment is added',
+  'REST: a user is created',
+  'REST: a widget area is changed',
+  'XML-RPC: a page is created',
+  'PHP: a post is inserted with a given id',
+  'PHP: terms alone',
+  'PHP: a post is made sticky',
+  '$wpdb: a type is changed',
+])
+
+/** The writes after which faults are looked for. */
+export const faultWrites: readonly Write[] = [
+  ...writes.filter(([title]) => common.has(title)),
+  ...narrowWrites,
+]
 
 type Options = {
   /** Only faults whose names have one of these texts, separated by commas. */
   readonly only: string
   /** Only writes whose titles have one of these texts, separated by commas. */
   readonly focus: string
-  /** Where the page is written. */
+  /** Where the page is written; faults that it has are looked for as they were found. */
   readonly page: string | undefined
   tell(line: string): void
 }
@@ -41,15 +64,23 @@ const faultsPage = (findings: readonly Finding[]): string => {
   ].join('\n')
 }
 
+/** The findings in the first table of the page. */
+export const findingsIn = (page: string): readonly Finding[] =>
+  [...page.matchAll(/^\| (.+) \| (.+) \| `(.+)` \|$/gm)].map(([, fault = '', write = '', read = '']) => ({
+    fault,
+    write,
+    read,
+  }))
+
 /** Plants each fault in the companion of a WordPress. Is each found that can show, and nothing outdated without a fault? */
 export const plantInCompanion = async ({ only, focus, page, tell }: Options): Promise<boolean> => {
+  const known = page !== undefined && existsSync(page) ? findingsIn(await readFile(page, 'utf8')) : []
   const site = await startFaultySite()
   try {
     const { findings, stale } = await findFaults(site, {
+      known,
       faults: faults.filter(({ name }) => only.split(',').some((text) => name.includes(text))),
-      writes: [...narrowWrites, ...writes].filter(([title]) =>
-        focus.split(',').some((text) => title.includes(text)),
-      ),
+      writes: faultWrites.filter(([title]) => focus.split(',').some((text) => title.includes(text))),
       paths: [...moreReads, ...narrowReads],
       tell,
     })

@@ -125,7 +125,7 @@ export async function makeNetwork({ php, site }: CompanionSite): Promise<void> {
     text.replace(/define\( 'WP_(?:HOME|SITEURL)'.*\n/g, '').replace('<?php', `<?php ${constants}`),
   )
   const { output } = await php(
-    `update_network_option( 1, 'using_application_passwords', 1 ); echo is_multisite() ? 'yes' : 'no';`,
+    `update_network_option( 1, 'using_application_passwords', 1 ); $GLOBALS['wp_rewrite']->set_permalink_structure( '/index.php/%postname%/' ); flush_rewrite_rules(); echo is_multisite() ? 'yes' : 'no';`,
   )
   if (output !== 'yes') throw new Error(output)
 }

@@ -145,7 +145,8 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
   return `${lines.join('\n')}\n`
 }
 
-export const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160)
+export const cell = (text: string): string =>
+  text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160)
 
 /** A page about all faults, for docs/evidence. */
 export const faultsPage = (standings: readonly Standing[], writes: number, seed: number): string => {

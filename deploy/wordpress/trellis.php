@@ -174,6 +174,11 @@ final class Trellis_Log {
 		return $this->know( $rows[0]->sequence, $rows[0]->note );
 	}
 
+	/** Columns by which another statement reads the row of the creation as well, which `birth` need not do then; '' when it is known. */
+	public function creation_unless_known() {
+		return null === $this->birth ? ', ' . $this->creation() : '';
+	}
+
 	/** Columns of a statement that reads more than the row of the creation. */
 	private function creation() {
 		$from = 'FROM ' . $this->table() . ' WHERE state = ' . self::CREATED;
@@ -181,7 +186,7 @@ final class Trellis_Log {
 	}
 
 	/** Keeps what the row of the creation says, for the rest of the request. */
-	private function know( $sequence, $note ) {
+	public function know( $sequence, $note ) {
 		if ( null === $sequence || null === $note ) {
 			return null;
 		}
@@ -432,7 +437,7 @@ final class Trellis_Changes {
 	 * name, the columns that lists filter by.
 	 */
 	const TABLES = array(
-		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order|comment_status|ping|pinged|to_ping|guid' ),
+		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order' ),
 		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
 		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
 		'terms'              => array( 'term', 'term_id', 'term_id', '', 'slug|term_group' ),
@@ -1008,10 +1013,12 @@ final class Trellis_Changes {
 		$in     = implode( ',', array_map( 'intval', $ids ) );
 		$states = array();
 		if ( 'post' === $kind ) {
-			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
-			foreach ( (array) $rows as $row ) {
-				if ( ! is_object( $row ) ) {
-					continue;
+			// Only with a mark there is a log.
+			$creation = $this->marks ? $this->log->creation_unless_known() : '';
+			$rows     = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug$creation FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			foreach ( $rows as $row ) {
+				if ( '' !== $creation ) {
+					$this->log->know( $row->created, $row->note );
 				}
 				if ( ! isset( $states[ $row->ID ] ) ) {
 					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => $row->post_modified ) );
@@ -1025,22 +1032,29 @@ final class Trellis_Changes {
 				}
 			}
 		} elseif ( 'term' === $kind ) {
-			$rows = $this->log->query( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
-			foreach ( (array) $rows as $row ) {
-				if ( is_object( $row ) && null !== $row->taxonomy ) {
+			$rows = $this->rows( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
+			foreach ( $rows as $row ) {
+				if ( null !== $row->taxonomy ) {
 					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
 				}
 			}
 		} elseif ( 'comment' === $kind ) {
-			$rows = $this->log->query( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
-			foreach ( (array) $rows as $row ) {
-				if ( is_object( $row ) ) {
-					$status                     = array( '1' => 'approve', '0' => 'hold' );
-					$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
-				}
+			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
+			foreach ( $rows as $row ) {
+				$status                     = array( '1' => 'approve', '0' => 'hold' );
+				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
 			}
 		}
 		return $states;
+	}
+
+	/** The rows of a statement; when it fails, nothing is known of what the request changes. */
+	private function rows( $sql ) {
+		$rows = $this->log->query( $sql );
+		if ( false === $rows ) {
+			$this->everything( 'statement' );
+		}
+		return array_filter( (array) $rows, 'is_object' );
 	}
 
 	private function term_state( $row ) {

@@ -52,7 +52,7 @@ export const narrowWrites: readonly Write[] = [
     'PHP: a tag becomes the one of most posts',
     ['post:post'],
     php(
-      `foreach ( range( 20, 40 ) as $id ) { wp_set_object_terms( $id, array( 'Season 7' ), 'post_tag' ); }`,
+      `foreach ( range( 20, 40 ) as $id ) { wp_set_object_terms( $id, array( 'Season 7' ), 'post_tag', true ); }`,
     ),
   ],
   [
@@ -161,6 +161,11 @@ export const narrowWrites: readonly Write[] = [
       `add_role( 'gardener', 'Gardener', array( 'read' => true, 'list_users' => true, 'read_private_posts' => true ) );`,
     ),
   ],
+  [
+    'REST: a user is created whom visitors may list',
+    ['user'],
+    rest('POST', '/wp/v2/users', { username: 'listed', email: 'l@example.org', password: 'secret-secret' }),
+  ],
   ['PHP: the site is not public', ['option:blog_public'], php(`update_option( 'blog_public', '0' );`)],
   [
     'PHP: addresses name the author',
@@ -179,9 +184,9 @@ export const narrowWrites: readonly Write[] = [
   ],
   [
     'REST: a user comments on the post of another',
-    ['comment:4'],
+    ['comment:10'],
     php(
-      `wp_insert_comment( array( 'comment_post_ID' => 4, 'user_id' => 3, 'comment_author_email' => 'author@example.org', 'comment_content' => 'mine', 'comment_approved' => 1 ) );`,
+      `wp_insert_comment( array( 'comment_post_ID' => 10, 'user_id' => 3, 'comment_author_email' => 'author@example.org', 'comment_content' => 'mine', 'comment_approved' => 1 ) );`,
     ),
   ],
   [

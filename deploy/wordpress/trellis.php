@@ -196,6 +196,11 @@ final class Trellis_Log {
 		return $this->know( $rows[0]->sequence, $rows[0]->note );
 	}
 
+	/** Columns by which another statement reads the row of the creation as well, which `birth` need not do then; '' when it is known. */
+	public function creation_unless_known() {
+		return null === $this->birth ? ', ' . $this->creation() : '';
+	}
+
 	/** Columns of a statement that reads more than the row of the creation. */
 	private function creation() {
 		$from = 'FROM ' . $this->table() . ' WHERE state = ' . self::CREATED;
@@ -203,7 +208,7 @@ final class Trellis_Log {
 	}
 
 	/** Keeps what the row of the creation says, for the rest of the request. */
-	private function know( $sequence, $note ) {
+	public function know( $sequence, $note ) {
 		if ( null === $sequence || null === $note ) {
 			return null;
 		}
@@ -461,7 +466,7 @@ final class Trellis_Changes {
 	 * name, the columns that lists filter by.
 	 */
 	const TABLES = array(
-		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order|comment_status|ping|pinged|to_ping|guid' ),
+		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order' ),
 		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
 		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
 		'terms'              => array( 'term', 'term_id', 'term_id', '', 'slug|term_group' ),
@@ -1037,10 +1042,12 @@ final class Trellis_Changes {
 		$in     = implode( ',', array_map( 'intval', $ids ) );
 		$states = array();
 		if ( 'post' === $kind ) {
-			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
-			foreach ( (array) $rows as $row ) {
-				if ( ! is_object( $row ) ) {
-					continue;
+			// Only with a mark there is a log.
+			$creation = $this->marks ? $this->log->creation_unless_known() : '';
+			$rows     = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug$creation FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			foreach ( $rows as $row ) {
+				if ( '' !== $creation ) {
+					$this->log->know( $row->created, $row->note );
 				}
 				if ( ! isset( $states[ $row->ID ] ) ) {
 					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => $row->post_modified ) );
@@ -1054,22 +1061,29 @@ final class Trellis_Changes {
 				}
 			}
 		} elseif ( 'term' === $kind ) {
-			$rows = $this->log->query( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
-			foreach ( (array) $rows as $row ) {
-				if ( is_object( $row ) && null !== $row->taxonomy ) {
+			$rows = $this->rows( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
+			foreach ( $rows as $row ) {
+				if ( null !== $row->taxonomy ) {
 					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
 				}
 			}
 		} elseif ( 'comment' === $kind ) {
-			$rows = $this->log->query( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
-			foreach ( (array) $rows as $row ) {
-				if ( is_object( $row ) ) {
-					$status                     = array( '1' => 'approve', '0' => 'hold' );
-					$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
-				}
+			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
+			foreach ( $rows as $row ) {
+				$status                     = array( '1' => 'approve', '0' => 'hold' );
+				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
 			}
 		}
 		return $states;
+	}
+
+	/** The rows of a statement; when it fails, nothing is known of what the request changes. */
+	private function rows( $sql ) {
+		$rows = $this->log->query( $sql );
+		if ( false === $rows ) {
+			$this->everything( 'statement' );
+		}
+		return array_filter( (array) $rows, 'is_object' );
 	}
 
 	private function term_state( $row ) {
@@ -1670,7 +1684,7 @@ final class Trellis_Tags {
 	 * controllers. Posts name their own state among the sticky ones, which the change of that option tells by post.
 	 */
 	private function read_option( $name ) {
-		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|theme_mods_.*)$/D', $name ) && ( 't' !== $name[0] || $this->is_called_by( '_wp_block_theme_register_classic_sidebars' ) ) ) {
+		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|link_manager_enabled|(theme_mods_.*)|(blog_public))$/D', $name, $part ) && ( 1 === count( $part ) || $this->is_called_by( isset( $part[2] ) ? 'sitemaps_enabled' : '_wp_block_theme_register_classic_sidebars' ) ) ) {
 			$this->structure[ $name ] = true;
 		} elseif ( 'sticky_posts' !== $name || ! $this->is_dispatched || ! $this->asks_if_sticky() ) {
 			$this->options[ $name ] = true;
@@ -1713,8 +1727,14 @@ final class Trellis_Tags {
 		if ( $this->is_added_to || ! empty( $wp_rest_additional_fields ) ) {
 			return true;
 		}
-		foreach ( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) as $hook ) {
-			foreach ( isset( $wp_filter[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
+		return $this->is_filtered( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) );
+	}
+
+	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
+	private function is_filtered( $hooks ) {
+		global $wp_filter, $wp_filters;
+		foreach ( $hooks as $hook ) {
+			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
 					if ( ! $this->is_of_wordpress( $callback['function'] ) ) {
 						return true;
@@ -1831,6 +1851,9 @@ final class Trellis_Tags {
 			$this->lists['any'] = true;
 			return;
 		}
+		if ( $this->is_never( $where ) ) {
+			return;
+		}
 		// By id, from the one table or from it and what belongs to it.
 		list( $column, $letter ) = self::OBJECTS[ $first ];
 		$is_term                 = in_array( $first, array( 'terms', 'term_taxonomy' ), true );
@@ -1894,11 +1917,8 @@ final class Trellis_Tags {
 		foreach ( array( 'name' => "{$table}post_name", 'relation' => '\w+\.term_taxonomy_id', 'parent' => "{$table}post_parent", 'author' => "{$table}post_author" ) as $name => $column ) {
 			$values = $value( array( $column ) );
 			if ( null !== $values && count( $values ) <= 5 ) {
-				// What the values of a change tell need not be told by its columns, unless the statement also sorts by it.
-				$own = 'relation' === $name ? 'term_taxonomy_id' : "post_$name";
-				if ( 1 === $used[ $own ] ) {
-					unset( $used[ $own ] );
-				}
+				// What the values of a change tell need not be told by its columns.
+				unset( $used[ 'relation' === $name ? 'term_taxonomy_id' : "post_$name" ] );
 				$filter = array();
 				foreach ( $values as $one ) {
 					$filter[] = ":$name:" . ( 'name' === $name ? substr( md5( $one ), 0, 12 ) : (int) $one );
@@ -1949,10 +1969,7 @@ final class Trellis_Tags {
 
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
-		$text = trim( $condition );
-		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
-			$text = trim( $part[1] );
-		}
+		$text = $this->unwrap( $condition );
 		foreach ( array( 'OR', 'AND' ) as $word ) {
 			$parts = $this->split( $text, $word );
 			if ( count( $parts ) < 2 ) {
@@ -1982,6 +1999,27 @@ final class Trellis_Tags {
 			}
 		}
 		return null;
+	}
+
+	/** Whether a condition holds for no row: WordPress adds `0 = 1` when another statement has not found the term that it looks for. */
+	private function is_never( $condition ) {
+		$text    = $this->unwrap( $condition );
+		$choices = $this->split( $text, 'OR' );
+		$parts   = count( $choices ) > 1 ? $choices : $this->split( $text, 'AND' );
+		if ( count( $parts ) < 2 ) {
+			return 1 === preg_match( '/^0\s*=\s*1$/D', $text );
+		}
+		$never = count( array_filter( array_map( array( $this, 'is_never' ), $parts ) ) );
+		return count( $choices ) > 1 ? $never === count( $parts ) : $never > 0;
+	}
+
+	/** A condition without the parentheses around all of it. */
+	private function unwrap( $condition ) {
+		$text = trim( $condition );
+		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
+			$text = trim( $part[1] );
+		}
+		return $text;
 	}
 
 	/** Whether every parenthesis in the text is closed in it. */
@@ -2050,7 +2088,12 @@ final class Trellis_Tags {
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
 			unset( $this->ids['u'] );
 		}
-		$options = $this->options + ( $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) ) ? array() : $this->structure );
+		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );
+		$options = $this->options + ( $is_core ? array() : $this->structure );
+		if ( $is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) ) ) {
+			// Who is not logged in has no role.
+			unset( $options['wp_user_roles'] );
+		}
 		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => array_diff_key( $options, array( 'cron' => true ) ), 'x' => $this->tables );
 		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
 		// Too long: collections and tables alone, known as incomplete.

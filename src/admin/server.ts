@@ -10,8 +10,7 @@ import {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { contentEntityTag } from '../http/conditional/entity-tags.ts'
-import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
+import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import { addChanges, changesPath } from './changes.ts'

@@ -34,8 +34,8 @@ import {
   ATTR_SERVICE_VERSION,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
+import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
 import { knownMethods } from '../http/message.ts'
-import { type TraceContext, traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/phase-options.ts'
 import type { AttemptEvent } from '../upstream/events.ts'

@@ -1,16 +1,16 @@
 import { pipeline, type Readable } from 'node:stream'
 import { addressGroup } from '../../http/bounds.ts'
 import { parseCacheControl } from '../../http/caching-fields.ts'
-import { acceptedForms } from '../../http/coding/accept-encoding.ts'
+import { parseEntityTagList, tagOfCoded } from '../../http/conditional/preconditions.ts'
 import {
+  acceptedForms,
   codedFields,
   compress as compressed,
   createCoder,
   mayBeCoded,
   type StreamCoding,
   withVaryByCoding,
-} from '../../http/coding/compress.ts'
-import { parseEntityTagList, tagOfCoded } from '../../http/conditional/entity-tags.ts'
+} from '../../http/content-coding.ts'
 import { remembered } from '../../http/memo.ts'
 import {
   type Answer,

@@ -1,6 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { startHttpServer } from '../../support/http-server.ts'
 
 export const token = 'a token of tests, 34 characters ok'
 
@@ -75,7 +74,7 @@ export async function startIntake(): Promise<Intake> {
     intake.pushes.push(JSON.parse(body) as Push)
     return 200
   }
-  const server = createServer(async (request, response) => {
+  const { origin, close } = await startHttpServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     const { behaviour } = intake
@@ -92,13 +91,7 @@ export async function startIntake(): Promise<Intake> {
       JSON.stringify(status === 200 ? { sequence: intake.pushes.at(-1)?.sequence, dropped: 0 } : {}),
     )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
-  return Object.assign(intake, { origin: `http://127.0.0.1:${port}/admin`, close })
+  return Object.assign(intake, { origin: `${origin}/admin`, close })
 }
 
 export type Poll = {

@@ -62,11 +62,15 @@ export const codedFields = (fields: FieldLines, coding: Coding): string[] => {
   return coded
 }
 
+const differsByCoding = remembered((vary) =>
+  vary.split(',').some((name) => ['accept-encoding', '*'].includes(name.trim().toLowerCase())),
+)
+
 /** Coded and uncoded forms differ by Accept-Encoding alone (RFC 9110 §12.5.5). */
 export const withVaryByCoding = (fields: FieldLines): FieldLines => {
   const vary = fieldValue(fields, 'vary')
   if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
-  return /accept-encoding|\*/i.test(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
+  return differsByCoding(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
 }
 
 /** Content codings that the gateway makes (RFC 9110 §8.4.1; zstd: RFC 8878). */

@@ -137,6 +137,18 @@ describe('responses that are not stored', () => {
     expect(got.fields['accept-ranges']).toBeUndefined()
   })
 
+  test.each([
+    ['X-Accept-Encoding-Own', 'X-Accept-Encoding-Own, Accept-Encoding'],
+    ['Accept-Language, accept-encoding', 'Accept-Language, accept-encoding'],
+    ['*', '*'],
+  ])('Vary of the upstream, %s, lists Accept-Encoding to the client once', async (vary, expected) => {
+    origin.script = (_, wire) => wire.respond({ fields: { ...html, Vary: vary }, content: page })
+    for (const mount of ['/passed', '/ruled']) {
+      const got = await ask(fresh(mount), gzip)
+      expect([got.fields['content-encoding'], got.fields['vary']]).toEqual(['gzip', expected])
+    }
+  })
+
   test('a long response without a length is sent in the coding', async () => {
     const part = page.repeat(20)
     origin.script = async (_, wire) => {
@@ -242,13 +254,13 @@ describe('responses that are not stored', () => {
   )
 
   test.each([
-    ['the form that the client has', '"1~gzip"', '"1~gzip"'],
-    ['the uncoded one, which it has', '"1"', '"1"'],
-    ['a weak tag', 'W/"1"', '"1"'],
-  ])('a 304 has the tag of %s', async (_, asked, expected) => {
+    ['the form that the client has, and its Vary', '"1~gzip"', '"1~gzip"', 'Accept-Encoding'],
+    ['the uncoded one, which it has', '"1"', '"1"', undefined],
+    ['a weak tag', 'W/"1"', '"1"', undefined],
+  ])('a 304 has the tag of %s', async (_, asked, expected, vary) => {
     origin.script = (_received, wire) => wire.respond({ status: 304, fields: { ETag: '"1"' } })
     const got = await ask(fresh('/passed'), { ...gzip, 'If-None-Match': asked })
-    expect([got.status, got.fields['etag']]).toEqual([304, expected])
+    expect([got.status, got.fields['etag'], got.fields['vary']]).toEqual([304, expected, vary])
   })
 
   test('beyond the bound on concurrent work responses are sent uncompressed', async () => {

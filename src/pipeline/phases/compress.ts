@@ -91,8 +91,8 @@ const lengthOf = ({ content, fields }: GatewayResponse): number => {
   return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
 }
 
-/** A 304 has the tag of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
-const withTagOfForm = (
+/** A 304 has the tag and the Vary of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
+const withFieldsOfForm = (
   response: GatewayResponse,
   asked: RequestFields,
   codings: readonly StreamCoding[],
@@ -105,7 +105,8 @@ const withTagOfForm = (
   const form = codings
     .map((coding) => tagOfCoded(tag, coding))
     .find((one) => known.some(({ opaque }) => opaque === one))
-  return form === undefined ? response : { ...response, fields: withField(response.fields, 'ETag', form) }
+  if (form === undefined) return response
+  return { ...response, fields: withVaryByCoding(withField(response.fields, 'ETag', form)) }
 }
 
 /**
@@ -155,7 +156,7 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
 
   const forClient = ({ request, client, record }: Ready, response: GatewayResponse): Answer => {
     if (record.cache === 'hit') return response
-    if (response.status === 304) return withTagOfForm(response, request.fields, options.codings)
+    if (response.status === 304) return withFieldsOfForm(response, request.fields, options.codings)
     if (!isCompressible(request, response)) return response
     const { status, content } = response
     const fields = withVaryByCoding(response.fields)

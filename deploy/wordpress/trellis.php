@@ -972,7 +972,7 @@ final class Trellis_Changes {
 		if ( 'term' === $kind ) {
 			$this->forget_terms( $site, $ids );
 		}
-		$states = $changes_state && 'user' !== $kind ? $this->states( $site, $kind, $ids ) : null;
+		$states = $ids && $changes_state && 'user' !== $kind ? $this->states( $site, $kind, $ids ) : null;
 		foreach ( $ids as $id ) {
 			$this->touch( $site, $kind, (int) $id, null === $states ? false : ( isset( $states[ $id ] ) ? $states[ $id ] : null ), $counts_only );
 		}

@@ -131,7 +131,7 @@ export const placedNotes = async ({ path, contract }: ApiDocument): Promise<read
   return unchecked.map(createPlacing(texts))
 }
 
-/** Of a document that is read in a thread of its own: the memory that this takes ends with the thread. */
+/** Of a document that is read in a separate thread: the memory that this takes ends with the thread. */
 const largeBytes = 1024 * 1024
 
 const loadInThread = (file: string): Promise<LoadedDocument> =>

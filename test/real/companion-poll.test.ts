@@ -242,7 +242,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(site.intake.pushes.slice(pushes)).toMatchObject([{ incarnation: deleted.incarnation }])
   })
 
-  test('a log without the row that a gateway knows, or with another check value for it, has another incarnation', async () => {
+  test('a log without the row that a gateway has read, or with another check value for it, has another incarnation', async () => {
     await rename('known')
     const { last, incarnation, rows } = await poll(site.origin, 0)
     const check = rows.at(-1)?.check ?? ''

@@ -78,21 +78,26 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     })
   }
 
+  const respondToPoll = (
+    query: URLSearchParams,
+    ...[request, wire, count]: Parameters<Script>
+  ): ReturnType<Script> => {
+    polls.push(query)
+    if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
+    const signed = request.fields['trellis-signature'] ?? ''
+    const time = Number(/time=(\d+)/.exec(signed)?.[1])
+    const isSigned = signed === sign('GET', request.target, '', time)
+    if (!isSigned) return wire.respond({ status: 401, content: '' })
+    const after = query.get('trellis-changes') ?? ''
+    const content = companion.cacheOnTheWay?.get(after) ?? answerLog(query)
+    companion.cacheOnTheWay?.set(after, content)
+    return wire.respond({ fields: { ...json, 'Cache-Control': 'no-store' }, content })
+  }
+
   const script: Script = (request, wire, count) => {
     if (companion.down) return wire.respond({ status: 500 })
     const url = new URL(request.target, 'http://companion.test')
-    if (url.searchParams.has('trellis-changes')) {
-      polls.push(url.searchParams)
-      if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
-      const signed = request.fields['trellis-signature'] ?? ''
-      const time = Number(/time=(\d+)/.exec(signed)?.[1])
-      const isSigned = signed === sign('GET', request.target, '', time)
-      if (!isSigned) return wire.respond({ status: 401, content: '' })
-      const after = url.searchParams.get('trellis-changes') ?? ''
-      const content = companion.cacheOnTheWay?.get(after) ?? answerLog(url.searchParams)
-      companion.cacheOnTheWay?.set(after, content)
-      return wire.respond({ fields: { ...json, 'Cache-Control': 'no-store' }, content })
-    }
+    if (url.searchParams.has('trellis-changes')) return respondToPoll(url.searchParams, request, wire, count)
     const [, id] = /\/posts\/(\d+)$/.exec(url.pathname) ?? []
     const shown = (one: number) => ({
       id: one,

@@ -2,7 +2,7 @@ import { parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import { type Dialect, type ItemAnswer, itemError, shapedError } from './item.ts'
 
-/** Fields that WordPress shows with an item, in its order; Retry-After only comes with the gateway's own errors. */
+/** Fields that WordPress shows with an item, in its order; Retry-After is only in the gateway's own errors. */
 const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
 
 type ShownField = (typeof shownFields)[number]

@@ -1,4 +1,4 @@
-/** One invalidation, as it goes to all processes that store responses. */
+/** One invalidation, as sent to all processes that store responses. */
 export type Note =
   /** `hard` removes what has the tag, `soft` marks it stale. */
   | { readonly kind: 'tag'; readonly tag: string; readonly mode: 'hard' | 'soft' }

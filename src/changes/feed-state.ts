@@ -120,7 +120,7 @@ const stepsOf = (row: LogRow): readonly FeedStep[] => {
   }
 }
 
-/** The rows that are still to come, after the answer. */
+/** The rows that are still missing after the response. */
 const unfinishedAfter = (
   { unfinished }: Feed,
   asked: number,

@@ -21,7 +21,7 @@ export const parseTraceParent = (value: string | undefined): TraceContext | unde
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/** The context that a request came with, if it is one. */
+/** The context of a request, if it is valid. */
 export const traceContextOf = (fields: RequestFields): TraceContext | undefined =>
   parseTraceParent(requestField(fields, 'traceparent'))
 

@@ -208,9 +208,9 @@ export type TaskEnd<Result> =
       readonly startedMs: number
       readonly endedMs: number
     }
-  /** The stop came before it began. */
+  /** Stopped before it began. */
   | { readonly kind: 'not-begun' }
-  /** The stop came while it ran; it keeps running, and its result is ignored. */
+  /** Stopped while it ran; it keeps running, and its result is ignored. */
   | { readonly kind: 'unfinished'; readonly startedMs: number }
 
 /** All ends, and the most tasks that ran at one moment. */

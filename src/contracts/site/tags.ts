@@ -53,7 +53,7 @@ type Owner = {
   readonly collections: readonly string[]
   /** It shows the item in its `_embedded` alone. */
   readonly embedsOnly?: true
-  /** One that is gone was shown with a trace, which other tags cover. */
+  /** A deleted one was shown with a trace, which other tags cover. */
   readonly createOnly?: true
 }
 
@@ -83,8 +83,8 @@ const post: CollectionTags['effects'] = {
   delete: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
 }
 
-// A list of pages that was empty leaves no trace in the content where it stands. The front page that is gone is none any more, and
-// the pages below a page that is gone have another parent and another permalink.
+// A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
+// one, and the pages below a deleted page have another parent and another permalink.
 const page: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
   update: effect(['media', 'menu-items', ...shown], {
@@ -248,7 +248,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
         embedded: true,
         contents: 'dynamic',
       }),
-      // Content goes to another author or goes away.
+      // Content gets another author or is deleted.
       delete: 'everything',
     },
     filters: [],

@@ -21,7 +21,7 @@ const acceptedBy = ({ request, service }: Ready): string | undefined =>
   // Names and URLs are translated in uncoded contents only.
   service.translation === undefined ? requestField(request.fields, 'accept-encoding') : undefined
 
-/** `Accept-Encoding` for a response that goes to this client alone, as the upstream sends it. */
+/** `Accept-Encoding` for a response to this client alone, as the upstream sends it. */
 export const codingsToPass = (exchange: Ready): string => {
   const accepted = acceptedBy(exchange)
   return accepted === undefined ? uncoded : passed(accepted)

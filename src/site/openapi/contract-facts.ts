@@ -133,7 +133,7 @@ const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject =>
   return { '200': { description: 'Done.', ...(isPaged && paging), content: json(schema) } }
 }
 
-/** What may come back, in the shapes of the contract. */
+/** The possible responses, in the shapes of the contract. */
 export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, method: Method): JsonObject => {
   switch (contract) {
     case 'plants':

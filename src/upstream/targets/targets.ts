@@ -34,7 +34,7 @@ export type Target = {
   state: TargetState
 }
 
-/** A target to try; `trial` = this attempt decides whether it comes back. */
+/** A target to try; `trial` = this attempt decides whether it gets requests again. */
 export type Choice = { readonly target: Target; readonly trial: boolean }
 
 /** The targets of one service: which to try next, and what their answers mean for them. */
@@ -148,7 +148,7 @@ export const createTargets = (
     report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
     if (from === 'left-out') leaveOutOthers()
   }
-  /** One that came back makes room for one that fails its checks and was kept for lack of another. */
+  /** A recovered target replaces one that fails its checks and was used for lack of another. */
   const leaveOutOthers = (): void => {
     for (const target of all) {
       if (!target.checks.failing || target.leftOut || !mayLeave(target)) continue

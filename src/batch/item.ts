@@ -143,7 +143,7 @@ export type ConflictFacts = {
 
 export type ItemReach = { readonly shows: ReadonlySet<string>; readonly changes: readonly string[] }
 
-/** What the route table and validation say about an item, without running it. */
+/** The result of the route table and validation for an item, without running it. */
 export type Admission =
   | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
   /** `fields` are shown with the item unless the batch fails as a whole. */

@@ -291,7 +291,7 @@ const proxyNames: ReadonlySet<string> = new Set(Object.values(proxyFields).flat(
 
 const refusedNames: ReadonlySet<string> = new Set([...proxyNames, ...Object.values(notForwarded).flat()])
 
-/** Does a field of this name (lower case) say that a proxy passed the request on? */
+/** Does a field of this name (lower case) show that a proxy forwarded the request? */
 export const isProxyField = (name: string): boolean =>
   name === 'via' ||
   proxyNames.has(name) ||

@@ -166,7 +166,7 @@ const isUnreached = (error: Error): boolean => {
 }
 
 /**
- * Of an error only what says where it was made: libraries hang the octets that they stumbled over on theirs. pino puts the message
+ * Only the origin of an error: libraries attach the octets that they failed on. pino puts the message
  * of a cause behind a colon, and ours end with a full stop, which is not to stand before one.
  */
 const plainError = (error: Error): Record<string, unknown> => {

@@ -89,7 +89,7 @@ const createSentField = (
           : forwardableField(fields, name, unsent)))
 }
 
-/** The content, broken off with content_too_large as soon as it exceeds the bound: for one that did not say how long it is. */
+/** The content, broken off with content_too_large as soon as it exceeds the bound: for content without a length. */
 export const boundedContent = (content: Readable, mostBytes: number): Readable => {
   let bytes = 0
   const bounded = new Transform({

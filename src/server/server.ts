@@ -133,7 +133,7 @@ type EdgeOptions = Omit<
     readonly urlBytes: number
   }
   readonly trustedProxies: readonly string[]
-  /** The port speaks HTTP/2 too. */
+  /** The port offers HTTP/2 too. */
   readonly http2: boolean
   /** Undefined: the upstream's CORS fields pass through. */
   readonly cors: CorsOptions | undefined

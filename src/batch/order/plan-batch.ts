@@ -200,7 +200,7 @@ export const planAnswer = (
   return Buffer.from(JSON.stringify({ plan }))
 }
 
-/** How one task of a schedule ended. `started` and `ended` are what the clock said. */
+/** How one task of a schedule ended. `started` and `ended` are times of the clock. */
 export type TaskEnd<Result> =
   | {
       readonly kind: 'finished'

@@ -27,7 +27,7 @@ export type CollectionTags = {
    * gives no other arguments than these.
    */
   readonly rights?: { readonly unlessOnly: readonly string[] }
-  /** What a change reaches besides its collection that gives only arguments listed here, instead of what `effects` says. */
+  /** What a change reaches besides its collection that gives only arguments listed here, instead of `effects`. */
   readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
   /**
    * A new item reaches dynamic contents only if another one with the same value of `property` was rendered before: an empty list
@@ -182,7 +182,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     names: ['object_id'],
     renders: 'none',
   },
-  // Content repeats a synced pattern wherever it is used, and does not say so.
+  // Content repeats a synced pattern wherever it is used, without a mark.
   blocks: {
     effects: always(effect([], { siblings: true, contents: 'any' })),
     filters: [],
@@ -277,7 +277,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     byArgument: {
       title: { effect: effect(['oembed'], { contents: 'dynamic' }), leavesTrace: false },
       description: { effect: effect([], { contents: 'dynamic' }), leavesTrace: false },
-      // How many posts a query loop shows that does not say it.
+      // The number of posts of a query loop without an explicit number.
       posts_per_page: { effect: effect([], { contents: 'dynamic' }) },
       date_format: { effect: effect([], { contents: 'dynamic' }) },
       time_format: { effect: effect([], { contents: 'dynamic' }) },
@@ -343,5 +343,5 @@ export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
   nav_menu: 'menus',
 }
 
-/** Collection of what is embedded under a relation and says neither type nor taxonomy. */
+/** Collection of embedded items of a relation that have neither type nor taxonomy. */
 export const collectionOfRelation: Readonly<Record<string, string>> = { author: 'users' }

@@ -53,7 +53,7 @@ export const sharedSchemas: JsonObject = {
   }),
 }
 
-/** How callers say who they are. */
+/** How clients authenticate. */
 export const securitySchemes: JsonObject = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Required on every operation of a plant store.' },
   basic: {

@@ -7,7 +7,7 @@ const mapValues = (
 ): Record<string, JsonObject> =>
   Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, translate(schema)]))
 
-/** Names that must be given: those that say so themselves (draft 3) and those that the object lists (draft 4). */
+/** Required names: members marked so (draft 3) and names that the object lists (draft 4). */
 const requiredNames = (properties: Arguments, required: ArgumentSchema['required']): readonly string[] => {
   const own = Object.entries(properties).filter(([, schema]) => schema.required === true)
   return [...new Set([...own.map(([name]) => name), ...(Array.isArray(required) ? required : [])])]

@@ -31,7 +31,7 @@ export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   }
 }
 
-/** What active checks say: `against` = checks in a row, up to the last one, that contradict `failing`. */
+/** The result of active checks: `against` = checks in a row, up to the last one, that contradict `failing`. */
 export type CheckState = { readonly failing: boolean; readonly against: number }
 
 /** Before the first check a target counts as healthy: the gateway must not wait for a check to send requests. */

@@ -53,8 +53,8 @@ export type Targets = {
 }
 
 /**
- * Idle connections go before the upstream's own timeout would close them: node:http says so in Keep-Alive (5 s),
- * many servers say nothing. Each new connection looks its name up again; none is used for ever.
+ * Idle connections go before the upstream's own timeout would close them: node:http announces it in Keep-Alive
+ * (5 s), many servers do not. Each new connection looks its name up again; none is used for ever.
  */
 const connectionLife = {
   keepAliveTimeout: 3_000,
@@ -84,7 +84,7 @@ const http1Pool = (origin: string, options: UpstreamOptions, lookup: LookupFunct
   })
 }
 
-/** Connections to one target, as the settings say. */
+/** Connections to one target, by the settings. */
 export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): ConnectionPool => {
   const http1 = http1Pool(origin, options, lookup)
   return options.http2 && origin.startsWith('https:')

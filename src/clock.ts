@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 export type Clock = {
   /** Milliseconds since 1970, may jump. For dates and ages (RFC 9111 §4.2.3). */
   now(): number
-  /** Milliseconds since an arbitrary moment, never goes back. For durations and deadlines. */
+  /** Milliseconds since an arbitrary moment; they never decrease. For durations and deadlines. */
   monotonic(): number
 }
 

@@ -32,7 +32,7 @@ const createTokenCheck = (token: string): ((given: string) => boolean) => {
 const isLoopback = (address: string): boolean =>
   address === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(address)
 
-/** Name of the Host field without its port; brackets gone. */
+/** Name of the Host field without port and brackets. */
 const hostOf = (fields: RequestFields): string =>
   (requestField(fields, 'host') ?? '').replace(/:\d{1,5}$/, '').replace(/^\[(.*)\]$/, '$1')
 

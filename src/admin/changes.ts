@@ -43,7 +43,7 @@ export const addChanges = (
   problem: SendProblem,
 ): void => {
   server.register(async (scope) => {
-    // The signature is over the bytes as sent.
+    // The signature covers the bytes as sent.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
       /^application\/json[\t ]*(?:;|$)/i,

@@ -125,7 +125,7 @@ const sharedByBatches = (
     mode: batch.split,
     concurrency: batch.concurrency,
     mostItems: upstreamMaxItems,
-    // The head of its answer comes when all its items have run.
+    // The head of its response is sent when all its items have run.
     mostChunkMs: upstream.timeouts.headersMs / 2,
     clock,
   }

@@ -102,7 +102,7 @@ type StopReason = 'client-gone' | 'deadline'
 type BatchCancellation = {
   readonly signal: AbortSignal
   reason(): StopReason | undefined
-  /** To be called when the batch is over. */
+  /** To be called when the batch has ended. */
   release(): void
 }
 
@@ -140,7 +140,7 @@ const unlessStopped = (promise: Promise<void>, stop: AbortSignal): Promise<void>
     if (stop.aborted) over()
   })
 
-/** Two reads are one when they are equal and come after the same writes. */
+/** Equal reads after the same writes are sent once. */
 const readKey = (item: BatchItem, waits: Waits): string =>
   JSON.stringify([item.service ?? '', item.path, item.query, item.fields, item.credential ?? '', waits])
 
@@ -189,7 +189,7 @@ export type Batch = {
 
 /** One batch request. */
 export type BatchRequest = BatchInput & {
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal
   readonly sender: ItemSender
 }

@@ -41,9 +41,9 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-/** What goes beyond WordPress's batch. */
+/** The extensions of WordPress's batch. */
 type Wider = {
-  /** The service that the item means; undefined when it is gone from the configuration. */
+  /** The service that the item names; undefined when it was removed from the configuration. */
   readonly service: Service | undefined
   /** GET is allowed. */
   readonly mayRead: boolean
@@ -349,7 +349,7 @@ export const envelopeItem = (
   return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }
 }
 
-/** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation has come before; what it would refuse is refused here all the same. */
+/** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation runs before; this refuses everything that it refuses. */
 export const readEnvelope = (
   envelope: unknown,
   maxItems: number,

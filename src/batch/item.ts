@@ -143,7 +143,7 @@ export type ConflictFacts = {
 
 export type ItemReach = { readonly shows: ReadonlySet<string>; readonly changes: readonly string[] }
 
-/** What the route table and validation say about an item, without running it. */
+/** The result of the route table and validation for an item, without running it. */
 export type Admission =
   | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
   /** `fields` are shown with the item unless the batch fails as a whole. */
@@ -170,7 +170,7 @@ export type ItemAnswer = {
  */
 export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemAnswer>
 
-/** Fields that WordPress shows with an item, in its order; Retry-After only comes with the gateway's own errors. */
+/** Fields that WordPress shows with an item, in its order; Retry-After is only in the gateway's own errors. */
 const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
 
 type ShownField = (typeof shownFields)[number]

@@ -14,7 +14,7 @@ type Measured = {
   readonly level: number | undefined
   readonly atMs: number
   readonly batches: number
-  /** The batch before was a trial. The best one comes next, so that both are measured at about the same time. */
+  /** The previous batch was a trial. The next one uses the best split, so that both are measured at about the same time. */
   readonly tried: boolean
   readonly rivals: ReadonlyMap<Parts, Rival>
 }
@@ -51,7 +51,7 @@ const oldBatches = 30
 const nearby: Rival = { ratio: 0, trials: 0, atBatch: coldBatches }
 const farOff: Rival = { ...nearby, ratio: Math.log(1.4) }
 
-/** One trial alone may be wrong: the second comes sooner. */
+/** One trial alone may be wrong: the second follows sooner. */
 const dueAt = ({ ratio, trials, atBatch }: Rival): number =>
   trials < enoughTrials
     ? atBatch + Math.max(2, Math.expm1(ratio) / (2 * trialShare))

@@ -42,7 +42,7 @@ const scopeOf = (operation: Operation): string =>
     ? 'none, because the operation takes a credential that the document does not describe'
     : 'credential, because the operation takes one'
 
-/** What the document says of an operation, and what follows from it for stored responses; for `trellis explain`. */
+/** The facts of the document about an operation, with their effect on stored responses; for `trellis explain`. */
 export const operationFacts = (operation: Operation | undefined): Readonly<Record<string, unknown>> => {
   if (operation === undefined) return {}
   const { operationId, parameters, cache, effect, isAmbiguous } = operation

@@ -37,7 +37,7 @@ export type CacheAnswer = GatewayResponse & {
 
 /**
  * Sends the read to the upstream with its method and fields, without those of `conditionalFields` (http/conditional/preconditions.ts)
- * and with `extra.fields`. May be called after the reader has gone away, and twice.
+ * and with `extra.fields`. May be called after the client has disconnected, and twice.
  */
 export type Forward = (extra: {
   readonly fields: Readonly<Record<string, string>>

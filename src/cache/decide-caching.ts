@@ -216,7 +216,7 @@ export type CachePolicy = {
   readonly harmlessCookies?: readonly string[]
   /** Request fields (lower case) that are credentials though their names do not look so. */
   readonly credentialFields?: readonly string[]
-  /** A GET that changes something, or a POST that does not; undefined: as RFC 9110 §9.2.1 says of the method. */
+  /** A GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
   readonly effect?: 'writes' | 'safe' | undefined
 }
 

@@ -9,7 +9,7 @@ import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import { limitLifetime } from './store/stored-response.ts'
 import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
 
-/** One invalidation, as it goes to all processes that store responses. */
+/** One invalidation, as sent to all processes that store responses. */
 export type Note =
   /** `hard` removes what has the tag, `soft` marks it stale. */
   | { readonly kind: 'tag'; readonly tag: string; readonly mode: 'hard' | 'soft' }

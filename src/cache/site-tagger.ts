@@ -252,7 +252,7 @@ const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): bo
 const mayCreateNavigation = ({ response }: Write): boolean =>
   response?.content?.includes('wp-block-navigation') ?? true
 
-/** What a write may change besides what its row in the table says. */
+/** Changes of a write besides those of its row in the table. */
 const besidesTags = (names: TagNames, write: Write): readonly string[] => [
   ...(mayChangeRights(write) ? [names.callers] : []),
   ...(mayCreateNavigation(write) ? [names.any('navigation')] : []),

@@ -63,7 +63,7 @@ const tagNames = (service: string) => ({
   within: (key: string) => `${service}/within${key}`,
   /** On the responses of a path, with all queries, and of its parts. */
   at: (key: string) => `${service}/at${key}`,
-  /** On responses that say that there is nothing, below a path. */
+  /** On responses for a missing resource below a path. */
   absent: (key: string) => `${service}/absent${key}`,
   /** On items of a collection whose ids are of one kind, and all below them. */
   ofKind: (kind: KindOfId, key: string) => `${service}/ids/${kind}${key}`,
@@ -112,7 +112,7 @@ const storedAt = (names: Names, bound: BoundPath, { parameterOf }: Resources): r
     return kind === 'alias' ? [...tags, names.ofKind(kind, shapeAt(bound, index))] : tags
   })
 
-/** Of responses that a write somewhere else changes, because of what declarations say. */
+/** Of responses that a write to another path changes, by declaration. */
 const storedByDeclaration = (
   names: Names,
   resources: Resources,
@@ -158,7 +158,7 @@ const otherNames = (names: Names, bound: BoundPath): readonly string[] =>
       : kindsOfIds.filter((other) => other !== kind).map((other) => names.ofKind(other, collection))
   })
 
-/** Responses that show items of the path because a declaration says so. */
+/** Responses that show items of the path, by declaration. */
 const writtenByDeclaration = (
   names: Names,
   resources: Resources,

@@ -136,7 +136,7 @@ const stepsOf = (row: LogRow): readonly FeedStep[] => {
   }
 }
 
-/** The rows that are still to come, after the answer. */
+/** The rows that are still missing after the response. */
 const unfinishedAfter = (
   { unfinished }: Feed,
   asked: number,
@@ -155,7 +155,7 @@ const unfinishedAfter = (
     const known = before.get(sequence)
     if (row !== undefined)
       return isFinished(row) ? [] : [{ sequence, state: 'open', polls: pollsOf(known, 'open') }]
-    // Rows behind the part that was read say nothing yet.
+    // Rows behind the part that was read are not counted yet.
     if (sequence > upTo) return known === undefined ? [] : [known]
     return [{ sequence, state: 'missing', polls: pollsOf(known, 'missing') }]
   })

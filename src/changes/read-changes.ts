@@ -14,7 +14,7 @@ export type LogRow = RowName &
     | { readonly state: 'dead' }
   )
 
-/** What the companion says to a poll. */
+/** The response of the companion to a poll. */
 export type LogAnswer = {
   /** A new or restored log has another one. */
   readonly incarnation: string
@@ -98,7 +98,7 @@ const isFlat = (value: unknown, levels = mostLevels): boolean =>
   value === null ||
   (levels > 0 && Object.values(value).every((one) => isFlat(one, levels - 1)))
 
-/** A missing state is unknown; null says that there was none. */
+/** A missing state is unknown; null means that there was none. */
 const stateOf = (value: unknown, name: string): MaybeState => {
   const isState = value === undefined || value === null || (isMembers(value) && isFlat(value))
   return isState ? value : refuse(name, `an object of at most ${mostLevels} levels, or null`)

@@ -310,7 +310,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     told: (message) => {
       if (isStopped) return
       if (message.kind === 'applied') return notePush(message)
-      // A message goes to all processes, also to the one that sent it.
+      // A message is sent to all processes, also to its sender.
       if (message.from === own) return
       if (message.restarted) rows.clear()
       const at = readClock(clock)

@@ -86,7 +86,7 @@ const parameterSegment = /^\{[^{}]*\}$/
 
 type OperationKind = 'list' | 'item' | 'read' | 'search' | 'write'
 
-/** What the path says of an operation: a list is what has items below it. */
+/** The kind of an operation by its path: a list has items below it. */
 const kindOf = ({ method, template, effect }: Operation, templates: ReadonlySet<string>): OperationKind => {
   if (effect === 'safe') return 'search'
   if (method !== 'GET' && method !== 'HEAD') return 'write'

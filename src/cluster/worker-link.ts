@@ -146,7 +146,7 @@ const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
   return { kind: 'failed', message: cause.message, facts: { code, syscall, address, port } }
 }
 
-/** Waits for the assignment of the parent. A worker whose parent is gone exits, so that no call waits for ever. */
+/** Waits for the assignment of the parent. A worker whose parent has ended exits, so that no call waits for ever. */
 export const linkToParent = async (line: Line): Promise<WorkerLink> => {
   const calls = createCalls<LedgerAnswer>()
   const questions = createCalls<readonly unknown[]>()
@@ -240,7 +240,7 @@ export const isWorker = (): boolean => cluster.isWorker
 /** The channel of this process to its parent. */
 export const parentLine = (): Line => ({
   send: (message) => {
-    // After the parent is gone this process exits. Until it notices, sending fails with an error that would be thrown
+    // After the parent has ended this process exits. Until then, sending fails with an error that would be thrown
     // where no listener catches it.
     if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
   },

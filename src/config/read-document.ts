@@ -76,7 +76,7 @@ type Files = {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** The document and the files below its folder that it refers to; a text says why that is not possible. */
+/** The document and the files below its folder that it refers to; or the reason, as a text, why that is not possible. */
 const readFiles = async (folder: string, root: string): Promise<Files | string> => {
   const texts = new Map<string, string>()
   const values: Record<string, unknown> = {}

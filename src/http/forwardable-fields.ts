@@ -291,7 +291,7 @@ const proxyNames: ReadonlySet<string> = new Set(Object.values(proxyFields).flat(
 
 const refusedNames: ReadonlySet<string> = new Set([...proxyNames, ...Object.values(notForwarded).flat()])
 
-/** Does a field of this name (lower case) say that a proxy passed the request on? */
+/** Does a field of this name (lower case) show that a proxy forwarded the request? */
 export const isProxyField = (name: string): boolean =>
   name === 'via' ||
   proxyNames.has(name) ||
@@ -360,7 +360,7 @@ export const parseTraceParent = (value: string | undefined): TraceContext | unde
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/** The context that a request came with, if it is one. */
+/** The context of a request, if it is valid. */
 export const traceContextOf = (fields: RequestFields): TraceContext | undefined =>
   parseTraceParent(requestField(fields, 'traceparent'))
 

@@ -20,7 +20,7 @@ export const ownMember = (object: JsonObject, key: string): unknown =>
 
 /**
  * JSON as text, cut into the texts of its parts. A parsed value would have to be written anew, and an integer of more than
- * 53 bits, or a repeated name, would not come out as it went in.
+ * 53 bits, or a repeated name, would change.
  *
  * Only for text that JSON.parse has accepted, except where a function states otherwise.
  */

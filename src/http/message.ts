@@ -152,7 +152,7 @@ export type ResponseHints = {
   readonly change?: string | undefined
 }
 
-/** RFC 9110 §6.4.1: these have no content whatever their fields say. */
+/** RFC 9110 §6.4.1: these have no content, regardless of their fields. */
 export const hasNoContent = (method: string, status: number): boolean =>
   method === 'HEAD' || status === 204 || status === 205 || status === 304
 

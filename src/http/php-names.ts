@@ -12,7 +12,7 @@ export const parameterEnd = (text: string, start: number): number => {
   return ampersand < 0 ? text.length : ampersand
 }
 
-/** A form with a longer name, as it is written, is refused: no argument's name comes near, and to read it is work. */
+/** A form with a longer name, as it is written, is refused: no argument's name is nearly as long, and reading it is work. */
 export const longestParameterName = 1024
 
 const folds = /[ .[]/

@@ -73,7 +73,7 @@ export type AccessLog = ExchangeWatch & { refused(refusal: EarlyRefusal): void }
 
 const ownMember = 'trellis; '
 
-/** The gateway's member comes last, after the Cache-Status of the upstream, whose text is not logged. */
+/** The gateway's member is last, after the Cache-Status of the upstream, whose text is not logged. */
 const ownCacheStatus = ({ fields }: ResponseHead): string | undefined => {
   const last = fieldValues(fields, 'cache-status').at(-1)
   return last?.startsWith(ownMember) === true ? last.slice(ownMember.length) : undefined

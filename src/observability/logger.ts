@@ -27,7 +27,7 @@ export const factsLogger = (logger: Logger): FactsLogger => {
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevelName = (typeof logLevels)[number]
 
-/** A level that an operator has set; `untilMs`: when that of the configuration comes back, in milliseconds since 1970. */
+/** A level that an operator has set; `untilMs`: when that of the configuration applies again, in milliseconds since 1970. */
 export type LogLevelChange = { readonly level: LogLevelName; readonly untilMs: number | undefined }
 
 /** The level of the log while the process runs. */
@@ -130,7 +130,7 @@ const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
   // A full disk or a closed reader must not end the gateway: without a listener the error would.
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
     failing = true
-    // pino has replaced `write` by a no-op: the reader is gone for good. After any other error the next line is tried.
+    // pino has replaced `write` by a no-op: the output is closed for good. After any other error the next line is tried.
     if (code === 'EPIPE') stream.write = countOnly(dropped)
   })
   // Called at the end and for a fatal line: it retries until it can write, and the process would not exit.
@@ -142,7 +142,7 @@ const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
 }
 
 /**
- * Text for people is made in this thread. pino would use its own thread, which does not notice that its reader has gone, and the
+ * Text for people is made in this thread. pino would use its own thread, which does not detect that its output is closed, and the
  * process would wait for it at the end.
  */
 const asText = (stream: FlushedStream): FlushedStream => {
@@ -166,7 +166,7 @@ const isUnreached = (error: Error): boolean => {
 }
 
 /**
- * Of an error only what says where it was made: libraries hang the octets that they stumbled over on theirs. pino puts the message
+ * Only the origin of an error: libraries attach the octets that they failed on. pino puts the message
  * of a cause behind a colon, and ours end with a full stop, which is not to stand before one.
  */
 const plainError = (error: Error): Record<string, unknown> => {

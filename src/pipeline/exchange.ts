@@ -134,7 +134,7 @@ export const asIdentified = (exchange: Received, identity: Identity | undefined)
   return known
 }
 
-/** The findings with which a request goes on; others were refused. */
+/** The findings of an accepted request; others were refused. */
 type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
 
 /** A request of which the method that it means and the row it concerns are known. */

@@ -189,7 +189,7 @@ const spelled = (service: Service, target: string): string | undefined => {
   return at === -1 ? found.path : found.path + target.slice(at)
 }
 
-/** Does Content-Location say that the answer shows what the target of its own request shows (RFC 9110 §8.7)? */
+/** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */
 export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => {
   const named = namedTarget(fieldValue(head.fields, 'content-location'), unsafeRequest(exchange))
   return named !== undefined && spelled(exchange.service, named) === exchange.target

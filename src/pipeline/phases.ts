@@ -61,7 +61,7 @@ const withSpan = <In extends Received, Out>(
         },
       }
 
-/** What the phases are built from. What belongs to one service comes with each exchange (service.ts). */
+/** The context of the phases. The facts of one service are in each exchange (service.ts). */
 export type PhaseContext = {
   readonly clock: Clock
   readonly cacheContext: CacheContext

@@ -92,7 +92,7 @@ const createSentField = (
           : forwardableField(fields, name, unsent)))
 }
 
-/** The content, broken off with content_too_large as soon as it exceeds the bound: for one that did not say how long it is. */
+/** The content, broken off with content_too_large as soon as it exceeds the bound: for content without a length. */
 export const boundedContent = (content: Readable, mostBytes: number): Readable => {
   let bytes = 0
   const bounded = new Transform({
@@ -232,7 +232,7 @@ const acceptedBy = ({ request, service }: Ready): string | undefined =>
   // Names and URLs are translated in uncoded contents only.
   service.translation === undefined ? requestField(request.fields, 'accept-encoding') : undefined
 
-/** `Accept-Encoding` for a response that goes to this client alone, as the upstream sends it. */
+/** `Accept-Encoding` for a response to this client alone, as the upstream sends it. */
 export const codingsToPass = (exchange: Ready): string => {
   const accepted = acceptedBy(exchange)
   return accepted === undefined ? uncoded : passed(accepted)

@@ -192,7 +192,7 @@ export type LocalAnswers = {
 
 /** The client of the connection, or the one that a trusted proxy names. */
 export type Client = {
-  /** IP address, or `unknown` when the connection has gone already. */
+  /** IP address, or `unknown` when the connection is already closed. */
   readonly address: string
   readonly protocol: 'http' | 'https'
   /** The connection is one of a trusted proxy. */

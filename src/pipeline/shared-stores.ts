@@ -16,7 +16,7 @@ export type KeyState =
   /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
   | { readonly kind: 'begun' }
   | { readonly kind: 'in-flight' }
-  /** It was used for a request that said something else. */
+  /** It was used for a different request. */
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'finished'; readonly answer: KeptAnswer }
   /** The request has been carried out, but its answer was too large to keep. */

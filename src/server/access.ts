@@ -15,7 +15,7 @@ type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>
 
 const noClaims: ReadonlyMap<string, string> = new Map()
 
-/** Admits addresses: `deny` goes first; without `allow` every other address is admitted. A text that is not an address matches neither list. */
+/** Admits addresses: `deny` takes precedence; without `allow` every other address is admitted. A text that is not an address matches neither list. */
 const createAddressCheck = ({ allow, deny }: AccessConfig): ((address: string) => boolean) => {
   if (allow.length === 0 && deny.length === 0) return () => true
   const isDenied = createAddressList(deny)

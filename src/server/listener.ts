@@ -57,7 +57,7 @@ export type ListenerOptions = {
 export type EdgeHandlers = {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
   clientError(error: Error, socket: Socket): void
-  /** Takes over connections of requests with Upgrade, `head` being what came behind them; undefined: they are requests as others. */
+  /** Takes over connections of requests with Upgrade, with the bytes behind them in `head`; undefined: they are ordinary requests. */
   readonly upgrade?: ((incoming: IncomingMessage, socket: Socket, head: Buffer) => void) | undefined
 }
 

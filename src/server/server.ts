@@ -133,7 +133,7 @@ type EdgeOptions = Omit<
     readonly urlBytes: number
   }
   readonly trustedProxies: readonly string[]
-  /** The port speaks HTTP/2 too. */
+  /** The port offers HTTP/2 too. */
   readonly http2: boolean
   /** Undefined: the upstream's CORS fields pass through. */
   readonly cors: CorsOptions | undefined
@@ -181,7 +181,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
     send(raw, withUnreadContent(raw, response, options.distrusted), sending)
   }
-  /** The changes of the service come last, so that they hold for every field that the gateway adds. */
+  /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
   const sendRaw = (reply: FastifyReply, service: Service | undefined, response: GatewayResponse): void => {
     const complete = options.cors === undefined ? response : withCorsFields(response, reply)
     sendHijacked(reply, changedResponse(complete, service))
@@ -244,7 +244,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       reply.raw.destroy()
     }
   }
-  /** The response to a request whose content is still coming ends the connection, so that it must not wait until all has come. */
+  /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
   const mayWait = ({ exchange: { request }, reply }: ReadyAnswer): boolean =>
     request.method === 'GET' || reply.request.raw.complete
   const answer = createGathering<ReadyAnswer>(({ exchange, reply, response, isWatched }) => {

@@ -90,7 +90,7 @@ export type Unlisted = {
 
 type Report = (difference: Difference) => void
 
-/** A difference of which it is not said yet whether it matters. */
+/** A difference before the decision whether it matters. */
 type Place = Omit<Difference, 'matters'>
 
 /** Words for people, not rules. */

@@ -54,7 +54,7 @@ export type AttemptEvent = {
   readonly target: string
   readonly outcome: AttemptOutcome
   readonly statusClass: StatusClass
-  /** From handing the request to the connection pool to the response head; undefined when none came. */
+  /** From handing the request to the connection pool to the response head; undefined without one. */
   readonly headSeconds: number | undefined
   readonly durationSeconds: number
   /** 1 for the first. */

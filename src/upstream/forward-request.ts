@@ -44,7 +44,7 @@ export type ForwardRequest = {
 
 const hostName: ReadonlySet<string> = new Set(['host'])
 
-/** The fields with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's never goes on. */
+/** The fields with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's Host is never sent. */
 export const withHost = (fields: FieldLines, host: string): FieldLines => {
   if (host === '' && fieldValue(fields, 'host') === undefined) return fields
   const kept = withoutFields(fields, hostName)

@@ -28,7 +28,7 @@ type TargetSnapshot = {
 export type Upstream = {
   /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
   readonly placeholderOrigin: string
-  /** Rejects with a GatewayError when no response head came; a response that breaks later has a content that errors. */
+  /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
   forward(request: ForwardRequest): Promise<GatewayResponse>
   snapshot(): {
     readonly targets: readonly TargetSnapshot[]

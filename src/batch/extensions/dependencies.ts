@@ -68,7 +68,7 @@ type DependencyOptions = {
   readonly dialect: Dialect
 }
 
-/** An answer that the gateway made, in the form of one that came. */
+/** A response that the gateway made, in the form of one from the upstream. */
 const asAnswer = ({ status, body, fields }: ItemError): ItemAnswer => ({
   status,
   fields,

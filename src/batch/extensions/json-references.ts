@@ -42,7 +42,7 @@ type PlacedReference = { readonly from: number; readonly end: number; readonly t
 
 /**
  * The object at `from` if it is a reference: `$ref` with a string, and no other member. Of a repeated `$ref` the last one
- * counts. It reads no nested value, so that a caller who goes on behind `from` reads nothing more than twice.
+ * counts. It reads no nested value, so that a caller that continues behind `from` reads no text more than twice.
  */
 const referenceAt = (text: JsonText, from: number): PlacedReference | undefined => {
   for (let at = from; ; ) {

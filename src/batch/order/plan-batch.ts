@@ -200,7 +200,7 @@ export const planAnswer = (
   return Buffer.from(JSON.stringify({ plan }))
 }
 
-/** How one task of a schedule ended. `started` and `ended` are what the clock said. */
+/** How one task of a schedule ended. `started` and `ended` are times of the clock. */
 export type TaskEnd<Result> =
   | {
       readonly kind: 'finished'
@@ -208,9 +208,9 @@ export type TaskEnd<Result> =
       readonly startedMs: number
       readonly endedMs: number
     }
-  /** The stop came before it began. */
+  /** Stopped before it began. */
   | { readonly kind: 'not-begun' }
-  /** The stop came while it ran; it keeps running, and its result is ignored. */
+  /** Stopped while it ran; it keeps running, and its result is ignored. */
   | { readonly kind: 'unfinished'; readonly startedMs: number }
 
 /** All ends, and the most tasks that ran at one moment. */

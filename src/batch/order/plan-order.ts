@@ -13,7 +13,7 @@ type Cut = {
   readonly parts: Parts
   /** Most items that one upstream batch may have. */
   readonly mostItems: number
-  /** May the item go inside an upstream batch? Its whole group goes item by item otherwise. */
+  /** May the item be part of an upstream batch? Otherwise its whole group is sent item by item. */
   isChunkable(index: number): boolean
 }
 
@@ -234,7 +234,7 @@ export const conflictGroups = (waits: readonly Waits[]): readonly (readonly numb
   return [...groups.values()]
 }
 
-/** Runs work whose beginning is to come one after the other, and whose rest runs side by side. */
+/** Starts tasks one after the other; the rest of each runs in parallel. */
 type SendOrder = <Result>(work: (sent: () => void) => Promise<Result>) => Promise<Result>
 
 /** The next one begins when the one before it has called `sent`, or has ended without. */

@@ -34,7 +34,7 @@ const pause = (ms: number, stop: AbortSignal): Promise<void> =>
 
 /**
  * Waits as Retry-After of a 429 demands, when `leftMs` allows: `again` = the request may be sent once
- * more; `over` = the stop came first; `none` = there is nothing to wait for, the answer stands.
+ * more; `over` = stopped first; `none` = no wait, the response is final.
  */
 const waitedFor = async (
   head: Pick<ResponseHead, 'status' | 'fields'>,
@@ -178,7 +178,7 @@ const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAn
   return status === 207 && isWhole ? itemAnswers(source, size) : { kind: 'broken' }
 }
 
-/** One item as it goes into an upstream batch, in the upstream's names. */
+/** One item of an upstream batch, in the upstream's names. */
 type ChunkItem = {
   readonly method: string
   /** Path and query relative to the REST root. */
@@ -224,7 +224,7 @@ type ChunkOptions = {
   readonly stop: AbortSignal
   /** Until the batch must be answered; infinite where it need not. */
   leftMs(): number
-  /** Awaited between groups of items: each goes back through the pipeline as soon as it has its answer. */
+  /** Awaited between groups of items: each returns through the pipeline as soon as it has its response. */
   readonly turn: EventLoopYield
   readonly watch: ChunkWatch
 }
@@ -238,7 +238,7 @@ export type ChunkWatch = {
 }
 
 /**
- * Items that go to the upstream in one batch. Each comes through the pipeline and joins, or leaves when it was answered
+ * Items that are sent to the upstream in one batch. Each passes the pipeline and joins, or leaves when it was answered
  * before; when all have joined or left, the batch is sent, and each item continues with its own answer.
  */
 type Chunk = {
@@ -341,7 +341,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
       return
     }
     const { response, content } = asked
-    // Answers to several chunks may have come in one turn of the event loop.
+    // Responses to several chunks may arrive in one turn of the event loop.
     await options.turn()
     await deliver(present, response, readChunkAnswer(response.status, content, present.length))
   }

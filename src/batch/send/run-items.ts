@@ -43,16 +43,16 @@ export type ItemsRun = {
   /** What its items do: the same for batches whose times can be compared. */
   readonly work: string
   readonly stop: AbortSignal
-  /** Never goes into an upstream batch. */
+  /** Never part of an upstream batch. */
   isSingle(index: number): boolean
   /** Gets each item's answer at once; undefined for an answer in one piece. */
   readonly reader: ItemsReader | undefined
 }
 
-/** A client that reads the answers as they come. */
+/** A client that reads responses as they arrive. */
 export type ItemsReader = {
   answered(index: number, made: ItemAnswer | ItemError): void
-  /** Resolves when the written answers have been read; false when the stop came first. No item begins until then. */
+  /** Resolves when the written responses have been read; false when stopped first. No item begins until then. */
   caughtUp(stop: AbortSignal): Promise<boolean>
 }
 

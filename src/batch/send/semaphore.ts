@@ -30,7 +30,7 @@ type Waiter = { readonly granted: () => void }
  * first served within a flow, so that the batches of one caller do not keep those of another waiting.
  */
 export type Semaphore = {
-  /** Waits to enter; false when the stop comes first. After true, `leave` must follow. */
+  /** Waits to enter; false when stopped first. After true, `leave` must follow. */
   enter(flow: string, stop: AbortSignal): Promise<boolean>
   leave(flow: string): void
 }

@@ -32,7 +32,7 @@ export type OutgoingBatch = {
   serviceNamed(name: string): Service | undefined
   /** Header fields (lower case) of the service that carry API keys. */
   readonly keyFields: readonly string[]
-  /** Contents of answers that are held together until the batch is complete; counted as they come. */
+  /** Contents of responses that are held until the batch is complete; counted as they arrive. */
   readonly held: { bytes: number; readonly mostBytes: number }
   /** For the same contents, out of the budget of the process for all requests. */
   readonly reservation: Reservation
@@ -60,7 +60,7 @@ const ownFields = (item: BatchItem, { access }: Service): Readonly<Record<string
  */
 const deadlineField = 'x-request-deadline-ms'
 
-/** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; when `stop` comes before it has been sent, it is not. */
+/** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; it is not sent after `stop`. */
 export const sendAlone =
   ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
   (request) => {

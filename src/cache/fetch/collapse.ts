@@ -133,7 +133,7 @@ class Waiter<Result> {
     else signal.addEventListener('abort', this, { once: true })
   }
 
-  /** The reader has gone away. */
+  /** The client has disconnected. */
   handleEvent(): void {
     this.#leave()
     this.#reject(this.#gone())
@@ -141,7 +141,7 @@ class Waiter<Result> {
 
   settle(result: Result): void {
     this.#signal.removeEventListener('abort', this)
-    // The result and the abort may come in the same turn: the abort counts.
+    // If the result and the abort arrive in the same turn, the abort counts.
     if (this.#signal.aborted) this.#reject(this.#gone())
     else this.#resolve(result)
   }

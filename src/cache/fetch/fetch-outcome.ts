@@ -36,7 +36,7 @@ export type ShareableOutcome = {
   /** Why later readers do not get it from memory; undefined when it is stored. */
   readonly notStored: NoStoreReason | undefined
   readonly validated: boolean
-  /** It came from the shared tier: no request was sent to the upstream. */
+  /** From the shared tier: no request was sent to the upstream. */
   readonly fromTier?: true
 }
 

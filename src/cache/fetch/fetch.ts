@@ -148,8 +148,8 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   }
 
   /**
-   * Reads a coded content whole and undoes its coding, so that one stored response serves every client. What cannot be decoded
-   * within the bounds goes unchanged to the client that accepts its coding.
+   * Reads a coded content whole and undoes its coding, so that one stored response serves every client. A response that cannot be
+   * decoded within the bounds is sent unchanged to the client that accepts its coding.
    */
   const readCoded = async (
     fetch: FetchRequest,
@@ -228,7 +228,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     return isStored ? complete(fetch, upstream, content) : serverError(fetch, upstream, content)
   }
 
-  /** Without a promise when the content has come with the head, as small ones mostly do. */
+  /** Without a promise when the content has arrived with the head, as small ones mostly do. */
   const handleResponse = (
     fetch: FetchRequest,
     upstream: UpstreamResponse,
@@ -331,7 +331,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     return handleResponse(fetch, again)
   }
 
-  /** Most misses come here: an async function would leave half as much again to the garbage collector. */
+  /** Most misses run this: an async function would leave half as much again to the garbage collector. */
   const fetchWhole = (fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> => {
     const requested = readClock(clock)
     const answer = send(fetch, noFields)

@@ -56,7 +56,7 @@ const rangeResponse = (
   return { status: 206, fields, content }
 }
 
-/** The same of a fresh one, as a hit: preconditions come first. */
+/** The same of a fresh one, as a hit: preconditions are evaluated first. */
 const rangeHit = (stored: IncompleteResponse, reader: ReaderFacts, at: Moment): CacheAnswer | undefined => {
   const part = rangeResponse(stored, reader, at.now)
   if (part === undefined) return undefined
@@ -278,7 +278,7 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
         storeContent(content)
         return unshareable(response, status)
       }
-      // A part is often long and goes to one reader: it streams, and is stored once all of it has come.
+      // A part is often long and for one client: it streams, and is stored when it is complete.
       const reservation = budget('fill', fetch.read.client ?? '')
       const tee = teeContent(maxEntryBytes, range.last - range.first + 1, reservation, storeContent)
       pipeline(content, tee, () => undefined)

@@ -81,7 +81,7 @@ const mayShare = (stored: StoredResponse, at: Moment): boolean =>
 /**
  * What a reader does with a response whose content is still coming. It follows the content when it takes all of it as it is.
  * It waits for the end when a precondition or range needs the complete content, when the tags of the content must show whether it is
- * older than a write (the reader came after the write), or when it has something stale to fall back on.
+ * older than a write (the request arrived after the write), or when it has something stale to fall back on.
  */
 const useOfStream = (
   { head, fill }: StreamingOutcome,

@@ -88,7 +88,7 @@ export const freshenedHead = (
   receivedAt: number,
 ): ResponseHead => {
   let updates = withoutFields(endToEndFields(response.fields), notUpdated)
-  // A 304 without a Date was made when it came (RFC 9110 §6.6.1); the stored Date would make the response old at once.
+  // A 304 without a Date was made when it arrived (RFC 9110 §6.6.1); the stored Date would make the response old at once.
   if (fieldValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
   const tag = fieldValue(updates, 'etag')
   // The stored content was decoded: the tag of the upstream's coded form would name other bytes.

@@ -30,7 +30,7 @@ export type ResponseStorage = {
     details?: StoredDetails,
   ): StoredResponse
   /**
-   * What is known of it before its content has come: without an entity tag made here, and with a length only where the upstream
+   * Its facts before the content has arrived: without an entity tag made here, and with a length only where the upstream
    * sent one.
    */
   createHead(storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse

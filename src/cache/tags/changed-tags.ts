@@ -207,7 +207,7 @@ export const createChangedTags = (
     return tags && [...tags, ...seen(true)]
   }
 
-  /** Content that goes to another author, or is deleted with a user, has its own changes. */
+  /** Content that gets another author, or is deleted with a user, has its own changes. */
   const ofUser = (id: number): readonly string[] | undefined => {
     const entry = lookUp(table, 'users')
     if (entry === undefined) return undefined

@@ -76,7 +76,7 @@ const tagsOfValue = (names: TagNames, kind: string, value: string, isPlain: bool
   }
 }
 
-/** What the companion says that a response was made of. */
+/** The parts of a response, as listed by the companion. */
 export type Described = {
   readonly tags: readonly string[]
   /** Nothing is missing in the tags: they alone decide which changes reach the response. */
@@ -143,7 +143,7 @@ const filtersOf = ({ slug, parent, author, relations }: Position): readonly (rea
   ...relations.map((relation): readonly [string, string] => ['r', `:relation:${relation}`]),
 ]
 
-/** The letters of the columns with texts, and with the time of the last change. The companion says which of them differ. */
+/** The letters of the columns with texts, and with the time of the last change. The companion lists which of them differ. */
 const letterOfText: Readonly<Record<string, string>> = {
   title: 't',
   content: 'c',
@@ -183,7 +183,7 @@ const listsAt = (type: string, position: Position, moved: readonly string[]): re
   ])
 }
 
-/** Lists that a change of a post reaches; undefined when the states say too little. */
+/** Lists that a change of a post reaches; undefined when the states are incomplete. */
 const changedLists = (type: string, before: MaybeState, after: MaybeState): readonly string[] | undefined => {
   const states = [before, after].filter((state) => state !== null)
   const positions = states.map((state) => (state === undefined ? undefined : positionOf(state)))
@@ -211,7 +211,7 @@ const plainName = (name: string): string => name.replace(/[^A-Za-z0-9_.:-]/g, '_
 const earlyTables: ReadonlySet<string> = new Set(['options', 'sitemeta', 'site', 'blogs', 'blogmeta'])
 
 /**
- * The tags by which a change reaches responses that the companion describes completely, whatever the table of the gateway says;
+ * The tags by which a change reaches responses that the companion describes completely, regardless of the table of the gateway;
  * undefined when it may reach all of them.
  */
 export const createDescribedChange = (

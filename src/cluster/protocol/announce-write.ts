@@ -7,7 +7,7 @@ export type Delivery = Heard | 'isolated'
 
 type Waiting = { readonly done: (delivery: Delivery) => void }
 
-/** What goes to the ledger in one append. */
+/** The content of one append to the ledger. */
 export type Batch = {
   readonly notes: readonly string[]
   readonly settled: readonly string[]

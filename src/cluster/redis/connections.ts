@@ -159,7 +159,7 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']
 /** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
 const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions) => ({
   Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
-  // Its replies have five types, and a message comes only to a connection that subscribed to it.
+  // Its replies have five types, and only connections that subscribed receive messages.
   protocol: 2 as const,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
@@ -190,7 +190,7 @@ const clusterOptions = (options: ConnectionOptions) => ({
   redisOptions: nodeOptions(options),
   clusterRetryStrategy: pauseMs,
   slotsRefreshTimeout: options.timeoutMs * 2,
-  // A node that is gone is not waited for, nor is a command that it may have carried out sent again.
+  // Commands do not wait for a lost node, and are not sent again if it may have carried them out.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
   // A command for keys that are moving to another node is sent again, as long as a command may take.
@@ -213,7 +213,7 @@ const openCluster = (options: ConnectionOptions): Cluster => {
     const { asking } = node
     // ioredis ignores its failure, which would end the process; the command that follows fails as well.
     node.asking = () => asking.call(node).catch(() => 'OK')
-    // It is found for a command, which goes first.
+    // It is found for a command, which is sent first.
     setImmediate(connectMasters)
   })
   return cluster

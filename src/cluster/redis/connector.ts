@@ -34,7 +34,7 @@ const createReplyReader = (mostBytes: number, ended: (reply: Reply) => string | 
   let reply: Reply | undefined
   let bytes = 0
   let elements = 0
-  /** Elements that are still to come, and bytes that are left of the present one. */
+  /** Elements still to arrive, and bytes left of the present one. */
   let pending = 1
   let textBytes = 0
 

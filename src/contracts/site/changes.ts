@@ -30,7 +30,7 @@ export type SiteChange =
       readonly after: MaybeState
     }
   | { readonly kind: 'user'; readonly id: number }
-  /** With `posts` the option is a list of posts, and these have come to it or gone from it. */
+  /** With `posts` the option is a list of posts, and these were added or removed. */
   | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }
   /** A statement without an event. */
   | { readonly kind: 'table'; readonly name: string }

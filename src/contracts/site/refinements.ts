@@ -96,7 +96,7 @@ const onlyEditorsSee = ['draft', 'pending', 'future', 'auto-draft', 'trash'] as 
 
 const shown = ['status', 'type', 'date', 'date_gmt', 'slug', 'link', 'author', 'content.protected'] as const
 
-/** What says when and how an answer was made. */
+/** Values that show when and how a response was made. */
 const ofAnswers = ['_links', '_embedded', 'guid', 'modified', 'modified_gmt', 'class_list'] as const
 
 const textsOfPosts = [

@@ -27,7 +27,7 @@ export type CollectionTags = {
    * gives no other arguments than these.
    */
   readonly rights?: { readonly unlessOnly: readonly string[] }
-  /** What a change reaches besides its collection that gives only arguments listed here, instead of what `effects` says. */
+  /** What a change reaches besides its collection that gives only arguments listed here, instead of `effects`. */
   readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
   /**
    * A new item reaches dynamic contents only if another one with the same value of `property` was rendered before: an empty list
@@ -53,7 +53,7 @@ type Owner = {
   readonly collections: readonly string[]
   /** It shows the item in its `_embedded` alone. */
   readonly embedsOnly?: true
-  /** One that is gone was shown with a trace, which other tags cover. */
+  /** A deleted one was shown with a trace, which other tags cover. */
   readonly createOnly?: true
 }
 
@@ -83,8 +83,8 @@ const post: CollectionTags['effects'] = {
   delete: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
 }
 
-// A list of pages that was empty leaves no trace in the content where it stands. The front page that is gone is none any more, and
-// the pages below a page that is gone have another parent and another permalink.
+// A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
+// one, and the pages below a deleted page have another parent and another permalink.
 const page: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
   update: effect(['media', 'menu-items', ...shown], {
@@ -182,7 +182,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     names: ['object_id'],
     renders: 'none',
   },
-  // Content repeats a synced pattern wherever it is used, and does not say so.
+  // Content repeats a synced pattern wherever it is used, without a mark.
   blocks: {
     effects: always(effect([], { siblings: true, contents: 'any' })),
     filters: [],
@@ -248,7 +248,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
         embedded: true,
         contents: 'dynamic',
       }),
-      // Content goes to another author or goes away.
+      // Content gets another author or is deleted.
       delete: 'everything',
     },
     filters: [],
@@ -277,7 +277,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     byArgument: {
       title: { effect: effect(['oembed'], { contents: 'dynamic' }), leavesTrace: false },
       description: { effect: effect([], { contents: 'dynamic' }), leavesTrace: false },
-      // How many posts a query loop shows that does not say it.
+      // The number of posts of a query loop without an explicit number.
       posts_per_page: { effect: effect([], { contents: 'dynamic' }) },
       date_format: { effect: effect([], { contents: 'dynamic' }) },
       time_format: { effect: effect([], { contents: 'dynamic' }) },
@@ -343,5 +343,5 @@ export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
   nav_menu: 'menus',
 }
 
-/** Collection of what is embedded under a relation and says neither type nor taxonomy. */
+/** Collection of embedded items of a relation that have neither type nor taxonomy. */
 export const collectionOfRelation: Readonly<Record<string, string>> = { author: 'users' }

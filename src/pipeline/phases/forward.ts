@@ -96,7 +96,7 @@ const send = (
     fields,
     content,
     signal: exchange.signal,
-    // A write is not begun when its client has gone; a read may have other readers.
+    // A write is not sent when its client has disconnected; a read may have other clients.
     withdraw: isRead ? undefined : request.signal,
     clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
     // Links in the upstream's names are of no use to a client.

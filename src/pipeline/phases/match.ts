@@ -23,7 +23,7 @@ const meantMethod = ({ service, request, query }: Received): string => {
   return meaning.method
 }
 
-/** WordPress answers 404 to a wrong method, the other contracts say 405 and what is allowed (RFC 9110 §15.5.6). */
+/** WordPress answers 404 to a wrong method, the other contracts answer 405 with the allowed methods (RFC 9110 §15.5.6). */
 const wrongMethod = (service: Service, row: Row): GatewayError => {
   if (service.contract === 'site') return new GatewayError('no_route')
   const methods = new Set<string>(row.endpoints.flatMap(({ methods }) => methods))

@@ -124,7 +124,7 @@ const streamsResponse = ({ origin, method, service, matching, content }: Ready):
 }
 
 /**
- * Forwards the write with its own signal: a client that goes away does not end it, so that its outcome is known. Otherwise
+ * Forwards the write with its own signal: a client that disconnects does not end it, so that its outcome is known. Otherwise
  * clients could empty the cache by sending writes and disconnecting. A content that streams ends with its client all the same.
  */
 const forward = async (
@@ -183,7 +183,7 @@ const abandon = async (
   }
 }
 
-/** The response with its content stored for later reads, once all of it has gone to the client. */
+/** The response with its content stored for later reads, when all of it has been sent to the client. */
 const storingContent = (written: PostResponse, response: GatewayResponse): GatewayResponse => {
   const store = written.begin(response)
   const declared = fieldValue(response.fields, 'content-length')

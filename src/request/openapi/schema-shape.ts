@@ -2,7 +2,7 @@ import type { IntegerForm, RequestSchema } from '../../contracts/openapi/request
 
 /** The kind of values that a schema describes: texts are parsed by it. */
 export type SchemaShape = {
-  /** Empty: the schema does not say. */
+  /** Empty: the schema names none. */
   readonly types: ReadonlySet<string>
   readonly items: RequestSchema
   readonly properties: ReadonlyMap<string, RequestSchema>
@@ -22,7 +22,7 @@ const anything: SchemaShape = {
   integers: 'json',
 }
 
-/** A deeper nesting of references and combinations says nothing. */
+/** A deeper nesting of references and combinations is ignored. */
 const deepest = 12
 
 const schemasOf = (value: unknown): readonly RequestSchema[] => (Array.isArray(value) ? value : [])

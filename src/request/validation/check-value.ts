@@ -334,7 +334,7 @@ export const plainValue = (value: unknown): unknown => {
 const sanitiseArray = (value: unknown, { items }: ArgumentSchema): unknown[] =>
   (asList(value) ?? []).map((item) => (items === undefined ? plainValue(item) : sanitiseValue(item, items)))
 
-/** Whether the schema says nothing about any member. */
+/** Whether the schema describes no member. */
 const leavesMembers = (value: object, { additionalProperties, properties = {} }: ArgumentSchema): boolean =>
   typeof additionalProperties !== 'object' &&
   additionalProperties !== false &&

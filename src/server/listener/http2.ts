@@ -47,7 +47,7 @@ export class Http2EdgeRequest implements GatewayRequest {
     this.fields = this.#incoming.headers
   }
 
-  /** RFC 9113 §8.1: frames say where content ends; it needs no length. */
+  /** RFC 9113 §8.1: frames mark the end of content; it needs no length. */
   get content(): Readable | undefined {
     return this.#incoming.stream.endAfterHeaders ? undefined : this.#incoming
   }

@@ -10,7 +10,7 @@ const limits = {
   rootLength: 2048,
 } as const
 
-/** What an upstream says of itself at its REST root, checked for shape and size only. */
+/** The description that an upstream gives of itself at its REST root, checked for shape and size only. */
 export type IndexDocument = {
   /** All members but `routes`. */
   readonly identity: JsonObject

@@ -106,7 +106,7 @@ const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
   if (Array.isArray(value)) return value.length === 0 ? {} : undefined
   const entries = isJsonObject(value) ? Object.entries(value) : undefined
   if (entries === undefined || entries.length > schemaLimits.arguments) return undefined
-  // A list in place of a schema is PHP's way to say that nothing is known of the argument.
+  // In PHP's output, a list in place of a schema means that the argument has none.
   return Object.fromEntries(
     entries.map(([name, given]) => [name, isJsonObject(given) ? cleanSchema(given, depth) : {}]),
   )

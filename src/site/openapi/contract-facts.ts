@@ -8,7 +8,7 @@ const mapValues = (
 ): Record<string, JsonObject> =>
   Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, translate(schema)]))
 
-/** Names that must be given: those that say so themselves (draft 3) and those that the object lists (draft 4). */
+/** Required names: members marked so (draft 3) and names that the object lists (draft 4). */
 const requiredNames = (properties: Arguments, required: ArgumentSchema['required']): readonly string[] => {
   const own = Object.entries(properties).filter(([, schema]) => schema.required === true)
   return [...new Set([...own.map(([name]) => name), ...(Array.isArray(required) ? required : [])])]
@@ -114,7 +114,7 @@ export const sharedSchemas: JsonObject = {
   }),
 }
 
-/** How callers say who they are. */
+/** How clients authenticate. */
 export const securitySchemes: JsonObject = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Required on every operation of a plant store.' },
   basic: {
@@ -195,7 +195,7 @@ const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject =>
   return { '200': { description: 'Done.', ...(isPaged && paging), content: json(schema) } }
 }
 
-/** What may come back, in the shapes of the contract. */
+/** The possible responses, in the shapes of the contract. */
 export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, method: Method): JsonObject => {
   switch (contract) {
     case 'plants':

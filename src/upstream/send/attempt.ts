@@ -9,7 +9,7 @@ import type { UpstreamOptions } from '../options.ts'
 import type { Choice, Targets } from '../targets/targets.ts'
 import { Deadline } from '../timers.ts'
 
-/** What an attempt reports to its request. Exactly one of `head` and `failed` comes first. */
+/** The events of an attempt for its request. The first is either `head` or `failed`. */
 export type AttemptListener = {
   /** A 1xx, any number of times before `head`. */
   interim(status: number, rawFields: readonly (Buffer | string)[]): void

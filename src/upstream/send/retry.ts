@@ -45,7 +45,7 @@ export type AttemptFailure =
 export type RetryFacts = {
   readonly failure: AttemptFailure
   readonly method: string
-  /** It changes something, whatever its method says. */
+  /** It changes something, regardless of its method. */
   readonly isWrite?: boolean | undefined
   /** Some of the request may have reached the target. */
   readonly sent: boolean

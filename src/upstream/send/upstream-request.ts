@@ -41,7 +41,7 @@ export type UpstreamContext = AttemptContext & {
  */
 type State = 'queued' | 'sending' | 'retrying' | 'answering' | 'done'
 
-/** One request to the upstream, with all its attempts. The response is a Buffer when it came in one piece, otherwise a stream. */
+/** One request to the upstream, with all its attempts. The response is a Buffer when it arrived in one piece, otherwise a stream. */
 export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest {
   readonly #context: UpstreamContext
   readonly #request: ForwardRequest

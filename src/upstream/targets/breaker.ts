@@ -11,7 +11,7 @@ export type BreakerState =
 export type BreakerOptions = {
   /** Opens when this share of the requests in the window failed; 0 = never. */
   readonly failureRatio: number
-  /** Fewer than these in the window say nothing. */
+  /** With fewer in the window the breaker stays closed. */
   readonly minRequests: number
   readonly windowMs: number
   /** How long the breaker stays open. */

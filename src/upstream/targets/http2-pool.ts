@@ -33,7 +33,7 @@ type Connection = {
   readonly session: ClientHttp2Session
   /** Streams that are not closed. */
   open: number
-  /** The settings of the peer have come: they say how many streams it takes. */
+  /** The settings of the peer, with its maximum of streams, have arrived. */
   isReady: boolean
 }
 
@@ -117,7 +117,7 @@ const send = (
     handler.onError?.(error)
     if (content instanceof Readable) content.destroy(error)
     stream?.close(constants.NGHTTP2_CANCEL)
-    // A peer that is silent may be gone: the next requests take another connection.
+    // A silent peer may have failed: the next requests take another connection.
     if (!hasHead && error instanceof GatewayError && error.code === 'upstream_timeout') session.close()
     if (stream === undefined) closed()
   }

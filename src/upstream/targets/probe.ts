@@ -46,7 +46,7 @@ const statusOf = (
     )
   })
 
-/** One GET. Redirects are answers like others. Throws when no complete answer came. */
+/** One GET. Redirects are responses like others. Throws without a complete response. */
 const ask = async (
   pool: ConnectionPool,
   { basePath, hostField, health }: UpstreamOptions,
@@ -94,7 +94,7 @@ const check = async (
 
 /**
  * Starts active checks when a path is set; gives back what stops them. Each target is checked by itself, one check after the
- * other. Pauses differ a little, so that the checks of many gateways do not come at once.
+ * other. Pauses differ a little, so that the checks of many gateways do not coincide.
  */
 export const startProbes = (
   options: UpstreamOptions,

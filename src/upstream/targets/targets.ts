@@ -32,7 +32,7 @@ export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   }
 }
 
-/** What active checks say: `against` = checks in a row, up to the last one, that contradict `failing`. */
+/** The result of active checks: `against` = checks in a row, up to the last one, that contradict `failing`. */
 export type CheckState = { readonly failing: boolean; readonly against: number }
 
 /** Before the first check a target counts as healthy: the gateway must not wait for a check to send requests. */
@@ -119,7 +119,7 @@ export type Target = {
   state: TargetState
 }
 
-/** A target to try; `trial` = this attempt decides whether it comes back. */
+/** A target to try; `trial` = this attempt decides whether it gets requests again. */
 export type Choice = { readonly target: Target; readonly trial: boolean }
 
 /** The targets of one service: which to try next, and what their answers mean for them. */
@@ -138,8 +138,8 @@ export type Targets = {
 }
 
 /**
- * Idle connections go before the upstream's own timeout would close them: node:http says so in Keep-Alive (5 s),
- * many servers say nothing. Each new connection looks its name up again; none is used for ever.
+ * Idle connections go before the upstream's own timeout would close them: node:http announces it in Keep-Alive
+ * (5 s), many servers do not. Each new connection looks its name up again; none is used for ever.
  */
 const connectionLife = {
   keepAliveTimeout: 3_000,
@@ -169,7 +169,7 @@ const http1Pool = (origin: string, options: UpstreamOptions, lookup: LookupFunct
   })
 }
 
-/** Connections to one target, as the settings say. */
+/** Connections to one target, by the settings. */
 export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): ConnectionPool => {
   const http1 = http1Pool(origin, options, lookup)
   return options.http2 && origin.startsWith('https:')
@@ -233,7 +233,7 @@ export const createTargets = (
     report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
     if (from === 'left-out') leaveOutOthers()
   }
-  /** One that came back makes room for one that fails its checks and was kept for lack of another. */
+  /** A recovered target replaces one that fails its checks and was used for lack of another. */
   const leaveOutOthers = (): void => {
     for (const target of all) {
       if (!target.checks.failing || target.leftOut || !mayLeave(target)) continue

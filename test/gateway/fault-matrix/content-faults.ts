@@ -135,7 +135,7 @@ export const contentFaults: readonly Fault[] = [
       wire.reset()
     },
     brokenOff,
-    'Node shows such a reset as an end; whether the peer is still there tells them apart',
+    'Node shows such a reset as an end; whether the peer is still there distinguishes them',
   ),
   scripted(
     'sends two Content-Lengths',

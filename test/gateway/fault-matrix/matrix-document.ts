@@ -24,7 +24,7 @@ export const matrixDocument = (): string =>
     'by an open service. Every timeout is 800 ms, 1.6 s in total.',
     '',
     'For each row the test also checks that a read reaches the upstream at most twice and a write at most once, that errors have',
-    'the format of the service, and that nothing of the fault is stored: once it is over, reads return the new state. After two',
+    'the format of the service, and that no faulty response is stored: once it is over, reads return the new state. After two',
     'rounds of all rows, no socket, queue slot or memory is leaked.',
     ...sections.flatMap(([title, faults]) => ['', `## ${title}`, '', ...head, ...faults.map(row)]),
     '',

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createDiagnosis, decideReadiness, type Readiness } from './admin/diagnosis.ts'
 import type { AdminEvent, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
@@ -83,8 +84,6 @@ export type Gateway = {
 }
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const noReload = async (): Promise<ConfigResult> => {
   throw new TypeError('this gateway was started without a configuration that can be read again')

@@ -8,7 +8,7 @@ import {
   type RecentEvents,
   recentOfAll,
 } from '../observability/history.ts'
-import type { LogLevel, LogLevelChange, LogLevelName } from '../observability/logger.ts'
+import { type LogLevel, type LogLevelChange, type LogLevelName, logLevels } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
 import type { AdminEvent, LogLevelRequest, Operator } from './operator.ts'
 
@@ -83,7 +83,7 @@ type DiagnosisOptions = {
   invalid(reply: FastifyReply, code: string, detail: string): FastifyReply
 }
 
-const levels: ReadonlySet<unknown> = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+const levels: ReadonlySet<unknown> = new Set(logLevels)
 
 /** Timers end within 24 days. */
 const longestMs = 86_400_000

@@ -4,6 +4,9 @@ import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
 
+/** Whether a method changes something. */
+export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
 /** An item's answer that the gateway made: WordPress's error shape. */
 export type ItemError = { readonly status: number; readonly body: unknown; readonly fields: FieldLines }
 

@@ -12,6 +12,7 @@ import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import { unlimited } from '../http/bounds.ts'
+import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -44,7 +45,7 @@ const sitePath = (basePath: string): string =>
 const mostLogBytes = 1024 * 1024
 const longestAskMs = 10_000
 
-type Log = { info(facts: object, message: string): void; warn(facts: object, message: string): void }
+type FeedLog = Pick<Log, 'info' | 'warn'>
 
 type ChangeFeedParts = {
   readonly clock: Clock
@@ -53,12 +54,12 @@ type ChangeFeedParts = {
   readonly worker: WorkerLink | undefined
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
-  readonly logger: Log
+  readonly logger: FeedLog
   /** Of the configuration in force. */
   readonly current: () => Pick<Generation, 'built' | 'operator'>
 }
 
-const logged = (logger: Log, event: ChangeEvent): void => {
+const logged = (logger: FeedLog, event: ChangeEvent): void => {
   if (event.kind === 'feed-state') {
     const { service, from, to } = event
     if (to === 'heard') logger.info({ service, from, to }, event.kind)

@@ -15,21 +15,16 @@ import type { Ask, SupervisorOptions } from '../cluster/supervisor.ts'
 import type { Question, WorkerLink } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
+import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
-/** The part of a logger that is needed here. */
-type MembershipLog = {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-}
-
 type MembershipParts = {
   readonly config: Config
   readonly clock: Clock
-  readonly logger: MembershipLog
+  readonly logger: Pick<Log, 'info' | 'warn'>
   readonly metrics: Metrics
   /** Where this process is one of several that share a port. */
   readonly worker: WorkerLink | undefined
@@ -56,7 +51,7 @@ export type Membership = {
 /** Are writes refused while they cannot be sent to other members? */
 export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
 
-const tell = (logger: MembershipLog, event: CoherenceEvent): void => {
+const tell = (logger: Pick<Log, 'info' | 'warn'>, event: CoherenceEvent): void => {
   if (event.kind === 'trust-lost') logger.warn({ reason: event.reason }, event.kind)
   else if (event.kind === 'cut-off') logger.warn({ writes: event.writes }, event.kind)
   else if (event.kind === 'trust-regained' || event.kind === 'memory-dropped') logger.info({}, event.kind)

@@ -4,6 +4,7 @@ import type { Endpoint, Row } from '../contracts/row.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import { fieldValue } from '../http/message.ts'
+import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { Difference } from '../site/drift.ts'
@@ -326,7 +327,5 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
 }
 
 /** Logs one line for a finding. */
-export const warnOf = (
-  log: { warn(facts: object, message: string): void },
-  { service, kind, text }: UpstreamFinding,
-): void => log.warn({ service, finding: kind, detail: text }, 'upstream-finding')
+export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: UpstreamFinding): void =>
+  log.warn({ service, finding: kind, detail: text }, 'upstream-finding')

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
-import type { Appended, Ledger, Position, Push, Synced } from './ledger.ts'
+import type { LedgerPosition } from '../cache/shared-tier.ts'
+import type { Appended, Ledger, Push, Synced } from './ledger.ts'
 
 /** The assignment of a worker at its start. Plain data: it is sent as JSON. */
 export type Assignment = {
@@ -48,7 +49,7 @@ export type FailureFacts = {
 }
 
 export type LedgerCall =
-  | { readonly name: 'sync'; readonly position: Position }
+  | { readonly name: 'sync'; readonly position: LedgerPosition }
   | { readonly name: 'begin'; readonly write: string; readonly notes: readonly string[] }
   | { readonly name: 'append'; readonly notes: readonly string[]; readonly settled: readonly string[] }
 
@@ -69,7 +70,7 @@ export type ToParent =
   | { readonly kind: 'call'; readonly id: number; readonly call: LedgerCall }
   | {
       readonly kind: 'acknowledge'
-      readonly applied: Position
+      readonly applied: LedgerPosition
       readonly entries: number
       readonly writer: string | undefined
     }

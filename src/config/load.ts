@@ -10,7 +10,7 @@ import { readDocuments, withDocuments } from './load/documents.ts'
 import { resolveConfig } from './load/resolve.ts'
 import { readSecretFiles, unreadableFile } from './load/secret-files.ts'
 import { shapeFaults } from './load/shape-faults.ts'
-import { readSource, type Source } from './load/source.ts'
+import { type Environment, readSource, type Source } from './load/source.ts'
 import { redactedConfig } from './redacted-config.ts'
 import { type ConfigShape, configShape } from './schema/shape.ts'
 
@@ -47,8 +47,6 @@ export type ConfigResult =
     }
   /** Every fault at once, in the order of the file. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 const isUnder = (fault: UnplacedFault, others: readonly UnplacedFault[]): boolean =>
   others.some((other) => `${pathText(fault.path)}.`.startsWith(`${pathText(other.path)}.`))

@@ -2,6 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { type ApiBundle, below, type Located, member, membersOf } from '../contracts/openapi/bundle.ts'
 import { dialectOf } from '../contracts/openapi/load-document.ts'
 import { locateOperations, responseFor } from '../contracts/openapi/operation.ts'
+import { essence } from '../contracts/openapi/read-operation.ts'
 import {
   createSchemaTranslator,
   cutEndlessReferences,
@@ -46,8 +47,6 @@ const decoded = ({ content, coding }: ResponseSample): Buffer | undefined => {
     return undefined
   }
 }
-
-const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 /** The description of a media type, exact types before ranges. */
 const mediaFor = (response: Located, contentType: string): Located | undefined => {

@@ -1,5 +1,11 @@
 import type { Endpoint } from '../contracts/row.ts'
-import type { UndeclaredParameters, Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import type {
+  Invalid,
+  UndeclaredParameters,
+  Validation,
+  ValidationInput,
+  Validator,
+} from '../contracts/validation.ts'
 import {
   bytesKept,
   bytesRefused,
@@ -33,7 +39,6 @@ import {
   invalidCallback,
   invalidParameters,
   missingParameters,
-  type Refusal,
   unreadQuery,
 } from './validation/site-errors.ts'
 
@@ -156,11 +161,11 @@ type CanonicalQuery =
       readonly query: string
       readonly undeclared: UndeclaredParameters | undefined
     }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: Invalid }
 
-type Spelling = string | undefined | Refusal
+type Spelling = string | undefined | Invalid
 
-const unspellable = (name: string): Refusal => invalidParameters([{ name, issue: 'plain' }])
+const unspellable = (name: string): Invalid => invalidParameters([{ name, issue: 'plain' }])
 
 const spellArgument = (
   argument: CompiledArgument,
@@ -256,7 +261,7 @@ export type SiteValidatorOptions = {
   readonly trackingParameters: readonly string[]
 }
 
-const refuse = (endpoint: CompiledEndpoint, sources: Sources): Refusal | undefined => {
+const refuse = (endpoint: CompiledEndpoint, sources: Sources): Invalid | undefined => {
   const missing = missingArguments(endpoint, sources)
   if (missing.length > 0) return missingParameters(missing)
   const invalid = invalidArguments(endpoint, sources)

@@ -9,6 +9,7 @@ import {
 } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
 import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
+import { templateShape } from './resources.ts'
 
 /** A document as requests need it. */
 export type ApiContract = {
@@ -32,9 +33,6 @@ export type ApiContract = {
 export type DocumentReading =
   | { readonly kind: 'contract'; readonly contract: ApiContract }
   | { readonly kind: 'faults'; readonly faults: readonly DocumentFault[] }
-
-/** Templates with the same shape match the same paths (OpenAPI 3.1 §4.8.8). */
-const shapeOf = (template: string): string => template.replaceAll(/\{[^{}]*\}/g, '{}')
 
 export const dialectOf = (version: unknown): Dialect | undefined => {
   if (typeof version !== 'string') return undefined
@@ -98,7 +96,7 @@ const namedTemplates = ({ resource, invalidates }: Declared): readonly string[] 
 const extensionFault = (declared: Declared, shapes: ReadonlySet<string>): string | undefined => {
   const id = declared.resource?.id
   if (id !== undefined && !declared.template.includes(`{${id}}`)) return `the path has no parameter {${id}}`
-  const unknown = namedTemplates(declared).find((template) => !shapes.has(shapeOf(template)))
+  const unknown = namedTemplates(declared).find((template) => !shapes.has(templateShape(template)))
   return unknown === undefined ? undefined : `the document has no path that is or begins with ${unknown}`
 }
 
@@ -108,7 +106,7 @@ export const createExtensionCheck = (
 ): ((declared: Declared) => string | undefined) => {
   const shapes = new Set(['/'])
   for (const { template } of operations) {
-    const segments = shapeOf(template).split('/')
+    const segments = templateShape(template).split('/')
     segments.forEach((_, index) => {
       if (index > 0) shapes.add(segments.slice(0, index + 1).join('/'))
     })
@@ -129,7 +127,7 @@ const addOperation = (reader: OperationReader, slots: Slots, found: Found): void
       located,
       `${method} ${template} takes a credential that is not described: its responses are not stored`,
     )
-  const key = `${method} ${shapeOf(template)}`
+  const key = `${method} ${templateShape(template)}`
   const slot = slots.get(key) ?? []
   slots.set(key, slot)
   const [other] = slot
@@ -189,7 +187,7 @@ const operationsOf = (
 const rowsOf = (operations: readonly Operation[]): readonly Row[] => {
   const byShape = new Map<string, Operation[]>()
   for (const operation of operations) {
-    const shape = shapeOf(operation.template)
+    const shape = templateShape(operation.template)
     byShape.set(shape, [...(byShape.get(shape) ?? []), operation])
   }
   return [...byShape.values()].map(rowOf)

@@ -59,7 +59,7 @@ const stylesOf: Readonly<Record<ParameterLocation, ReadonlySet<unknown>>> = {
 const isJsonType = (mediaType: string): boolean => /^application\/(?:[^;]+\+)?json$/.test(mediaType)
 
 /** Type and subtype in lower case. */
-const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
+export const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 const effectOf = (node: unknown): Effect => {
   if (member(node, 'x-trellis-writes') === true) return 'writes'

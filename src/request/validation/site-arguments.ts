@@ -1,4 +1,4 @@
-import type { ValidationInput } from '../../contracts/validation.ts'
+import type { Invalid, ValidationInput } from '../../contracts/validation.ts'
 import { longestParameterName } from '../../http/php-names.ts'
 import type { CompiledEndpoint } from '../canonical/canonical-argument.ts'
 import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from '../canonical/php-query.ts'
@@ -9,7 +9,6 @@ import {
   type InvalidArgument,
   type Issue,
   invalidJson,
-  type Refusal,
   tooManyParameters,
   unreadQuery,
   unsupportedContentType,
@@ -204,7 +203,7 @@ type ContentParameters = ReadonlyMap<string, unknown>
 
 type SiteContent =
   | { readonly kind: 'parameters'; readonly parameters: ContentParameters }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: Invalid }
 
 const empty: SiteContent = { kind: 'parameters', parameters: new Map() }
 

@@ -7,6 +7,7 @@ import { loadDocument } from '../contracts/openapi/load-document.ts'
 import type { DocumentFault } from '../contracts/openapi/read-operation.ts'
 import { threadEntry } from '../package-file.ts'
 import { type ApiDocument, type ReadDocument, readDocumentOf } from './api-document.ts'
+import { readBlockYaml } from './load/block-yaml.ts'
 import { unreadableFile } from './load/secret-files.ts'
 import { documentLocator } from './load/source.ts'
 
@@ -22,6 +23,9 @@ type Parsed =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'fault'; readonly message: string }
 
+/** Characters of a text whose time matters: the parser for all of YAML takes three seconds for ten million. */
+const longText = 256 * 1024
+
 /** JSON first: the YAML parser takes fifty times as long for large documents. */
 const parsed = (text: string): Parsed => {
   if (/^\s*\{/.test(text)) {
@@ -31,6 +35,8 @@ const parsed = (text: string): Parsed => {
       // YAML in braces, or a fault that the YAML parser finds with its line.
     }
   }
+  const block = text.length > longText ? readBlockYaml(text) : undefined
+  if (block !== undefined) return { kind: 'value', value: block.value }
   const lines = new LineCounter()
   const document = parseDocument(text, {
     lineCounter: lines,

@@ -116,6 +116,17 @@ describe('a push', () => {
   }
   const changes = [{ kind: 'option', name: 'blogname' }]
 
+  test('that is copied on the way and sent again and again takes nothing from the rate of others', async () => {
+    const at = scene()
+    const { ports } = counted()
+    at.feeds.use([service({ ports })])
+    const first = pushTo(at, { sequence: 1, changes })
+    expect(await first.answer).toMatchObject({ kind: 'dropped', entries: 1 })
+    for (let n = 0; n < 1_000; n += 1)
+      expect(await first.again()).toMatchObject({ kind: 'dropped', entries: 0 })
+    expect(await pushTo(at, { sequence: 2, changes }).answer).toMatchObject({ kind: 'dropped', entries: 1 })
+  })
+
   test('that is sent a second time drops nothing again', async () => {
     const { reached, ports } = counted()
     const at = scene()

@@ -92,7 +92,7 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
     await copy()
   })
 
-  test('notices a database restored from a copy, though its log has gone past the last poll with rows of its own', async () => {
+  test('notices a database restored from a copy, though its log was written again and is longer than at the last poll', async () => {
     await save(10, 'lost')
     await later(polling)
     expect(await title(polling, 10)).toBe('lost')

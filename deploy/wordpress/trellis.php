@@ -217,6 +217,12 @@ final class Trellis_Log {
 		return $this->birth;
 	}
 
+	/** Whether a row is there with this check value, asked so that a proxy in front of replicas, which lag behind, asks the primary. */
+	public function has( $sequence, $check ) {
+		$rows = $this->query( 'SELECT note FROM ' . $this->table() . " WHERE sequence = $sequence" . ( $this->is_mysql() ? ' FOR UPDATE' : '' ) );
+		return $rows && self::check_in( $rows[0]->note ) === $check;
+	}
+
 	/** The log was restored from a copy: what gateways know of its sequences is no longer true. Of two polls that see it, one counts. */
 	public function renew() {
 		$old = $this->birth();
@@ -1482,7 +1488,7 @@ final class Trellis_Poll {
 			exit;
 		}
 		$is_back = $asked > $answer['last'] || $answer['known'] !== $known[2];
-		if ( $is_back && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
+		if ( $is_back && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] && ! ( $known[1] && $log->has( (int) $known[1], $known[2] ) ) ) {
 			$birth = $log->renew();
 		}
 		header( 'Content-Type: application/json' );

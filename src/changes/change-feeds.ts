@@ -3,7 +3,7 @@ import { type Clock, readClock } from '../clock.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
 import type { FeedState } from './feed-state.ts'
-import { type PlainChange, readPlainChange, readPush, UnreadableChange } from './read-changes.ts'
+import { type PlainChange, type Push, readPlainChange, readPush, UnreadableChange } from './read-changes.ts'
 import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
 import { namedToken, signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
 
@@ -119,6 +119,15 @@ const refused = (reason: ChangeRefusal, detail = refusals[reason]): RefusedChang
 
 const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
 
+const readablePush = (body: Buffer): Push | UnreadableChange => {
+  try {
+    return readPush(body)
+  } catch (error) {
+    if (error instanceof UnreadableChange) return error
+    throw error
+  }
+}
+
 type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
 
 /** Adds up what several services dropped. */
@@ -159,9 +168,8 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const applyPush = async (
     services: readonly Running[],
     signature: string,
-    body: Buffer,
+    push: Push,
   ): Promise<ChangesAnswer> => {
-    const push = readPush(body)
     const { sequence, changes, fingerprint } = push
     const counts = await Promise.all(
       services.map(async ({ service, feed }) => {
@@ -197,13 +205,13 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     const verdict = verifiedToken(signature, { method: 'POST', target, body }, tokens(), clock.now())
     if (verdict.kind === 'refused') return refuse([], verdict.reason)
     const services = withToken(verdict.token)
-    if (!buckets.take(verdict.token)) return refuse(services, 'too-many')
-    try {
-      return await applyPush(services, signature, body)
-    } catch (error) {
-      if (error instanceof UnreadableChange) return dropUnreadable(services, error.message)
-      throw error
-    }
+    const push = readablePush(body)
+    // Copies of a push, which anyone on the way can send, take nothing from the rate.
+    const isNew = push instanceof UnreadableChange || services.some(({ feed }) => !feed.wasApplied(signature))
+    if (isNew && !buckets.take(verdict.token)) return refuse(services, 'too-many')
+    return push instanceof UnreadableChange
+      ? dropUnreadable(services, push.message)
+      : applyPush(services, signature, push)
   }
 
   const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {

@@ -259,6 +259,25 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(await after(`${last + 1}.${check}`, other)).not.toBe(other)
   })
 
+  test('a restored log that cannot be written has another incarnation in each answer', async () => {
+    const { last, incarnation } = await poll(site.origin, 0)
+    const file = `${site.site}/wp-content/mu-plugins/0-read-only.php`
+    await writeFile(
+      file,
+      `<?php add_filter( 'query', function ( $sql ) { return false === strpos( $sql, 'trellis_changes' ) || 0 === strpos( $sql, 'SELECT' ) ? $sql : 'SELECT 1 FROM nothing'; } );`,
+    )
+    try {
+      const known = `${last}.${'0'.repeat(16)}`
+      const one = await poll(site.origin, last, incarnation, known)
+      const two = await poll(site.origin, last, incarnation, known)
+      expect(new Set([one, two, { incarnation }].map((answer) => answer.incarnation)).size).toBe(3)
+      expect((await poll(site.origin, last, one.incarnation)).incarnation).not.toBe(one.incarnation)
+    } finally {
+      await rm(file)
+    }
+    expect((await poll(site.origin, last, incarnation)).incarnation).toBe(incarnation)
+  })
+
   test('of two polls that find a restored log at once, both get the same incarnation', async () => {
     const { last, incarnation } = await poll(site.origin, 0)
     const both = await Promise.all([1, 2, 3].map(() => poll(site.origin, last + 1, incarnation)))

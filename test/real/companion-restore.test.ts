@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { copyFile, rm } from 'node:fs/promises'
+import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -13,7 +13,7 @@ const pollMs = 2_000
 
 type Gateway = { readonly origin: string; readonly adminOrigin: string; stop(): Promise<unknown> }
 
-describeWith('php', 'a WordPress database that is restored from an older copy', () => {
+describeWith('php', 'a gateway that reads the log of a WordPress', () => {
   let site: CompanionSite
   let polling: Gateway
   let pushed: Gateway
@@ -92,7 +92,7 @@ describeWith('php', 'a WordPress database that is restored from an older copy', 
     await copy()
   })
 
-  test('is noticed though its log has newer rows than the last poll read', async () => {
+  test('notices a database restored from a copy, though its log was written again and is longer than at the last poll', async () => {
     await save(10, 'lost')
     await later(polling)
     expect(await title(polling, 10)).toBe('lost')
@@ -105,7 +105,7 @@ describeWith('php', 'a WordPress database that is restored from an older copy', 
     await heard(polling)
   }, 60_000)
 
-  test('is noticed though only a report of the lost row has arrived', async () => {
+  test('notices a database restored from a copy, though only a push has brought the lost row', async () => {
     await justPolled(pushed)
     await save(10, 'lost')
     expect(await title(pushed, 10)).toBe('lost')
@@ -113,5 +113,32 @@ describeWith('php', 'a WordPress database that is restored from an older copy', 
     expect(await title(site, 10)).toBe('before')
     await expect.poll(() => title(pushed, 10), { timeout: 3 * pollMs, interval: 50 }).toBe('before')
     await heard(pushed)
+  }, 60_000)
+
+  test('trusts nothing while the site is in maintenance and another server writes, and learns of it afterwards', async () => {
+    await later(polling)
+    expect(await title(polling, 10)).toBe('before')
+    const maintenance = `${site.site}/.maintenance`
+    const drops = async () =>
+      (await metrics(polling)).split('\n').filter((line) => /service_drops/.test(line))
+    const before = await drops()
+    try {
+      // For requests alone: the command line stands for the other server.
+      await writeFile(maintenance, `<?php $upgrading = 'cli' === PHP_SAPI ? 0 : time();`)
+      const saved = await site.php(`wp_update_post( array( 'ID' => 10, 'post_title' => 'other server' ) );`, {
+        TRELLIS_GATEWAYS: '',
+      })
+      expect(saved.code).toBe(0)
+      await expect
+        .poll(() => metrics(polling), { timeout: 5 * pollMs })
+        .toMatch(/changes_state\{[^}]*"silent"[^}]*\} 1/)
+      const ready = await fetch(`${polling.adminOrigin}/readyz`)
+      expect(await ready.json()).toMatchObject({ degraded: [{ reason: 'changes', service: 'site' }] })
+    } finally {
+      await rm(maintenance)
+    }
+    await expect.poll(() => title(polling, 10), { timeout: 10_000 }).toBe('other server')
+    await heard(polling)
+    expect(await drops()).toEqual(before)
   }, 60_000)
 })

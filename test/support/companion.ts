@@ -3,6 +3,7 @@ import { type Origin, type Script, startOrigin } from './origin.ts'
 
 type Row = {
   readonly sequence: number
+  readonly check?: string
   readonly state: 'open' | 'closed' | 'dead'
   readonly changes?: readonly unknown[]
 }
@@ -65,6 +66,12 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
   }
 
   const answerLog = (query: URLSearchParams): string => {
+    const [sequence, check] = query.get('known')?.split('.') ?? []
+    // Without rows it is a log that compares none.
+    const isOther = rows.size > 0 && sequence !== undefined && rows.get(Number(sequence))?.check !== check
+    if (isOther && query.get('incarnation') === companion.incarnation) {
+      companion.incarnation = randomBytes(16).toString('hex')
+    }
     const asked =
       query.get('incarnation') === companion.incarnation ? Number(query.get('trellis-changes')) : 0
     const found = [...rows.values()]
@@ -78,10 +85,10 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     })
   }
 
-  const respondToPoll = (
+  const poll = (
     query: URLSearchParams,
     ...[request, wire, count]: Parameters<Script>
-  ): ReturnType<Script> => {
+  ): void | Promise<void> => {
     polls.push(query)
     if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
     const signed = request.fields['trellis-signature'] ?? ''
@@ -97,7 +104,9 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
   const script: Script = (request, wire, count) => {
     if (companion.down) return wire.respond({ status: 500 })
     const url = new URL(request.target, 'http://companion.test')
-    if (url.searchParams.has('trellis-changes')) return respondToPoll(url.searchParams, request, wire, count)
+    if (url.searchParams.has('trellis-changes')) {
+      return poll(url.searchParams, request, wire, count)
+    }
     const [, id] = /\/posts\/(\d+)$/.exec(url.pathname) ?? []
     const shown = (one: number) => ({
       id: one,
@@ -131,17 +140,19 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     write: (id) => {
       companion.change(id)
       companion.last += 1
-      const row: Row = { sequence: companion.last, state: 'closed', changes: [postChange(id)] }
+      const check = randomBytes(8).toString('hex')
+      const row: Row = { sequence: companion.last, check, state: 'closed', changes: [postChange(id)] }
       rows.set(row.sequence, row)
       return row
     },
-    push: (adminAddress, { sequence, changes }, more = {}) => {
+    push: (adminAddress, { sequence, check, changes }, more = {}) => {
       const { incarnation, fingerprint } = companion
       const previous = Math.max(0, sequence - 1)
       const body = JSON.stringify({
         incarnation,
         site: 1,
         sequence,
+        check,
         previous,
         fingerprint,
         changes,

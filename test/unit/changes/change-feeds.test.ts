@@ -116,6 +116,17 @@ describe('a push', () => {
   }
   const changes = [{ kind: 'option', name: 'blogname' }]
 
+  test('that is copied on the way and sent again and again takes nothing from the rate of others', async () => {
+    const at = scene()
+    const { ports } = counted()
+    at.feeds.use([service({ ports })])
+    const first = pushTo(at, { sequence: 1, changes })
+    expect(await first.answer).toMatchObject({ kind: 'dropped', entries: 1 })
+    for (let n = 0; n < 1_000; n += 1)
+      expect(await first.again()).toMatchObject({ kind: 'dropped', entries: 0 })
+    expect(await pushTo(at, { sequence: 2, changes }).answer).toMatchObject({ kind: 'dropped', entries: 1 })
+  })
+
   test('that is sent a second time drops nothing again', async () => {
     const { reached, ports } = counted()
     const at = scene()
@@ -240,6 +251,45 @@ test('an instance that starts goes on from the position that others have written
   await expect.poll(() => feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })).toBe(true)
   expect([asked, applied]).toEqual([[41], [42]])
   feeds.close()
+})
+
+test('an instance asks whether the log has the newest row that another instance has read, also one behind its own position', async () => {
+  vi.useFakeTimers()
+  try {
+    const asked: unknown[] = []
+    const ask: FeedService['ports']['ask'] = async (after, incarnation, known) => {
+      asked.push([after, incarnation, known])
+      return log(3)
+    }
+    let shared = { incarnation: 'ab', position: 3, newest: { sequence: 3, check: 'c3' }, fingerprint: '' }
+    const written: unknown[] = []
+    const positions = {
+      read: async () => shared,
+      write: async (position: unknown) => {
+        written.push(position)
+      },
+    }
+    const feeds = createChangeFeeds({
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      random: () => 0,
+      report: () => undefined,
+      startsLate: () => false,
+    })
+    feeds.use([service({ pollMs: 1_000, ports: { ...silent, ask, positions } })])
+    await vi.advanceTimersByTimeAsync(500)
+    expect(asked.splice(0)).toEqual([[3, 'ab', { sequence: 3, check: 'c3' }]])
+    expect(written.at(-1)).toEqual(shared)
+    shared = { ...shared, position: 5, newest: { sequence: 5, check: 'c5' } }
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(asked.splice(0)).toEqual([[3, 'ab', { sequence: 5, check: 'c5' }]])
+    // Of another log.
+    shared = { ...shared, incarnation: 'cd', newest: { sequence: 9, check: 'c9' } }
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(asked.splice(0)).toEqual([[3, 'ab', { sequence: 5, check: 'c5' }]])
+    feeds.close()
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('a shared position behind the end of the log is of the log before it was restored', async () => {

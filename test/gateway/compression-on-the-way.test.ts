@@ -221,11 +221,22 @@ describe('responses that are not stored', () => {
     expect([got.bytes.toString(), got.fields['content-encoding']]).toEqual([page, undefined])
   })
 
-  test('HEAD has the fields of the upstream', async () => {
-    origin.script = (_, wire) =>
-      wire.write('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\n')
-    const got = await ask(fresh('/passed'), gzip, { method: 'HEAD' })
-    expect([got.fields['content-length'], got.fields['content-encoding']]).toEqual(['5000', undefined])
+  test.each<[string, Record<string, string>, number, string | undefined, string | undefined]>([
+    ['leaves out the length that GET would not have', gzip, 5000, undefined, 'Accept-Encoding'],
+    ['has the length of a response that GET would not compress', gzip, 50, '50', undefined],
+    ['has the length for a client that accepts no coding', {}, 5000, '5000', undefined],
+    ['has the length for a range', { ...gzip, Range: 'bytes=0-1' }, 5000, '5000', undefined],
+  ])('HEAD %s', async (_, headers, length, expected, vary) => {
+    origin.script = (_received, wire) =>
+      wire.write(`HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${length}\r\n\r\n`)
+    for (const mount of ['/passed', '/ruled']) {
+      const { fields } = await ask(fresh(mount), headers, { method: 'HEAD' })
+      expect([fields['content-length'], fields['content-encoding'], fields['vary']]).toEqual([
+        expected,
+        undefined,
+        vary,
+      ])
+    }
   })
 
   test('compress: false leaves everything as it is', async () => {

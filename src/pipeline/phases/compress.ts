@@ -21,6 +21,7 @@ import {
   type RequestFields,
   requestField,
   withField,
+  withoutFields,
 } from '../../http/message.ts'
 import type { Phase, Ready } from '../exchange.ts'
 
@@ -88,8 +89,13 @@ const takesUncodedOnly = (fields: RequestFields): boolean =>
 
 const lengthOf = ({ content, fields }: GatewayResponse): number => {
   if (Buffer.isBuffer(content)) return content.length
-  return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
+  // HEAD need not have it.
+  return Number(
+    fieldValue(fields, 'content-length') ?? (content === undefined ? 0 : Number.POSITIVE_INFINITY),
+  )
 }
+
+const lengthField: ReadonlySet<string> = new Set(['content-length'])
 
 /** A 304 has the tag and the Vary of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
 const withFieldsOfForm = (
@@ -147,9 +153,8 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
   }
 
   const isCompressible = (request: GatewayRequest, response: GatewayResponse): boolean =>
-    response.content !== undefined &&
+    (response.content !== undefined || request.method === 'HEAD') &&
     response.status !== 206 &&
-    request.method !== 'HEAD' &&
     lengthOf(response) >= options.minBytes &&
     !takesUncodedOnly(request.fields) &&
     mayBeCoded(response)
@@ -161,10 +166,11 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
     const { status, content } = response
     const fields = withVaryByCoding(response.fields)
     const [coding] = accepted(requestField(request.fields, 'accept-encoding') ?? '').codings
-    const done = coding === undefined ? undefined : slots.take(client.address)
-    return coding === undefined || done === undefined
-      ? { status, fields, content }
-      : inCoding(response, fields, coding, done)
+    if (coding === undefined) return { status, fields, content }
+    // The length must be that of GET (RFC 9110 §8.6), which only compressing would show.
+    if (request.method === 'HEAD') return { status, fields: withoutFields(fields, lengthField), content }
+    const done = slots.take(client.address)
+    return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
   }
 
   return {

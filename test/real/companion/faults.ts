@@ -50,7 +50,10 @@ const ofTags: readonly Fault[] = [
     "add_filter(\n\t\t\t'no_shortcode_tag',",
   ),
   fault('additions: dynamic blocks are not seen', '$type && $type->is_dynamic()', 'false'),
-  fault('users: a post of anybody proves that one has published', '$author === (int) $post->post_author && '),
+  fault(
+    'users: a post of another author proves that one has published',
+    '$author === (int) $post->post_author && ',
+  ),
   fault(
     'users: a post in any state proves that its author has published',
     "'publish' === $post->post_status && in_array( $post->post_type, $types, true )",
@@ -293,11 +296,7 @@ const ofChanges: readonly Fault[] = [
     "array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' )",
     "array( 'post', 'object_id', 'object_id', '', '' )",
   ),
-  fault(
-    'states: columns of posts are none that lists filter by',
-    "'post_|menu_order'",
-    "''",
-  ),
+  fault('states: columns of posts are none that lists filter by', "'post_|menu_order'", "''"),
   fault(
     'states: those of another type count as known',
     "&& ( 'post' !== $kind || 1 === count( array_unique( array_column( $known, 'type' ) ) ) )",
@@ -330,7 +329,7 @@ const ofChanges: readonly Fault[] = [
     "$this->touch( $site, $kind, $id, 'user' === $kind ? false : null );",
   ),
   fault(
-    'statements: a second condition is not looked at',
+    'statements: the second of two conditions joined by OR is ignored',
     '/\\b(?:OR|XOR|SELECT|LIMIT|UNION)\\b|',
     '/\\b(?:XOR|SELECT|LIMIT|UNION)\\b|',
   ),

@@ -5,6 +5,15 @@ import { CST } from 'yaml'
  * takes a tenth of the time of the parser for all of YAML, which reads the text whenever this reader gives up, and finds every fault.
  */
 
+/** Without spaces at its end; other characters that look like spaces are content. */
+const withoutEnd = (text: string): string => {
+  let end = text.length
+  while (text[end - 1] === ' ') end -= 1
+  return text.slice(0, end)
+}
+
+const isBlank = (line: string): boolean => withoutEnd(line) === ''
+
 /** The text has something that this reader does not read: another form of YAML, or a fault. */
 class OtherForm extends Error {}
 
@@ -227,7 +236,7 @@ class Reader {
         return this.#blockScalar(text, parent)
       case '[':
       case '{': {
-        const empty = text.trimEnd()
+        const empty = withoutEnd(text)
         if (empty !== '[]' && empty !== '{}') giveUp()
         this.#next()
         this.#skip()
@@ -241,12 +250,12 @@ class Reader {
   #plain(text: string, parent: number): unknown {
     if (!beginsPlain(text)) giveUp()
     const comment = text.indexOf(' #')
-    const pieces = [(comment === -1 ? text : text.slice(0, comment)).trimEnd()]
+    const pieces = [withoutEnd(comment === -1 ? text : text.slice(0, comment))]
     this.#next()
     for (let end = this.#continuedAt(parent); end !== undefined; end = this.#continuedAt(parent)) {
       if (comment !== -1) giveUp()
       for (; this.#at < end; this.#next()) pieces.push('')
-      pieces.push(this.#line.trim())
+      pieces.push(withoutEnd(this.#line.slice(this.#indent())))
       this.#next()
     }
     this.#skip()
@@ -257,9 +266,9 @@ class Reader {
   /** The next line of a plain scalar, behind empty ones. */
   #continuedAt(parent: number): number | undefined {
     let at = this.#at
-    while (at < this.#lines.length && this.#lines[at]?.trim() === '') at += 1
+    while (at < this.#lines.length && isBlank(this.#lines[at] ?? '')) at += 1
     const line = this.#lines[at]
-    if (line === undefined || this.#indent(line) <= parent || line.trimStart().startsWith('#'))
+    if (line === undefined || this.#indent(line) <= parent || line[this.#indent(line)] === '#')
       return undefined
     return documentMark.test(line) ? giveUp() : at
   }
@@ -279,7 +288,7 @@ class Reader {
     while (end === -1) {
       this.#next()
       const line = this.#line
-      if (this.#at >= this.#lines.length || (line.trim() !== '' && this.#indent() <= parent)) giveUp()
+      if (this.#at >= this.#lines.length || (!isBlank(line) && this.#indent() <= parent)) giveUp()
       if (documentMark.test(line)) giveUp()
       end = quoteEnd(line, 0, mark)
       lines.push(end === -1 ? line : line.slice(0, end))
@@ -293,21 +302,30 @@ class Reader {
   /** The lines of a block scalar: those that are indented as its first one, and empty ones. */
   #passContent(parent: number, given: number | undefined): void {
     let column = given
+    /** Of the longest line of spaces since the last content. */
+    let spaces = 0
+    let hasContent = false
     for (; this.#at < this.#lines.length; this.#next()) {
       const line = this.#line
-      if (line === '') continue
-      // Of lines of spaces some are content, and some end it.
-      if (line.trim() === '') giveUp()
       const indent = this.#indent()
+      if (indent === line.length) {
+        spaces = Math.max(spaces, indent)
+        continue
+      }
       if (indent > parent) column ??= indent
       if (column === undefined || indent < column) break
+      // In front of the content they must not be longer than its indentation.
+      if (!hasContent && spaces > column) giveUp()
+      hasContent = true
+      spaces = 0
     }
     const isDeeper = this.#at < this.#lines.length && this.#indent() > parent
-    if (column !== undefined && isDeeper) giveUp()
+    // Behind the content they may belong to it.
+    if (spaces > 0 || (column !== undefined && isDeeper)) giveUp()
   }
 
   #blockScalar(text: string, parent: number): string {
-    const header = text.trimEnd()
+    const header = withoutEnd(text)
     const [, given] = /^[|>](?:[-+]|([1-9])[-+]?)?$/.exec(header) ?? giveUp()
     this.#next()
     const start = this.#at

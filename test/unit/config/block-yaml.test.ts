@@ -57,6 +57,9 @@ paths:
 
               more
 
+          spaced: >-
+            
+            text
           given: >2
                 deep
               less
@@ -198,6 +201,16 @@ const odd = [
   'a:\n  b: c\n  d',
   'a:\n  |\n  b',
   '- |\n- b',
+  'a: b\u00a0\nc: \u00a0d\n \u00a0\ne: f',
+  'a: []\u00a0',
+  'a: |\n  b\n   \n  c',
+  'a: |\n   \n  b',
+  'a: |\n  \n  b',
+  'a: |2\n    \n   b',
+  'a: |\n  \u00a0\n  b',
+  'a: b\n\u00a0c: d',
+  'a: b\n \t\n c',
+  'a: "b\n\t\n c"',
   'a: =\nb: ===',
   'a: - \nb: c',
 ]

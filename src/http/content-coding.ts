@@ -215,6 +215,9 @@ export type AcceptedCodings = {
 /** More members than any client sends; the rest is not read. */
 const mostMembers = 32
 
+/** A weight is the only parameter that a coding has; the rest is not read. */
+const mostParameters = 4
+
 /** RFC 9110 §12.4.2: at most three digits after the point. An invalid weight counts as absent. */
 const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
@@ -235,7 +238,7 @@ const weightIn = (parameters: readonly string[]): number => {
 const weightsIn = (value: string): ReadonlyMap<string, number> => {
   const weights = new Map<string, number>()
   for (const member of value.split(',', mostMembers)) {
-    const [name = '', ...parameters] = member.split(';')
+    const [name = '', ...parameters] = member.split(';', 1 + mostParameters)
     const written = name.trim().toLowerCase()
     const coding = Object.hasOwn(sameAs, written) ? (sameAs[written] as string) : written
     if (coding !== '' && !weights.has(coding)) weights.set(coding, weightIn(parameters))

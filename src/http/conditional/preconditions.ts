@@ -20,7 +20,7 @@ export const parseEntityTag = (value: string): EntityTag | undefined => {
 }
 
 /** Members that are no entity tags are passed over: a mistake in one must not hide a match with another. */
-export const parseEntityTagList = (value: string): EntityTagList => {
+const readList = (value: string): EntityTagList => {
   if (value.trim() === '*') return '*'
   const tags: EntityTag[] = []
   let i = 0
@@ -35,6 +35,14 @@ export const parseEntityTagList = (value: string): EntityTagList => {
     i = tagAt.lastIndex
   }
   return tags
+}
+
+let latest: { readonly value: string; readonly list: EntityTagList } = { value: '', list: [] }
+
+/** Remembers the latest list, which may have thousands of tags: a hit compares it with each form of the stored response. */
+export const parseEntityTagList = (value: string): EntityTagList => {
+  if (latest.value !== value) latest = { value, list: readList(value) }
+  return latest.list
 }
 
 /** Strong comparison (RFC 9110 §8.8.3.2): for ranges and If-Match. */

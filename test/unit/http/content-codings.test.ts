@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseEntityTag, tagOfCoded, withUncodedTags } from '../../../src/http/conditional/preconditions.ts'
+import {
+  parseEntityTag,
+  parseEntityTagList,
+  tagOfCoded,
+  withUncodedTags,
+} from '../../../src/http/conditional/preconditions.ts'
 import { parseAcceptEncoding } from '../../../src/http/content-coding.ts'
 
 describe('Accept-Encoding', () => {
@@ -23,6 +28,11 @@ describe('Accept-Encoding', () => {
     ['a name that every object has', '__proto__, constructor', 'br', undefined],
   ])('%s: %s', (_, value, coding, weight) => {
     expect(parseAcceptEncoding(value).weightOf(coding)).toBe(weight)
+  })
+
+  test('of thousands of parameters only the first few are read', () => {
+    const { weightOf } = parseAcceptEncoding(`gzip${';x=1'.repeat(3_000)};q=0, br;x=1;q=0`)
+    expect([weightOf('gzip'), weightOf('br')]).toEqual([1, 0])
   })
 
   test('any text is read, and every weight is one', () => {
@@ -59,6 +69,13 @@ describe('entity tags of coded forms', () => {
     ['any', '*', '*'],
   ])('what an upstream is asked with: %s', (_, list, asked) => {
     expect(withUncodedTags(list)).toBe(asked)
+  })
+
+  test('a list of tags is read once for all forms that it is compared with', () => {
+    const list = '"a", '.repeat(3_000)
+    expect(parseEntityTagList(list)).toBe(parseEntityTagList(list))
+    expect(parseEntityTagList('"b"')).toEqual([{ weak: false, opaque: '"b"' }])
+    expect(parseEntityTagList(list)).toHaveLength(3_000)
   })
 
   test('the tag that a form was made from always comes back', () => {

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type Companion, nonceOf, startCompanion } from '../../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
@@ -269,4 +269,46 @@ test('a poll that is answered from a cache on the way is no answer', async () =>
   await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
   const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)
   expect(await response.json()).toMatchObject({ title: { rendered: 'v2' } })
+})
+
+test.each([-3_600_000, 3_600_000])(
+  'a clock of the gateway that jumps by %i ms delays no change beyond the next polls',
+  async (jumpMs) => {
+    const { companion, gateway } = await start()
+    await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+    const title = async (): Promise<unknown> => {
+      const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)
+      return ((await response.json()) as { title: { rendered: string } }).title.rendered
+    }
+    expect(await title()).toBe('v1')
+    const realNow = Date.now
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + jumpMs)
+    try {
+      companion.write(1)
+      await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v2')
+      // A lost feed is noticed as soon as before.
+      companion.answerPoll = (_, wire) => wire.reset()
+      await expect.poll(() => isIn(gateway, 'silent'), { timeout: 5_000 }).toBe(1)
+    } finally {
+      clock.mockRestore()
+    }
+    companion.answerPoll = undefined
+    companion.write(1)
+    await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v3')
+  },
+)
+
+test('two logs that answer in turns, as two databases behind one address do, drop everything at each change', async () => {
+  const other = await startCompanion()
+  opened.push(other)
+  const { companion, gateway } = await start()
+  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+  companion.write(1)
+  const { incarnation } = companion
+  for (let turn = 0; turn < 6; turn += 1) {
+    const before = await gateway.metric('trellis_changes_service_drops_total', 'new-log')
+    companion.incarnation = turn % 2 === 0 ? other.incarnation : incarnation
+    const drops = () => gateway.metric('trellis_changes_service_drops_total', 'new-log')
+    await expect.poll(drops, { timeout: 5_000, interval: 10 }).toBe(before + 1)
+  }
 })

@@ -51,6 +51,15 @@ describeWith('php', 'the WordPress companion reports every write', () => {
     expect(site.intake.refused).toEqual([])
   })
 
+  test('a write whose values before cannot be read is reported as a change of everything', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.php(
+      `add_filter( 'query', function ( $sql ) { return false === strpos( $sql, 'MD5(p.post_title)' ) ? $sql : 'SELECT broken'; } ); $GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'draft' ), array( 'ID' => 95 ) );`,
+    )
+    const { rows } = await poll(site.origin, last)
+    expect(rows.flatMap(({ changes = [] }) => changes)).toEqual([{ kind: 'all', reason: 'statement' }])
+  })
+
   test.each(quietWrites.map((write) => [write[0], write] as const))(
     'nothing is reported for %s',
     async (_title, write) => {

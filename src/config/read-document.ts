@@ -154,18 +154,21 @@ export const placedNotes = async ({ path, contract }: ApiDocument): Promise<read
 const largeBytes = 1024 * 1024
 
 const loadInThread = (file: string): Promise<LoadedDocument> =>
-  new Promise((resolve, reject) => {
+  new Promise((resolve) => {
     const { entry, eval: isScript } = threadEntry('load-document')
     const thread = new Worker(entry, { workerData: file, eval: isScript })
-    let loaded: LoadedDocument | undefined
+    let loaded: LoadedDocument = {
+      kind: 'faults',
+      messages: ['the thread that reads the document has ended'],
+    }
     thread.on('message', (message: LoadedDocument) => {
       loaded = message
     })
-    thread.on('error', reject)
-    thread.on('exit', () => {
-      if (loaded === undefined) reject(new Error('the thread that reads the document has ended'))
-      else resolve(loaded)
+    // Such as too little memory.
+    thread.on('error', (error) => {
+      loaded = { kind: 'faults', messages: [`cannot be read: ${error.message}`] }
     })
+    thread.on('exit', () => resolve(loaded))
   })
 
 /** Reads a document and the files below its folder that it refers to, and checks it. */

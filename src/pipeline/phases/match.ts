@@ -46,9 +46,11 @@ const recall = ({ service, request }: Received): RecalledTarget | undefined => {
  * A document says whether its paths take OPTIONS. Preflights are no requests for the path (Fetch standard, CORS-preflight fetch): the
  * upstream answers them, as it allows its pages to read the responses.
  */
-const isDescribedOptions = ({ service, request: { fields } }: Received): boolean =>
-  (service.contract !== 'openapi' && service.contract !== 'plants') ||
-  (fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined)
+const refuseUndescribed = ({ service, request: { fields } }: Received, row: Row): void => {
+  const isPreflight = fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined
+  if ((service.contract === 'openapi' || service.contract === 'plants') && !isPreflight)
+    throw wrongMethod(service, row)
+}
 
 /** Admission may have found the row already. */
 const findRow = ({ admitted, service, request, path }: Received, method: string): RouteFinding =>
@@ -86,8 +88,7 @@ export const match = (): Phase<Received, Matched> => ({
       case 'options':
       case 'found':
         record.route = finding.row.template
-        if (finding.kind === 'options' && !isDescribedOptions(exchange))
-          throw wrongMethod(service, finding.row)
+        if (finding.kind === 'options') refuseUndescribed(exchange, finding.row)
         return next(asMatched(exchange, method, finding, recalled))
     }
   },

@@ -150,7 +150,7 @@ const noteEquivalentTemplates = (reader: OperationReader, found: readonly Found[
   const methods = new Set<string>()
   for (const one of found) {
     const { method, template } = one.operation
-    const shape = shapeOf(template)
+    const shape = templateShape(template)
     const first = firsts.get(shape) ?? one
     firsts.set(shape, first)
     const isAmbiguous = methods.has(`${method} ${shape}`)

@@ -83,16 +83,19 @@ test.each(named)('%s: its ports are published on loopback, if at all', (_name, {
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/)
 })
 
-test.each(named)('%s waits for services that exist, with a health check or an end', (_name, { depends_on = {} }) => {
-  if (Array.isArray(depends_on)) {
-    for (const name of depends_on) serviceOf(name)
-    return
-  }
-  for (const [name, { condition }] of Object.entries(depends_on)) {
-    if (condition === 'service_healthy') expect(serviceOf(name).healthcheck).toBeDefined()
-    else expect(condition).toBe('service_completed_successfully')
-  }
-})
+test.each(named)(
+  '%s waits for services that exist, with a health check or an end',
+  (_name, { depends_on = {} }) => {
+    if (Array.isArray(depends_on)) {
+      for (const name of depends_on) serviceOf(name)
+      return
+    }
+    for (const [name, { condition }] of Object.entries(depends_on)) {
+      if (condition === 'service_healthy') expect(serviceOf(name).healthcheck).toBeDefined()
+      else expect(condition).toBe('service_completed_successfully')
+    }
+  },
+)
 
 test('no port is taken twice', () => {
   const taken = named.flatMap(([, { ports = [] }]) => ports.map((port) => port.split(':')[1]))

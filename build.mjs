@@ -90,7 +90,7 @@ const build = async () => {
   if (bundler === undefined) return
   const { metafile } = await bundler.build({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts', 'src/index.ts', 'src/check-responses.ts'],
+    entryPoints: ['src/main.ts', 'src/index.ts', 'src/check-responses.ts', 'src/load-document.ts'],
     outdir: 'dist',
     bundle: true,
     splitting: true,

@@ -40,6 +40,7 @@ const takeLong = [
   'gateway/hostile/raw-requests',
   'gateway/hostile/secrets',
   'gateway/hostile/unfinished-uploads',
+  'gateway/hostile/websocket-floods',
   'gateway/slow-clients',
   'gateway/slow-clients-and-slots',
   'gateway/tracing',
@@ -75,7 +76,9 @@ const waiting = [
   'redis-access',
   'redis-cluster',
   'redis-cluster-moves',
+  'redis-ledger-windows',
   'redis-shared-tier',
+  'redis-signed-entries',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
 /**

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { measure, type Pin, warmUp } from './measure.ts'
+import { longWarmUp, measure, type Pin, warmUp } from './measure.ts'
 import { withBoth } from './pairs.ts'
 import { median, quantile } from './statistics.ts'
 import { inTurns } from './turns.ts'
@@ -24,8 +24,7 @@ export async function benchLatency(against = 'nginx', named = 'hit', share = 0.5
   await withBoth(against, named, async ({ mine, theirs, chosen, generator, loadPin }) => {
     for (const { name, title, script } of chosen) {
       if (script !== undefined) throw new RangeError(`${name} needs wrk, which sends at no fixed rate`)
-      for (const peer of [mine, theirs])
-        await warmUp(peer, name, generator, { requests: 30_000, seconds: 10 })
+      for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
       const rates: number[] = []
       while (rates.length < 3) rates.push((await measure(mine, name, generator, 1)).perSecond)
       const rate = Math.round((median(rates) * share) / connections)

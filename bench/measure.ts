@@ -119,6 +119,9 @@ export async function fill(running: RunningPeer, scenario: Scenario): Promise<vo
   await Promise.all(Array.from({ length: 32 }, one))
 }
 
+/** V8 compiles an upload's code until about the fifty-thousandth. */
+export const longWarmUp = { requests: 60_000, seconds: 20 }
+
 /**
  * Lets a peer compile its code and grow its memory: some requests more than V8 waits for, or so long. Counted and not timed,
  * since a busy machine serves few in a second.

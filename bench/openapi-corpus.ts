@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readApiDocument } from '../src/config/load/documents.ts'
+import { loadApiDocument } from '../src/config/read-document.ts'
 
 /**
  * Loads every JSON and YAML file of a folder as an OpenAPI document, as a configuration would, and prints each refusal with its line
@@ -16,7 +16,7 @@ let loaded = 0
 let refused = 0
 let others = 0
 for (const name of names) {
-  const reading = await readApiDocument(join(folder, name))
+  const reading = await loadApiDocument(join(folder, name))
   if (reading.kind === 'loaded') loaded += 1
   else if (reading.messages.some((message) => message.endsWith('OpenAPI document of version 3.0 or 3.1')))
     others += 1

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { resolve } from 'node:path'
-import { readApiDocument } from '../src/config/load/documents.ts'
-import { loadDocument } from '../src/contracts/openapi/load-document.ts'
+import { readApiDocument } from '../src/config/read-document.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { childrenOf, processorSeconds } from './processor-time.ts'
 
@@ -13,9 +12,7 @@ if (file === undefined) throw new Error('name a document: npm run bench:openapi-
 
 const reading = await readApiDocument(resolve(file))
 if (reading.kind === 'faults') throw new Error(reading.messages.join('\n'))
-const loaded = loadDocument(reading.bundle)
-if (loaded.kind === 'faults') throw new Error('the document has faults')
-const paths = loaded.contract.operations
+const paths = reading.document.contract.operations
   .filter(({ method, isAmbiguous }) => method === 'GET' && !isAmbiguous)
   .slice(0, 200)
   .map(({ template }) => template.replaceAll(/\{[^{}]*\}/g, '1'))

@@ -2,7 +2,17 @@ import { resolve } from 'node:path'
 import { freePort } from '../test/support/ports.ts'
 import { pins } from './cores.ts'
 import { chooseGenerator, type Generator } from './generator.ts'
-import { fill, launch, measure, type Pin, probe, type RunningPeer, startPeer, warmUp } from './measure.ts'
+import {
+  fill,
+  launch,
+  longWarmUp,
+  measure,
+  type Pin,
+  probe,
+  type RunningPeer,
+  startPeer,
+  warmUp,
+} from './measure.ts'
 import type { Peer, ReadyAnswer } from './peer.ts'
 import { peers } from './peers/index.ts'
 import { otherBuild, trellis } from './peers/trellis.ts'
@@ -19,8 +29,7 @@ import { inTurns, inWords } from './turns.ts'
 export async function benchPairs(against = 'http-proxy', named = 'pass', pairs = 14): Promise<void> {
   await withBoth(against, named, async ({ mine, theirs, chosen, generator }) => {
     for (const { name, title } of chosen) {
-      for (const peer of [mine, theirs])
-        await warmUp(peer, name, generator, { requests: 30_000, seconds: 10 })
+      for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
       const rounds = await inTurns(mine, theirs, pairs, (peer) => measure(peer, name, generator, 1))
       console.log(`${title}: ${inWords(rounds, theirs.peer.title)}`)
     }

@@ -67,13 +67,19 @@ async function serveFromMap(port: number, answerFile: string): Promise<void> {
     )
   }
   const [item] = answers
+  /** One of a working set: stored with a content of its own when it is first requested, as a cache would. */
+  const storeItem = (target: string): Held | undefined => {
+    const one = target.startsWith('/files/item/') ? plain.get(item?.target ?? '') : undefined
+    if (one === undefined) return undefined
+    const own = { ...one, content: Buffer.from(one.content) }
+    plain.set(target, own)
+    return own
+  }
   createServer((request: IncomingMessage, response: ServerResponse) => {
     const { headers } = request
     const target = request.url ?? ''
     const from = headers['accept-encoding'] === 'gzip' ? coded : plain
-    // A working set: as many keys as are asked for, one content.
-    const found =
-      from.get(target) ?? (target.startsWith('/files/item/') ? plain.get(item?.target ?? '') : undefined)
+    const found = from.get(target) ?? storeItem(target)
     if (found === undefined) {
       response.writeHead(404).end()
       return

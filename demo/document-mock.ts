@@ -8,7 +8,7 @@ import {
   membersOf,
 } from '../src/contracts/openapi/bundle.ts'
 import type { ApiContract } from '../src/contracts/openapi/load-document.ts'
-import { locateOperations, operationKey, responseFor } from '../src/contracts/openapi/responses.ts'
+import { locateOperations, operationKey, responseFor } from '../src/contracts/openapi/operation.ts'
 import { requestField } from '../src/http/message.ts'
 import { createOpenApiRequests } from '../src/request/openapi-requests.ts'
 import { sampleOf } from './document-sample.ts'

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { decideReadiness, type Readiness } from './admin/decide-readiness.ts'
-import { createDiagnosis } from './admin/diagnosis.ts'
-import type { AdminEvent } from './admin/events.ts'
-import type { ReloadOutcome } from './admin/operator.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createDiagnosis, decideReadiness, type Readiness } from './admin/diagnosis.ts'
+import type { AdminEvent, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
 import { declaredServices, outdateDocuments, servicesDown } from './build/built-service.ts'
 import { connectChangeFeeds } from './build/change-feeds.ts'
@@ -85,8 +84,6 @@ export type Gateway = {
 }
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const noReload = async (): Promise<ConfigResult> => {
   throw new TypeError('this gateway was started without a configuration that can be read again')
@@ -305,7 +302,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     token: config.admin.token.reveal(),
     operator: currentOperator(
       () => current.operator,
-      { reload: reloadAll, drain: options.end ?? (() => void drain()), changes: feeds.receive },
+      { reload: reloadAll, drain: options.end ?? (() => void drain()), changes: feeds },
       { ...createDiagnosis({ ...diagnosis, now: clock.now, worker }), purged: history.purged },
     ),
     scrape: async (accept) => ({

@@ -65,6 +65,8 @@ final class Trellis_Log {
 	/** Above 0 while statements of this class run: they are not content. */
 	private $depth = 0;
 	private $birth = null;
+	/** By sequence: the check values of rows that this request has inserted. */
+	private $checks = array();
 
 	/** A fatal error in a statement of this class leaves it busy: at the end of the request it is not. */
 	public function reset() {
@@ -120,9 +122,17 @@ final class Trellis_Log {
 		return $rows;
 	}
 
-	/** Inserts a row, and makes the table when there is none. Returns its sequence, or 0 when the log cannot be written. */
-	private function insert( $state, $site, $note, $changes ) {
+	/**
+	 * Inserts a row, and makes the table when there is none. Returns its sequence, or 0 when the log cannot be written. The last word of
+	 * its note is a random check value: a log that is restored from a copy and written again has other rows under the same sequences.
+	 */
+	private function insert( $state, $site, $changes ) {
 		$table = $this->table();
+		$check = bin2hex( random_bytes( 8 ) );
+		$note  = self::OPEN === $state ? $this->owner( $check ) : "'$check'";
+		if ( self::CREATED === $state ) {
+			$note = "'" . bin2hex( random_bytes( 16 ) ) . " '";
+		}
 		$sql   = "INSERT INTO $table (state, since, horizon, site, note, changes) VALUES ($state, " . time() . ", 0, $site, $note, '" . esc_sql( $changes ) . "')";
 		if ( false === $this->query( $sql, $sequence ) ) {
 			$this->create();
@@ -134,8 +144,20 @@ final class Trellis_Log {
 				return 0;
 			}
 		}
+		$this->checks[ $sequence ] = $check;
 		return $sequence;
 	}
+
+	/** The check value of a row that this request has inserted; '' for others. */
+	public function check( $sequence ) {
+		return isset( $this->checks[ $sequence ] ) ? $this->checks[ $sequence ] : '';
+	}
+
+	/** The check value in a note; '' when it has none. */
+	private static function check_in( $note ) {
+		return preg_match( '/(?:^| )([0-9a-f]{16})$/D', (string) $note, $part ) ? $part[1] : '';
+	}
+
 
 	private function create() {
 		global $wpdb;
@@ -165,13 +187,18 @@ final class Trellis_Log {
 		$rows = $this->query( $sql );
 		if ( ! $rows ) {
 			// Two processes may both insert one: the first counts, for both.
-			$this->insert( self::CREATED, 0, "'" . bin2hex( random_bytes( 16 ) ) . " '", '[{"kind":"all","reason":"created"}]' );
+			$this->insert( self::CREATED, 0, '[{"kind":"all","reason":"created"}]' );
 			$rows = $this->query( $sql );
 			if ( ! $rows ) {
 				return null;
 			}
 		}
 		return $this->know( $rows[0]->sequence, $rows[0]->note );
+	}
+
+	/** Columns by which another statement reads the row of the creation as well, which `birth` need not do then; '' when it is known. */
+	public function creation_unless_known() {
+		return null === $this->birth ? ', ' . $this->creation() : '';
 	}
 
 	/** Columns of a statement that reads more than the row of the creation. */
@@ -181,7 +208,7 @@ final class Trellis_Log {
 	}
 
 	/** Keeps what the row of the creation says, for the rest of the request. */
-	private function know( $sequence, $note ) {
+	public function know( $sequence, $note ) {
 		if ( null === $sequence || null === $note ) {
 			return null;
 		}
@@ -190,11 +217,21 @@ final class Trellis_Log {
 		return $this->birth;
 	}
 
-	/** The log was restored from a copy: what gateways know of its sequences is no longer true. */
-	public function renew( $birth ) {
-		$birth['incarnation'] = bin2hex( random_bytes( 16 ) );
-		$this->query( 'UPDATE ' . $this->table() . " SET note = '{$birth['incarnation']} {$birth['fingerprint']}' WHERE sequence = {$birth['sequence']}" );
-		return $birth;
+	/** Whether a row is there with this check value, asked so that a proxy in front of replicas, which lag behind, asks the primary. */
+	public function has( $sequence, $check ) {
+		$rows = $this->query( 'SELECT note FROM ' . $this->table() . " WHERE sequence = $sequence" . ( $this->is_mysql() ? ' FOR UPDATE' : '' ) );
+		return $rows && self::check_in( $rows[0]->note ) === $check;
+	}
+
+	/** The log was restored from a copy: what gateways know of its sequences is no longer true. Of two polls that see it, one counts. */
+	public function renew() {
+		$old = $this->birth();
+		$new = array( 'incarnation' => bin2hex( random_bytes( 16 ) ) ) + $old;
+		$this->query( 'UPDATE ' . $this->table() . " SET note = '{$new['incarnation']} {$old['fingerprint']}' WHERE sequence = {$old['sequence']} AND note LIKE '{$old['incarnation']} %'", $id, $affected );
+		$this->birth = null;
+		$read        = $affected > 0 ? null : $this->birth();
+		// Where the row cannot be written, each poll gets another incarnation, and no gateway trusts the log.
+		return $read && $read['incarnation'] !== $old['incarnation'] ? $read : $new;
 	}
 
 	/** Whether this fingerprint is another than the last: deployed code writes nothing, and may change every answer. */
@@ -211,11 +248,11 @@ final class Trellis_Log {
 
 	/** Inserts an open mark. Its note is what shows later whether the process still lives. */
 	public function open( $site ) {
-		return $this->insert( self::OPEN, $site, $this->owner(), '' );
+		return $this->insert( self::OPEN, $site, '' );
 	}
 
 	public function append( $site, $changes ) {
-		return $this->insert( self::CLOSED, $site, "''", $changes );
+		return $this->insert( self::CLOSED, $site, $changes );
 	}
 
 	/** Closes a mark with its changes; when the mark is lost (rolled back, or given up as dead) a new row takes them. */
@@ -260,10 +297,13 @@ final class Trellis_Log {
 		$this->query( 'DELETE FROM ' . $this->table() . ' WHERE state IN (' . self::CLOSED . ', ' . self::DEAD . ") AND sequence < $newest AND (sequence < " . ( $newest - self::KEPT_ROWS ) . " OR since < $old)" );
 	}
 
-	/** Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read, or has no row of its creation. */
-	public function rows_after( $sequence, $max_rows, $max_bytes ) {
+	/**
+	 * Rows after a sequence, and all open ones; of those the dead are marked first. Null when the log cannot be read, or has no row of its
+	 * creation. `known` is the check value of the row with that sequence.
+	 */
+	public function rows_after( $sequence, $max_rows, $max_bytes, $known = 0 ) {
 		$table = $this->table();
-		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table) AS lowest, (SELECT sequence FROM $table ORDER BY sequence LIMIT 1 OFFSET 1) AS second, " . $this->creation() );
+		$ends  = $this->query( "SELECT (SELECT MAX(sequence) FROM $table) AS newest, (SELECT MIN(sequence) FROM $table) AS lowest, (SELECT sequence FROM $table ORDER BY sequence LIMIT 1 OFFSET 1) AS second, (SELECT note FROM $table WHERE sequence = $known) AS known, " . $this->creation() );
 		$heads = $this->query( "SELECT sequence, state, since, site, note, LENGTH(changes) AS size FROM $table WHERE sequence > $sequence OR state = " . self::OPEN . ' ORDER BY sequence LIMIT ' . ( $max_rows + 1 ) );
 		if ( false === $heads || ! $ends || ! $this->know( $ends[0]->created, $ends[0]->note ) ) {
 			return null;
@@ -289,7 +329,7 @@ final class Trellis_Log {
 		}
 		$rows = array();
 		foreach ( $taken as $number => $head ) {
-			$row = array( 'sequence' => $number, 'site' => (int) $head->site );
+			$row = array( 'sequence' => $number, 'check' => self::check_in( $head->note ), 'site' => (int) $head->site );
 			if ( self::OPEN === (int) $head->state ) {
 				$row += array( 'state' => 'open', 'since' => (int) $head->since );
 			} elseif ( self::DEAD === (int) $head->state ) {
@@ -305,7 +345,7 @@ final class Trellis_Log {
 		$second = (int) $ends[0]->second;
 		// The row of the creation stays when those behind it are deleted.
 		$first = $second > $lowest + 1 && (int) $ends[0]->created === $lowest ? $second : $lowest;
-		return array( 'first' => max( 1, $first ), 'last' => (int) $ends[0]->newest, 'rows' => $rows, 'more' => $more );
+		return array( 'first' => max( 1, $first ), 'last' => (int) $ends[0]->newest, 'rows' => $rows, 'more' => $more, 'known' => self::check_in( $ends[0]->known ) );
 	}
 
 	/** Marks the open rows whose process is gone as dead. */
@@ -346,13 +386,13 @@ final class Trellis_Log {
 		return ! empty( $wpdb->is_mysql ) && ! ( class_exists( 'WP_SQLite_DB', false ) && $wpdb instanceof WP_SQLite_DB );
 	}
 
-	/** As SQL: the database connection of this process, or the process itself where the database is a file. */
-	private function owner() {
+	/** As SQL: the database connection of this process, or the process itself where the database is a file; and the check value. */
+	private function owner( $check ) {
 		if ( $this->is_mysql() ) {
-			return "CONCAT('c ', CONNECTION_ID(), ' ', @@hostname, ':', @@port)";
+			return "CONCAT('c ', CONNECTION_ID(), ' ', @@hostname, ':', @@port, ' $check')";
 		}
 		$process = function_exists( 'getmypid' ) ? (int) getmypid() : 0;
-		return "'" . esc_sql( 'p ' . $process . ' ' . $this->started( $process ) . ' ' . PHP_SAPI . ' ' . php_uname( 'n' ) ) . "'";
+		return "'" . esc_sql( 'p ' . $process . ' ' . $this->started( $process ) . ' ' . PHP_SAPI . ' ' . php_uname( 'n' ) . " $check" ) . "'";
 	}
 
 	/** When a process began, in the kernel's count; '' when it is gone or cannot be looked at. */
@@ -432,7 +472,7 @@ final class Trellis_Changes {
 	 * name, the columns that lists filter by.
 	 */
 	const TABLES = array(
-		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order|comment_status|ping|pinged|to_ping|guid' ),
+		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order' ),
 		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
 		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
 		'terms'              => array( 'term', 'term_id', 'term_id', '', 'slug|term_group' ),
@@ -520,7 +560,7 @@ final class Trellis_Changes {
 		// The changes of a transaction take a row of their own.
 		$is_only = $this->is_marked && 1 === count( $this->marks ) && ! $this->is_uncommitted && ! $this->transacted && ! $this->has_failed;
 		$birth   = $is_only ? $this->log->birth() : null;
-		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] : '';
+		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] . ' ' . $this->log->check( $this->marks[0] ) : '';
 	}
 
 	private function note_event( $kind, $ids ) {
@@ -938,7 +978,7 @@ final class Trellis_Changes {
 		if ( 'term' === $kind ) {
 			$this->forget_terms( $site, $ids );
 		}
-		$states = $changes_state && 'user' !== $kind ? $this->states( $site, $kind, $ids ) : null;
+		$states = $ids && $changes_state && 'user' !== $kind ? $this->states( $site, $kind, $ids ) : null;
 		foreach ( $ids as $id ) {
 			$this->touch( $site, $kind, (int) $id, null === $states ? false : ( isset( $states[ $id ] ) ? $states[ $id ] : null ), $counts_only );
 		}
@@ -1008,10 +1048,12 @@ final class Trellis_Changes {
 		$in     = implode( ',', array_map( 'intval', $ids ) );
 		$states = array();
 		if ( 'post' === $kind ) {
-			$rows = $this->log->query( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
-			foreach ( (array) $rows as $row ) {
-				if ( ! is_object( $row ) ) {
-					continue;
+			// Only with a mark there is a log.
+			$creation = $this->marks ? $this->log->creation_unless_known() : '';
+			$rows     = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug$creation FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			foreach ( $rows as $row ) {
+				if ( '' !== $creation ) {
+					$this->log->know( $row->created, $row->note );
 				}
 				if ( ! isset( $states[ $row->ID ] ) ) {
 					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => $row->post_modified ) );
@@ -1025,22 +1067,29 @@ final class Trellis_Changes {
 				}
 			}
 		} elseif ( 'term' === $kind ) {
-			$rows = $this->log->query( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
-			foreach ( (array) $rows as $row ) {
-				if ( is_object( $row ) && null !== $row->taxonomy ) {
+			$rows = $this->rows( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
+			foreach ( $rows as $row ) {
+				if ( null !== $row->taxonomy ) {
 					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
 				}
 			}
 		} elseif ( 'comment' === $kind ) {
-			$rows = $this->log->query( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
-			foreach ( (array) $rows as $row ) {
-				if ( is_object( $row ) ) {
-					$status                     = array( '1' => 'approve', '0' => 'hold' );
-					$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
-				}
+			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
+			foreach ( $rows as $row ) {
+				$status                     = array( '1' => 'approve', '0' => 'hold' );
+				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
 			}
 		}
 		return $states;
+	}
+
+	/** The rows of a statement; when it fails, nothing is known of what the request changes. */
+	private function rows( $sql ) {
+		$rows = $this->log->query( $sql );
+		if ( false === $rows ) {
+			$this->everything( 'statement' );
+		}
+		return array_filter( (array) $rows, 'is_object' );
 	}
 
 	private function term_state( $row ) {
@@ -1421,23 +1470,26 @@ final class Trellis_Poll {
 			$GLOBALS['wpdb']->send_reads_to_masters();
 		}
 		$asked  = (int) $_GET['trellis-changes'];
+		// The newest row that the gateway knows, and its check value.
+		$known  = isset( $_GET['known'] ) && is_string( $_GET['known'] ) && preg_match( '/^(\d{1,18})\.([0-9a-f]{16})$/D', $_GET['known'], $part ) ? $part : array( '', 0, '' );
 		$print  = Trellis_Companion::fingerprint();
-		$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
+		$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES, (int) $known[1] );
 		$birth  = $log->birth();
 		$is_new = $log->is_new( $print );
 		if ( $is_new ) {
 			$log->append( 0, '[{"kind":"all","reason":"fingerprint"}]' );
 		}
 		if ( $birth && ( $is_new || ! $answer ) ) {
-			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES );
+			$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES, (int) $known[1] );
 		}
 		if ( ! $birth || ! $answer ) {
 			// Not 503: a gateway would take the whole site for overloaded, and stop sending it requests.
 			http_response_code( 500 );
 			exit;
 		}
-		if ( $asked > $answer['last'] && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] ) {
-			$birth = $log->renew( $birth );
+		$is_back = $asked > $answer['last'] || $answer['known'] !== $known[2];
+		if ( $is_back && isset( $_GET['incarnation'] ) && $_GET['incarnation'] === $birth['incarnation'] && ! ( $known[1] && $log->has( (int) $known[1], $known[2] ) ) ) {
+			$birth = $log->renew();
 		}
 		header( 'Content-Type: application/json' );
 		echo json_encode(
@@ -1448,6 +1500,7 @@ final class Trellis_Poll {
 				'fingerprint' => $print,
 				'rows'        => $answer['rows'],
 				'more'        => $answer['more'],
+				'nonce'       => isset( $_GET['nonce'] ) && is_string( $_GET['nonce'] ) && ctype_xdigit( $_GET['nonce'] ) ? substr( $_GET['nonce'], 0, 64 ) : '',
 				'table'       => $log->table(),
 			),
 			JSON_UNESCAPED_SLASHES
@@ -1637,7 +1690,7 @@ final class Trellis_Tags {
 	 * controllers. Posts name their own state among the sticky ones, which the change of that option tells by post.
 	 */
 	private function read_option( $name ) {
-		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|theme_mods_.*)$/D', $name ) && ( 't' !== $name[0] || $this->is_called_by( '_wp_block_theme_register_classic_sidebars' ) ) ) {
+		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|link_manager_enabled|(theme_mods_.*)|(blog_public))$/D', $name, $part ) && ( 1 === count( $part ) || $this->is_called_by( isset( $part[2] ) ? 'sitemaps_enabled' : '_wp_block_theme_register_classic_sidebars' ) ) ) {
 			$this->structure[ $name ] = true;
 		} elseif ( 'sticky_posts' !== $name || ! $this->is_dispatched || ! $this->asks_if_sticky() ) {
 			$this->options[ $name ] = true;
@@ -1680,8 +1733,14 @@ final class Trellis_Tags {
 		if ( $this->is_added_to || ! empty( $wp_rest_additional_fields ) ) {
 			return true;
 		}
-		foreach ( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) as $hook ) {
-			foreach ( isset( $wp_filter[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
+		return $this->is_filtered( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) );
+	}
+
+	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
+	private function is_filtered( $hooks ) {
+		global $wp_filter, $wp_filters;
+		foreach ( $hooks as $hook ) {
+			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
 					if ( ! $this->is_of_wordpress( $callback['function'] ) ) {
 						return true;
@@ -1798,6 +1857,9 @@ final class Trellis_Tags {
 			$this->lists['any'] = true;
 			return;
 		}
+		if ( $this->is_never( $where ) ) {
+			return;
+		}
 		// By id, from the one table or from it and what belongs to it.
 		list( $column, $letter ) = self::OBJECTS[ $first ];
 		$is_term                 = in_array( $first, array( 'terms', 'term_taxonomy' ), true );
@@ -1861,11 +1923,8 @@ final class Trellis_Tags {
 		foreach ( array( 'name' => "{$table}post_name", 'relation' => '\w+\.term_taxonomy_id', 'parent' => "{$table}post_parent", 'author' => "{$table}post_author" ) as $name => $column ) {
 			$values = $value( array( $column ) );
 			if ( null !== $values && count( $values ) <= 5 ) {
-				// What the values of a change tell need not be told by its columns, unless the statement also sorts by it.
-				$own = 'relation' === $name ? 'term_taxonomy_id' : "post_$name";
-				if ( 1 === $used[ $own ] ) {
-					unset( $used[ $own ] );
-				}
+				// What the values of a change tell need not be told by its columns.
+				unset( $used[ 'relation' === $name ? 'term_taxonomy_id' : "post_$name" ] );
 				$filter = array();
 				foreach ( $values as $one ) {
 					$filter[] = ":$name:" . ( 'name' === $name ? substr( md5( $one ), 0, 12 ) : (int) $one );
@@ -1916,10 +1975,7 @@ final class Trellis_Tags {
 
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
-		$text = trim( $condition );
-		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
-			$text = trim( $part[1] );
-		}
+		$text = $this->unwrap( $condition );
 		foreach ( array( 'OR', 'AND' ) as $word ) {
 			$parts = $this->split( $text, $word );
 			if ( count( $parts ) < 2 ) {
@@ -1949,6 +2005,27 @@ final class Trellis_Tags {
 			}
 		}
 		return null;
+	}
+
+	/** Whether a condition holds for no row: WordPress adds `0 = 1` when another statement has not found the term that it looks for. */
+	private function is_never( $condition ) {
+		$text    = $this->unwrap( $condition );
+		$choices = $this->split( $text, 'OR' );
+		$parts   = count( $choices ) > 1 ? $choices : $this->split( $text, 'AND' );
+		if ( count( $parts ) < 2 ) {
+			return 1 === preg_match( '/^0\s*=\s*1$/D', $text );
+		}
+		$never = count( array_filter( array_map( array( $this, 'is_never' ), $parts ) ) );
+		return count( $choices ) > 1 ? $never === count( $parts ) : $never > 0;
+	}
+
+	/** A condition without the parentheses around all of it. */
+	private function unwrap( $condition ) {
+		$text = trim( $condition );
+		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
+			$text = trim( $part[1] );
+		}
+		return $text;
 	}
 
 	/** Whether every parenthesis in the text is closed in it. */
@@ -2017,7 +2094,12 @@ final class Trellis_Tags {
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
 			unset( $this->ids['u'] );
 		}
-		$options = $this->options + ( $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) ) ? array() : $this->structure );
+		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );
+		$options = $this->options + ( $is_core ? array() : $this->structure );
+		if ( $is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) ) ) {
+			// Who is not logged in has no role.
+			unset( $options['wp_user_roles'] );
+		}
 		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => array_diff_key( $options, array( 'cron' => true ) ), 'x' => $this->tables );
 		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
 		// Too long: collections and tables alone, known as incomplete.
@@ -2135,7 +2217,7 @@ final class Trellis_Companion {
 		return Trellis_Push::send(
 			$this->gateways,
 			$this->token,
-			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}'
+			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"check":"' . $this->log->check( (int) $part['sequence'] ) . '","previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}'
 		);
 	}
 

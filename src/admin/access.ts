@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isProxyField } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
-import type { AccessRefusal } from './events.ts'
+import type { AccessRefusal } from './operator.ts'
 
 /** The facts that decide whether a request to the admin side is answered. */
 export type AdminRequest = {

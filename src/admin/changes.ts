@@ -1,5 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { ChangesAnswer } from '../changes/change-feeds.ts'
+import type { ChangesAnswer, ChangesCredential } from '../changes/change-feeds.ts'
 import { requestField } from '../http/message.ts'
 import type { Operator } from './operator.ts'
 
@@ -30,6 +31,11 @@ const sendChangesAnswer = (
   return problem(reply, status, answer.reason, answer.detail)
 }
 
+const credentialIn = (headers: IncomingHttpHeaders): ChangesCredential => ({
+  signature: requestField(headers, 'trellis-signature'),
+  authorization: headers.authorization,
+})
+
 /** POST /changes: a service reports what it has changed. Its own token replaces admin.token, and can only drop. */
 export const addChanges = (
   server: FastifyInstance,
@@ -44,13 +50,21 @@ export const addChanges = (
       { parseAs: 'buffer', bodyLimit: mostChangeBytes },
       (_request, body, done) => done(null, body),
     )
+    // Before the body is read: it may be long, or arrive slowly.
+    scope.addHook('onRequest', async ({ headers }, reply) => {
+      const admission = operator.changes.admit(credentialIn(headers))
+      if (admission.kind === 'refused') {
+        return sendChangesAnswer(reply.header('connection', 'close'), admission, problem)
+      }
+      reply.raw.once('close', admission.release)
+      return undefined
+    })
     scope.post(changesPath, { bodyLimit: mostChangeBytes }, async ({ body, headers, raw }, reply) =>
       sendChangesAnswer(
         reply,
-        await operator.changes({
+        await operator.changes.receive({
+          ...credentialIn(headers),
           target: raw.url ?? '',
-          signature: requestField(headers, 'trellis-signature'),
-          authorization: headers.authorization,
           body: Buffer.isBuffer(body) ? body : Buffer.alloc(0),
         }),
         problem,

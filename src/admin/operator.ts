@@ -1,4 +1,4 @@
-import type { ChangesAnswer, ChangesRequest } from '../changes/change-feeds.ts'
+import type { ChangeFeeds } from '../changes/change-feeds.ts'
 import type { PurgeRequest } from './purge-request.ts'
 
 /** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: of the start check. */
@@ -68,7 +68,7 @@ export type Operator = {
   /** Fetches public URLs or paths in the background with anonymous GETs. */
   warm(urls: readonly string[]): WarmAnswer | Promise<WarmAnswer>
   /** Has its own credential: the token of a service. */
-  changes(request: ChangesRequest): Promise<ChangesAnswer>
+  readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
   explain(request: AskedRequest): unknown
   drift(): unknown
@@ -90,3 +90,38 @@ export type Operator = {
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */
   drain(): void
 }
+
+/** Why the admin side refuses a request. */
+export type AccessRefusal =
+  | 'credential-missing'
+  | 'credential-wrong'
+  | 'cross-site'
+  | 'host-by-name'
+  | 'not-json'
+  | 'not-loopback'
+
+/** Events of the admin side, for the log: every write and every refusal. Addresses are those of peers. */
+export type AdminEvent =
+  | {
+      readonly kind: 'admin-purge'
+      readonly address: string
+      /** `several`: selectors of more than one kind. */
+      readonly selector: 'url' | 'tag' | 'prefix' | 'all' | 'several'
+      readonly selectors: number
+      readonly mode: 'soft' | 'hard'
+      readonly dryRun: boolean
+      /** Stored responses concerned. */
+      readonly entries: number
+      /** Targets that are fetched again. */
+      readonly warming: number
+    }
+  | { readonly kind: 'admin-warm'; readonly address: string; readonly warming: number }
+  | {
+      readonly kind: 'admin-log-level'
+      readonly address: string
+      readonly to: string
+      readonly forMs: number | undefined
+    }
+  | { readonly kind: 'admin-drain'; readonly address: string }
+  | { readonly kind: 'admin-reload'; readonly address: string }
+  | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }

@@ -10,14 +10,20 @@ import {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { contentEntityTag } from '../http/conditional/entity-tags.ts'
-import { evaluatePreconditions } from '../http/conditional/preconditions.ts'
+import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import { addChanges, changesPath } from './changes.ts'
 import { addDiagnosis } from './diagnosis.ts'
-import type { AccessRefusal, AdminEvent } from './events.ts'
-import type { EntriesQuery, Notice, Operator, Readiness, ReloadAnswer } from './operator.ts'
+import type {
+  AccessRefusal,
+  AdminEvent,
+  EntriesQuery,
+  Notice,
+  Operator,
+  Readiness,
+  ReloadAnswer,
+} from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
 
@@ -325,6 +331,8 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 64 * 1024,
     requestTimeout: 10_000,
+    // Node swaps the two times when headersTimeout, by default a minute, is the longer one.
+    http: { requestTimeout: 10_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     return503OnClosing: false,
   }) as unknown as FastifyInstance
   server.addHook('onSend', async (_request, reply) => {

@@ -1,13 +1,17 @@
-import { answeredPart, envelopeOf, madePart, nullPart, type Part } from './answer.ts'
 import type { BatchEvent, BatchItemOutcome, BatchResult } from './events.ts'
 import { withDependencies } from './extensions/dependencies.ts'
 import {
+  answeredPart,
   type BatchItem,
   type Dialect,
   type Dispatch,
+  envelopeOf,
   type ItemAnswer,
   type ItemError,
   itemError,
+  madePart,
+  nullPart,
+  type Part,
   shapedError,
 } from './item.ts'
 import {

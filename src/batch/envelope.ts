@@ -1,5 +1,4 @@
-import type { Found } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
+import type { Found, Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import { isCredentialName } from '../http/forwardable-fields.ts'
 import { elementTexts, isJsonObject, type JsonText, memberText } from '../http/json-text.ts'

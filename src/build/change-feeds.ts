@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
 import { type ChangeFeeds, createChangeFeeds, type FeedService, pollFields } from '../changes/change-feeds.ts'
 import type { ChangeEvent } from '../changes/events.ts'
 import { type LogAnswer, type PlainChange, readLogAnswer } from '../changes/read-changes.ts'
@@ -11,6 +12,7 @@ import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import { unlimited } from '../http/bounds.ts'
+import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -43,7 +45,7 @@ const sitePath = (basePath: string): string =>
 const mostLogBytes = 1024 * 1024
 const longestAskMs = 10_000
 
-type Log = { info(facts: object, message: string): void; warn(facts: object, message: string): void }
+type FeedLog = Pick<Log, 'info' | 'warn'>
 
 type ChangeFeedParts = {
   readonly clock: Clock
@@ -52,12 +54,12 @@ type ChangeFeedParts = {
   readonly worker: WorkerLink | undefined
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
-  readonly logger: Log
+  readonly logger: FeedLog
   /** Of the configuration in force. */
   readonly current: () => Pick<Generation, 'built' | 'operator'>
 }
 
-const logged = (logger: Log, event: ChangeEvent): void => {
+const logged = (logger: FeedLog, event: ChangeEvent): void => {
   if (event.kind === 'feed-state') {
     const { service, from, to } = event
     if (to === 'heard') logger.info({ service, from, to }, event.kind)
@@ -109,13 +111,16 @@ export const connectChangeFeeds = (
     query: string,
     timeoutMs: number,
   ): Promise<LogAnswer> => {
-    const target = `${sitePath(basePath)}/?${query}`
+    const nonce = randomBytes(8).toString('hex')
+    const target = `${sitePath(basePath)}/?${query}&nonce=${nonce}`
     const response = await upstream
       .forward({
         method: 'GET',
         target,
         fields: pollFields(token.reveal(), target, clock),
         content: undefined,
+        // A firewall or a plugin may refuse polls alone.
+        isUncounted: true,
         signal: AbortSignal.timeout(timeoutMs),
       })
       .then((answer) => completed(answer, mostLogBytes, unlimited))
@@ -125,7 +130,7 @@ export const connectChangeFeeds = (
     const { status, content } = response
     if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
     try {
-      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content)
+      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content, nonce)
     } catch (cause) {
       throw new PollError('no-companion', cause)
     }
@@ -147,10 +152,16 @@ export const connectChangeFeeds = (
         identity: JSON.stringify([token, pollMs, upstream.targets, upstream.basePath]),
         applyPlain: (change) => applyPlain(name, change),
         ports: {
-          ask: async (after, incarnation) => {
+          ask: async (after, incarnation, known) => {
             const service = serviceNamed(name)
             if (service === undefined) throw new PollError('unreachable')
-            return ask(service, changes, `trellis-changes=${after}&incarnation=${incarnation}`, timeoutMs)
+            const row = known === undefined ? '' : `&known=${known.sequence}.${known.check}`
+            return ask(
+              service,
+              changes,
+              `trellis-changes=${after}&incarnation=${incarnation}${row}`,
+              timeoutMs,
+            )
           },
           apply: async (told) => {
             const service = serviceNamed(name)

@@ -2,6 +2,7 @@ import type { CachePolicy, CacheRule } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import { plantsDocument } from '../config/api-document.ts'
 import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
+import { placedNotes } from '../config/read-document.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
@@ -24,15 +25,17 @@ import { createResponseDrift, type ResponseDrift } from '../site/response-drift.
 import type { Upstream } from '../upstream/upstream.ts'
 
 /** What of the documents is accepted but not checked, or not in full. */
-export const documentNotes = (
+export const documentNotes = async (
   config: Config,
-): readonly { readonly service: string; readonly text: string }[] =>
-  config.services.flatMap((service) => {
+): Promise<readonly { readonly service: string; readonly text: string }[]> => {
+  const notes = config.services.map(async (service) => {
     if (service.contract !== 'openapi') return []
-    const { contract } = service.document
-    const texts = [...contract.unchecked.map(({ message }) => message), ...uncheckedSchemas(contract)]
+    const { document } = service
+    const texts = [...(await placedNotes(document)), ...uncheckedSchemas(document.contract)]
     return texts.map((text) => ({ service: service.name, text }))
   })
+  return (await Promise.all(notes)).flat()
+}
 
 const scopeOf = (operation: Operation): string =>
   hasUnseenCredential(operation)
@@ -197,7 +200,7 @@ export const challengeOf = (service: ServiceConfig): Service['challenge'] => {
         endpoint?.operation === undefined ? undefined : missingCredential(endpoint.operation, fields, query)
     case 'site':
     case 'open':
-      return () => undefined
+      return undefined
   }
 }
 
@@ -216,7 +219,7 @@ export const responseDriftOf = (
   const { name: service, document, responseChecks } = config
   const { perSecond } = responseChecks
   const report = metrics.observe.discovery
-  return createResponseDrift({ service, perSecond, basePath, document: document.text, clock, find, report })
+  return createResponseDrift({ service, perSecond, basePath, document: document.packed, clock, find, report })
 }
 
 /** Only responses of the upstream itself are compared: stored ones cost nothing. */

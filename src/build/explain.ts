@@ -1,8 +1,7 @@
 import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import type { Found } from '../contracts/finding.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
+import type { Endpoint, Found, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
@@ -167,6 +166,19 @@ const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string =>
   return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
 }
 
+/** OPTIONS of a path that does not describe it. */
+const undescribedOptions = (service: ServiceConfig, row: Row): Explanation => {
+  switch (service.contract) {
+    case 'site':
+      return { answer: 'schema of the route' }
+    case 'open':
+      return { answer: 'passed on' }
+    case 'openapi':
+    case 'plants':
+      return { refused: `${wrongMethod(service, row)}; preflights of CORS are passed on` }
+  }
+}
+
 /** Of a refusal in the shape of RFC 9457. */
 type ErrorMember = { readonly pointer: string; readonly parameter?: string; readonly detail: string }
 
@@ -196,7 +208,7 @@ const known = (
     case 'wrong-method':
       return { row: finding.row.template, refused: wrongMethod(service, finding.row) }
     case 'options':
-      return { row: finding.row.template, answer: 'schema of the route' }
+      return { row: finding.row.template, ...undescribedOptions(service, finding.row) }
     case 'unlisted': {
       const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
       return {
@@ -206,7 +218,7 @@ const known = (
     }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
-      const challenge = contract.challenge(endpoint, fields, query)
+      const challenge = contract.challenge?.(endpoint, fields, query)
       if (challenge !== undefined) {
         const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
         return { row: row.template, refused: `401: ${lacking}` }

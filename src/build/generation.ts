@@ -9,10 +9,10 @@ import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
-import { isStreamCoding } from '../http/coding/compress.ts'
+import { isStreamCoding } from '../http/content-coding.ts'
 import type { Answer } from '../http/message.ts'
 import type { AccessLog } from '../observability/access-log.ts'
-import { type createLogger, factsLogger, type Sampled } from '../observability/logger.ts'
+import { type createLogger, factsLogger, type Log, type Sampled } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -292,14 +292,8 @@ export const buildGeneration = async (
   }
 }
 
-/** The part of a logger that is needed here. */
-type Log = {
-  info(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
-
 /** Logs one line for each reload. Faults name keys and reasons, never values. */
-export const logReload = (log: Log, outcome: ReloadOutcome): void => {
+export const logReload = (log: Pick<Log, 'info' | 'error'>, outcome: ReloadOutcome): void => {
   switch (outcome.kind) {
     case 'applied':
     case 'unchanged': {

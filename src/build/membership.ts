@@ -2,11 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { answerDiagnosis, type DiagnosisParts, type DiagnosisQuestion } from '../admin/diagnosis.ts'
 import type { ReloadOutcome } from '../admin/operator.ts'
-import type { Cache, CacheOptions } from '../cache/cache.ts'
+import type { Cache, CacheEntry, CacheOptions, EntryOrder } from '../cache/cache.ts'
 import { targetKey, targetKeyOf } from '../cache/cache-key.ts'
-import type { CacheEntry, EntryOrder } from '../cache/entries.ts'
-import { mostHits, type Purge, type UsedTarget } from '../cache/invalidation.ts'
-import type { Note } from '../cache/invalidation-note.ts'
+import { mostHits, type Note, type Purge, type UsedTarget } from '../cache/invalidation.ts'
 import type { FeedMessage } from '../changes/service-feed.ts'
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
@@ -14,25 +12,19 @@ import type { CoherenceEvent } from '../cluster/events.ts'
 import type { CoherenceOptions, Ledger } from '../cluster/ledger.ts'
 import { type SharedStore, type SharedStores, sharedStore } from '../cluster/shared-store.ts'
 import type { Ask, SupervisorOptions } from '../cluster/supervisor.ts'
-import type { WorkerLink } from '../cluster/worker-link.ts'
-import type { Question } from '../cluster/worker-messages.ts'
+import type { Question, WorkerLink } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
-import { type ConfigResult, configFromFilled } from '../config/load.ts'
+import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
+import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Warmer, WarmTarget } from '../pipeline/warmer.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 
-/** The part of a logger that is needed here. */
-type MembershipLog = {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-}
-
 type MembershipParts = {
   readonly config: Config
   readonly clock: Clock
-  readonly logger: MembershipLog
+  readonly logger: Pick<Log, 'info' | 'warn'>
   readonly metrics: Metrics
   /** Where this process is one of several that share a port. */
   readonly worker: WorkerLink | undefined
@@ -59,7 +51,7 @@ export type Membership = {
 /** Are writes refused while they cannot be sent to other members? */
 export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
 
-const tell = (logger: MembershipLog, event: CoherenceEvent): void => {
+const tell = (logger: Pick<Log, 'info' | 'warn'>, event: CoherenceEvent): void => {
   if (event.kind === 'trust-lost') logger.warn({ reason: event.reason }, event.kind)
   else if (event.kind === 'cut-off') logger.warn({ writes: event.writes }, event.kind)
   else if (event.kind === 'trust-regained' || event.kind === 'memory-dropped') logger.info({}, event.kind)
@@ -343,11 +335,11 @@ export type HandedConfig =
   | Extract<ConfigResult, { kind: 'faults' }>
 
 const asHanded = (result: ConfigResult): HandedConfig =>
-  result.kind === 'ok' ? { kind: 'filled', filled: result.filled } : result
+  result.kind === 'ok' ? { kind: 'filled', filled: filledAsData(result.filled) } : result
 
 /** The configuration in these files: the same for every worker, even if a file has changed since. */
 export const fromHanded = (handed: HandedConfig): ConfigResult =>
-  handed.kind === 'filled' ? configFromFilled(handed.filled) : handed
+  handed.kind === 'filled' ? configFromData(handed.filled) : handed
 
 /** The configuration that all workers have, also those that are started later. */
 type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {
@@ -361,7 +353,7 @@ export const createWorkersConfig = (
   filled: unknown,
   readConfig: () => Promise<ConfigResult>,
 ): WorkersConfig => {
-  let inForce: HandedConfig = { kind: 'filled', filled }
+  let inForce: HandedConfig = { kind: 'filled', filled: filledAsData(filled) }
   /** Requested; the workers may still refuse it. */
   let asked: HandedConfig = inForce
   let before: Promise<unknown> = Promise.resolve()

@@ -8,7 +8,7 @@ import type {
   WarmAnswer,
 } from '../admin/operator.ts'
 import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
-import type { CacheEntry } from '../cache/entries.ts'
+import type { CacheEntry } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
@@ -20,9 +20,7 @@ import { requestField } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
-import type { DescribedService } from '../site/openapi-document.ts'
-import { openApiDocument } from '../site/openapi-document.ts'
-import { servedDocument } from '../site/served-document.ts'
+import { type DescribedService, openApiDocument, servedDocument } from '../site/openapi-document.ts'
 import {
   type AskedService,
   type BuiltService,
@@ -281,9 +279,10 @@ const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | und
     const found = built.find(({ config }) => config.name === name)
     if (found?.config.contract !== 'openapi') return undefined
     const { document } = found.config
+    const batch = found.contract.rows.find(({ kind }) => kind === 'batch')
     const content =
       known.get(name) ??
-      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.publicRoot)))
+      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.publicRoot, batch)))
     known.set(name, content)
     return content
   }

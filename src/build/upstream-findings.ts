@@ -4,6 +4,7 @@ import type { Endpoint, Row } from '../contracts/row.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import { fieldValue } from '../http/message.ts'
+import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { Difference } from '../site/drift.ts'
@@ -143,7 +144,7 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
   const { rule, profile } = contract.policyFor('GET', row.template)
   if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
   if (rule.scope === 'credential') return `${seconds(rule.ttlMs)} per credential`
-  const needsCredential = contract.challenge(endpoint, {}, '') !== undefined
+  const needsCredential = contract.challenge?.(endpoint, {}, '') !== undefined
   return needsCredential && profile === 'safe' ? '-' : seconds(rule.ttlMs)
 }
 
@@ -326,7 +327,5 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
 }
 
 /** Logs one line for a finding. */
-export const warnOf = (
-  log: { warn(facts: object, message: string): void },
-  { service, kind, text }: UpstreamFinding,
-): void => log.warn({ service, finding: kind, detail: text }, 'upstream-finding')
+export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: UpstreamFinding): void =>
+  log.warn({ service, finding: kind, detail: text }, 'upstream-finding')

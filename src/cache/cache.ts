@@ -1,7 +1,8 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds.ts'
+import { redactTarget } from '../http/redact-target.ts'
+import { partsOfKey } from './cache-key.ts'
 import type { CacheAnswer, CacheRead, Forward } from './cache-read.ts'
-import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent } from './events.ts'
 import { createHitForPass, createInFlightFetches } from './fetch/collapse.ts'
 import { createFetch } from './fetch/fetch.ts'
@@ -9,7 +10,8 @@ import { createTierFetch } from './fetch/fetch-through-tier.ts'
 import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
 import { createInvalidation, type Invalidation } from './invalidation.ts'
-import { createReuse, type Lease } from './policy/reuse.ts'
+import { currentAgeMs } from './policy/freshness.ts'
+import { createReuse, type Lease, lifetimeAt } from './policy/reuse.ts'
 import { type CompressionOptions, createEncodings } from './respond/encodings.ts'
 import { createResponder } from './respond/responder.ts'
 import type { SharedTier } from './shared-tier.ts'
@@ -18,10 +20,72 @@ import {
   contentsTagged,
   createAdmission,
   createMemoryStore,
+  type MemoryStore,
 } from './store/memory-store.ts'
 import { createResponseStorage } from './store/store-response.ts'
+import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 import { createPostResponses, type PostResponse } from './store-post-response.ts'
+
+/** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
+export type CacheEntry = {
+  readonly service: string
+  /** '' where responses are the same for all hosts of the service. */
+  readonly host: string
+  readonly target: string
+  readonly partition: 'public' | 'credential'
+  readonly status: number
+  readonly bytes: number
+  readonly hits: number
+  readonly ageSeconds: number
+  /** Negative when it is stale. */
+  readonly ttlSeconds: number
+  readonly vary: readonly string[]
+  readonly tags: readonly string[]
+}
+
+export type EntryOrder = 'bytes' | 'hits' | 'age'
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
+  const { service, host, target, partition } = partsOfKey(stored.key)
+  const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
+  return {
+    service,
+    host,
+    target: redactTarget(target),
+    partition: partition === 'public' ? 'public' : 'credential',
+    status: stored.status,
+    bytes: stored.bytes,
+    hits: stored.hits,
+    ageSeconds: seconds(ageMs),
+    ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
+    vary: stored.varyNames,
+    tags: stored.tags,
+  }
+}
+
+const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
+  bytes: (stored) => stored.bytes,
+  hits: (stored) => stored.hits,
+  age: (stored) => -stored.received.monotonic,
+}
+
+/** The first `limit` stored responses: the largest, those with most hits, or the oldest. Sorts all of them: not for regular scrapes. */
+const listEntries = (
+  store: MemoryStore,
+  order: EntryOrder,
+  limit: number,
+  at: Moment,
+): readonly CacheEntry[] => {
+  const all = store.all().flatMap(({ variants }) => variants)
+  const rankOf = rank[order]
+  return all
+    .sort((a, b) => rankOf(b) - rankOf(a))
+    .slice(0, limit)
+    .map((stored) => entryOf(stored, at))
+}
 
 export type CacheOptions = {
   /** Absent where no other process stores responses of the same upstreams. */

@@ -1,4 +1,4 @@
-import type { Coding } from '../http/coding/compress.ts'
+import type { Coding } from '../http/content-coding.ts'
 import type { BypassReason } from './decide-caching.ts'
 
 /** Why a request was forwarded (RFC 9211 §2.2). */

@@ -1,7 +1,7 @@
 import type { StoredResponse } from './store/stored-response.ts'
 
 /** The position up to which a process has applied invalidations; opaque here. */
-type LedgerPosition = { readonly epoch: string; readonly applied: number }
+export type LedgerPosition = { readonly epoch: string; readonly applied: number }
 
 /** A stored response for the shared tier; nothing in it refers to this process. */
 export type TierRecord = {

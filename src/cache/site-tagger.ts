@@ -1,5 +1,4 @@
-import type { Found } from '../contracts/finding.ts'
-import type { Row } from '../contracts/row.ts'
+import type { Found, Row } from '../contracts/row.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { contentText } from '../http/message.ts'

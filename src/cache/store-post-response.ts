@@ -1,6 +1,6 @@
 import { type Clock, readClock } from '../clock.ts'
 import type { ByteBudget, Reservation } from '../http/bounds.ts'
-import { contentCodingOf } from '../http/coding/decode.ts'
+import { contentCodingOf } from '../http/content-coding.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CacheRead } from './cache-read.ts'

@@ -1,6 +1,12 @@
-import type { Found } from '../contracts/finding.ts'
-import type { Resource, Resources } from '../contracts/openapi/resources.ts'
-import { parameterIn, prefixOf, segmentsOf, templateShape } from '../contracts/openapi/resources.ts'
+import {
+  parameterIn,
+  prefixOf,
+  type Resource,
+  type Resources,
+  segmentsOf,
+  templateShape,
+} from '../contracts/openapi/resources.ts'
+import type { Found } from '../contracts/row.ts'
 import { createServiceTagger } from './site-tagger.ts'
 import type { TaggedArguments, Tagger, WriteResponse } from './tagger.ts'
 import { type KindOfId, kindOf, kindsOfIds, memberIds, oneSpelling } from './tags/resource-ids.ts'

@@ -1,4 +1,4 @@
-import type { Found } from '../contracts/finding.ts'
+import type { Found } from '../contracts/row.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import { type FieldLines, fieldValue, type ResponseHead } from '../http/message.ts'
 import { createTagNames } from './tags/tag-names.ts'

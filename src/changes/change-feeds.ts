@@ -3,9 +3,9 @@ import { type Clock, readClock } from '../clock.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
 import type { FeedState } from './feed-state.ts'
-import { type PlainChange, readPlainChange, readPush, UnreadableChange } from './read-changes.ts'
+import { type PlainChange, type Push, readPlainChange, readPush, UnreadableChange } from './read-changes.ts'
 import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
-import { signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
+import { namedToken, signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
 
 /** A service that reports its changes. */
 export type FeedService = {
@@ -20,13 +20,22 @@ export type FeedService = {
   applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
 }
 
-/** A request that reports changes; `target` as sent. */
-export type ChangesRequest = {
-  readonly target: string
+/** The fields of a request that reports changes. */
+export type ChangesCredential = {
   readonly signature: string | undefined
   readonly authorization: string | undefined
+}
+
+/** A request that reports changes; `target` as sent. */
+export type ChangesRequest = ChangesCredential & {
+  readonly target: string
   readonly body: Buffer
 }
+
+type RefusedChanges = Extract<ChangesAnswer, { readonly kind: 'refused' }>
+
+/** `release`: the request is over. */
+export type ChangesAdmission = { readonly kind: 'admitted'; release(): void } | RefusedChanges
 
 /** Its result, once the entries are dropped in every process. */
 export type ChangesAnswer =
@@ -49,6 +58,8 @@ export type ChangeFeeds = {
   use(services: readonly FeedService[]): void
   /** Whether every change of a service is known; the same object for all configurations. */
   lease(service: string): ReportedLease
+  /** Decides by its fields whether the body of a request is read. */
+  admit(credential: ChangesCredential): ChangesAdmission
   receive(request: ChangesRequest): Promise<ChangesAnswer>
   told(message: FeedMessage): void
   /** Of the services whose log is read. */
@@ -67,6 +78,9 @@ type ChangeFeedsOptions = {
 /** Requests a second and at once for each token; refused ones are logged. */
 const perSecond = 100
 const atOnce = 300
+
+/** Requests of a token whose bodies are held at one time. */
+const mostHeld = 64
 
 const createBuckets = (clock: Clock) => {
   const buckets = new Map<string, { left: number; at: number }>()
@@ -97,13 +111,22 @@ const refusals: Readonly<Record<ChangeRefusal, string>> = {
   'not-spread': 'Dropped in this instance only: the other instances cannot be reached.',
 }
 
-const refused = (reason: ChangeRefusal, detail = refusals[reason]): ChangesAnswer => ({
+const refused = (reason: ChangeRefusal, detail = refusals[reason]): RefusedChanges => ({
   kind: 'refused',
   reason,
   detail,
 })
 
 const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
+
+const readablePush = (body: Buffer): Push | UnreadableChange => {
+  try {
+    return readPush(body)
+  } catch (error) {
+    if (error instanceof UnreadableChange) return error
+    throw error
+  }
+}
 
 type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
 
@@ -118,6 +141,8 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const { clock, random, report } = options
   const running = new Map<string, Running>()
   const buckets = createBuckets(clock)
+  /** By token; bounded by the tokens of configurations with requests in flight. */
+  const held = new Map<string, number>()
 
   const begin = (service: FeedService): Running => {
     const { name, pollMs, ports } = service
@@ -126,7 +151,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return { service, feed }
   }
 
-  const refuse = (services: readonly Running[], reason: ChangeRefusal, detail?: string): ChangesAnswer => {
+  const refuse = (services: readonly Running[], reason: ChangeRefusal, detail?: string): RefusedChanges => {
     const names = services.length === 0 ? ['none'] : services.map(({ service }) => service.name)
     for (const service of names) report({ kind: 'changes-refused', service, reason })
     return refused(reason, detail)
@@ -143,9 +168,8 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const applyPush = async (
     services: readonly Running[],
     signature: string,
-    body: Buffer,
+    push: Push,
   ): Promise<ChangesAnswer> => {
-    const push = readPush(body)
     const { sequence, changes, fingerprint } = push
     const counts = await Promise.all(
       services.map(async ({ service, feed }) => {
@@ -181,13 +205,13 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     const verdict = verifiedToken(signature, { method: 'POST', target, body }, tokens(), clock.now())
     if (verdict.kind === 'refused') return refuse([], verdict.reason)
     const services = withToken(verdict.token)
-    if (!buckets.take(verdict.token)) return refuse(services, 'too-many')
-    try {
-      return await applyPush(services, signature, body)
-    } catch (error) {
-      if (error instanceof UnreadableChange) return dropUnreadable(services, error.message)
-      throw error
-    }
+    const push = readablePush(body)
+    // Copies of a push, which anyone on the way can send, take nothing from the rate.
+    const isNew = push instanceof UnreadableChange || services.some(({ feed }) => !feed.wasApplied(signature))
+    if (isNew && !buckets.take(verdict.token)) return refuse(services, 'too-many')
+    return push instanceof UnreadableChange
+      ? dropUnreadable(services, push.message)
+      : applyPush(services, signature, push)
   }
 
   const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
@@ -220,7 +244,30 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     }
   }
 
+  const tokenNamed = ({ signature, authorization }: ChangesCredential): string | RefusedChanges => {
+    if (signature !== undefined) {
+      const named = namedToken(signature, tokens(), clock.now())
+      return named.kind === 'named' ? named.token : refuse([], named.reason)
+    }
+    if (authorization === undefined) return refuse([], 'no-credential')
+    return tokenOfBearer(authorization, tokens()) ?? refuse([], 'unknown-key')
+  }
+
+  const hold = (token: string, more: number): number => {
+    const count = (held.get(token) ?? 0) + more
+    if (count === 0) held.delete(token)
+    else held.set(token, count)
+    return count
+  }
+
   return {
+    admit: (credential) => {
+      const token = tokenNamed(credential)
+      if (typeof token !== 'string') return token
+      if ((held.get(token) ?? 0) >= mostHeld) return refuse(withToken(token), 'too-many')
+      hold(token, 1)
+      return { kind: 'admitted', release: () => hold(token, -1) }
+    },
     use: (services) => {
       for (const [name, { service, feed }] of running) {
         if (services.some((one) => one.name === name && one.identity === service.identity)) continue

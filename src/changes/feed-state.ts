@@ -1,5 +1,5 @@
 import type { SiteChange } from '../contracts/site/changes.ts'
-import type { LogAnswer, LogRow } from './read-changes.ts'
+import type { LogAnswer, LogRow, RowName } from './read-changes.ts'
 
 /**
  * Which changes of the service the gateway has applied. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
@@ -34,6 +34,8 @@ export type Feed = {
   /** Every row up to this one has been applied, except those in `unfinished`. */
   readonly position: number
   readonly unfinished: readonly Unfinished[]
+  /** The newest row with a check value that a poll or a push has brought: a log without it is not the one that was read. */
+  readonly newest: RowName | undefined
   readonly fingerprint: string
 }
 
@@ -49,9 +51,9 @@ export type ServiceDropReason =
   | 'unreadable'
 
 export type FeedStep =
-  | { readonly kind: 'apply'; readonly sequence: number; readonly changes: readonly SiteChange[] }
-  /** `sequence` of the row that is the reason. */
-  | { readonly kind: 'drop-service'; readonly reason: ServiceDropReason; readonly sequence?: number }
+  | { readonly kind: 'apply'; readonly row: RowName; readonly changes: readonly SiteChange[] }
+  /** The row that is the reason. */
+  | { readonly kind: 'drop-service'; readonly reason: ServiceDropReason; readonly row?: RowName }
 
 export type FeedReading = {
   readonly feed: Feed
@@ -62,7 +64,14 @@ export type FeedReading = {
   readonly restarted: boolean
 }
 
-export const coldFeed: Feed = { state: 'cold', incarnation: '', position: 0, unfinished: [], fingerprint: '' }
+export const coldFeed: Feed = {
+  state: 'cold',
+  incarnation: '',
+  position: 0,
+  unfinished: [],
+  newest: undefined,
+  fingerprint: '',
+}
 
 /** Polls after which a missing row is given up, and everything is dropped. */
 const mostPolls = 3
@@ -79,6 +88,12 @@ export const askFrom = ({ position, unfinished }: Feed): number => {
   return missing.length === 0 ? position : Math.min(position, ...missing.map((one) => one - 1))
 }
 
+/** The row with the higher sequence, of those that have a check value. */
+export const newerRow = (known: RowName | undefined, row: RowName | undefined): RowName | undefined =>
+  row === undefined || row.check === '' || (known !== undefined && known.sequence >= row.sequence)
+    ? known
+    : { sequence: row.sequence, check: row.check }
+
 /** The position from which a gateway without another position may continue. */
 export const safePosition = ({ position, unfinished }: Feed): number =>
   Math.min(position, ...unfinished.map(({ sequence }) => sequence - 1))
@@ -86,8 +101,9 @@ export const safePosition = ({ position, unfinished }: Feed): number =>
 const restarted = (feed: Feed, answer: LogAnswer, reason: ServiceDropReason): FeedReading => {
   const { incarnation, first, last, fingerprint } = answer
   const position = Math.max(0, first - 1, last - readBack)
+  const state = transitions[feed.state].restarted
   return {
-    feed: { state: transitions[feed.state].restarted, incarnation, position, unfinished: [], fingerprint },
+    feed: { state, incarnation, position, unfinished: [], newest: undefined, fingerprint },
     steps: [{ kind: 'drop-service', reason }],
     again: true,
     restarted: true,
@@ -112,9 +128,9 @@ const readUpTo = ({ rows, last, more }: LogAnswer): number =>
 const stepsOf = (row: LogRow): readonly FeedStep[] => {
   switch (row.state) {
     case 'closed':
-      return [{ kind: 'apply', sequence: row.sequence, changes: row.changes }]
+      return [{ kind: 'apply', row, changes: row.changes }]
     case 'dead':
-      return [{ kind: 'drop-service', reason: 'unfinished-request', sequence: row.sequence }]
+      return [{ kind: 'drop-service', reason: 'unfinished-request', row }]
     case 'open':
       return []
   }
@@ -172,6 +188,7 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp
       incarnation: feed.incarnation,
       position: Math.max(feed.position, upTo),
       unfinished: kept,
+      newest: answer.rows.reduce(newerRow, feed.newest),
       fingerprint: answer.fingerprint,
     },
     steps,

@@ -1,12 +1,18 @@
 import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
+import { visitMembers } from '../http/json-text.ts'
+
+/** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
+export type RowName = { readonly sequence: number; readonly check: string }
 
 /** One row of the companion's log: the changes of one PHP request. */
-export type LogRow =
-  | { readonly sequence: number; readonly state: 'closed'; readonly changes: readonly SiteChange[] }
-  /** The PHP request has begun to write and has not ended. */
-  | { readonly sequence: number; readonly state: 'open' }
-  /** It ended without a report of its changes. */
-  | { readonly sequence: number; readonly state: 'dead' }
+export type LogRow = RowName &
+  (
+    | { readonly state: 'closed'; readonly changes: readonly SiteChange[] }
+    /** The PHP request has begun to write and has not ended. */
+    | { readonly state: 'open' }
+    /** It ended without a report of its changes. */
+    | { readonly state: 'dead' }
+  )
 
 /** The response of the companion to a poll. */
 export type LogAnswer = {
@@ -23,9 +29,8 @@ export type LogAnswer = {
 }
 
 /** What the companion sends at the end of a PHP request that wrote. */
-export type Push = {
+export type Push = RowName & {
   readonly incarnation: string
-  readonly sequence: number
   readonly fingerprint: string
   readonly changes: readonly SiteChange[]
 }
@@ -79,6 +84,11 @@ const incarnationOf = (value: unknown): string =>
   typeof value === 'string' && /^[0-9a-f]{1,64}$/.test(value)
     ? value
     : refuse('incarnation', 'hexadecimal digits')
+
+const checkOf = (value: unknown): string =>
+  value === undefined || (typeof value === 'string' && /^[0-9a-f]{0,64}$/.test(value))
+    ? (value ?? '')
+    : refuse('check', 'hexadecimal digits')
 
 /** Terms are lists in an object in a state. More levels would end in a stack overflow elsewhere. */
 const mostLevels = 4
@@ -143,20 +153,31 @@ const changeOf = (value: unknown): SiteChange => {
 const changesOf = (value: unknown): readonly SiteChange[] =>
   listOf(value, 'changes', mostChanges).map(changeOf)
 
-const parsed = (body: Buffer): unknown => {
+const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(body.toString('utf8'))
+    return JSON.parse(text)
   } catch {
     return refuse('the body', 'JSON')
   }
+}
+
+/** The members of a report. JSON.parse would take the last one of a name, and the changes in the others would be lost. */
+const membersOfReport = (body: Buffer, known: readonly string[]): Members => {
+  const text = body.toString('utf8')
+  const members = membersOf(parsed(text), 'the body', known)
+  let count = 0
+  visitMembers(text, () => {
+    count += 1
+  })
+  return count === Object.keys(members).length ? members : refuse('the body', 'each member once')
 }
 
 const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
 
 /** Reads the content of a push; throws UnreadableChange. */
 export const readPush = (body: Buffer): Push => {
-  const one = membersOf(parsed(body), 'the body', [
-    ...['incarnation', 'site', 'sequence', 'previous', 'fingerprint', 'changes', 'overflow'],
+  const one = membersOfReport(body, [
+    ...['incarnation', 'site', 'sequence', 'check', 'previous', 'fingerprint', 'changes', 'overflow'],
   ])
   const isOverflow = one['overflow'] !== undefined && flagOf(one['overflow'], 'overflow')
   if (one['site'] !== undefined) wholeOf(one['site'], 'site')
@@ -165,6 +186,7 @@ export const readPush = (body: Buffer): Push => {
   return {
     incarnation: incarnationOf(one['incarnation']),
     sequence: wholeOf(one['sequence'], 'sequence'),
+    check: checkOf(one['check']),
     fingerprint: textOf(one['fingerprint'] ?? '', 'fingerprint'),
     changes: isOverflow ? everything('overflow') : changes,
   }
@@ -182,13 +204,13 @@ const closedChanges = (one: Members): readonly SiteChange[] => {
 
 const rowOf = (value: unknown): LogRow => {
   if (!isMembers(value)) return refuse('rows', 'objects')
-  const sequence = wholeOf(value['sequence'], 'sequence')
+  const name = { sequence: wholeOf(value['sequence'], 'sequence'), check: checkOf(value['check']) }
   switch (value['state']) {
     case 'closed':
-      return { sequence, state: 'closed', changes: closedChanges(value) }
+      return { ...name, state: 'closed', changes: closedChanges(value) }
     case 'open':
     case 'dead':
-      return { sequence, state: value['state'] }
+      return { ...name, state: value['state'] }
     default:
       return refuse('state', 'closed, open or dead')
   }
@@ -196,10 +218,12 @@ const rowOf = (value: unknown): LogRow => {
 
 const mostRows = 10_000
 
-/** Reads the answer to a poll; throws UnreadableChange. */
-export const readLogAnswer = (body: Buffer): LogAnswer => {
-  const value = parsed(body)
+/** Reads the answer to the poll with this nonce; throws UnreadableChange. */
+export const readLogAnswer = (body: Buffer, nonce: string): LogAnswer => {
+  const value = parsed(body.toString('utf8'))
   const one = isMembers(value) ? value : refuse('the body', 'an object')
+  // A copy from a cache on the way lacks the changes since then.
+  if (one['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
   return {
     incarnation: incarnationOf(one['incarnation']),
     first: wholeOf(one['first'], 'first'),
@@ -222,7 +246,7 @@ const namesOf = (value: unknown, name: string): readonly string[] =>
 
 /** Reads the plain form; throws UnreadableChange. A misspelt member must not turn into a smaller change. */
 export const readPlainChange = (body: Buffer): PlainChange => {
-  const one = membersOf(parsed(body), 'the body', [
+  const one = membersOfReport(body, [
     ...['service', 'tags', 'urls', 'prefixes', 'all', 'sequence', 'incarnation'],
   ])
   if (one['incarnation'] !== undefined) textOf(one['incarnation'], 'incarnation')

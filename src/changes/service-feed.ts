@@ -10,18 +10,19 @@ import {
   type FeedState,
   type FeedStep,
   lost,
+  newerRow,
   readLog,
   safePosition,
 } from './feed-state.ts'
-import type { LogAnswer, Push } from './read-changes.ts'
+import type { LogAnswer, Push, RowName } from './read-changes.ts'
 
 /** The position that instances share; entries up to it are dropped in all of them. */
-export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'fingerprint'>
+export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'newest' | 'fingerprint'>
 
 /** Where a feed is read from, and what its changes are applied to. */
 export type FeedPorts = {
-  /** Reads the log after that row; rejects with a PollError. */
-  ask(after: number, incarnation: string): Promise<LogAnswer>
+  /** Reads the log after that row, if it still has the row `known`, else one of another incarnation; rejects with a PollError. */
+  ask(after: number, incarnation: string, known: RowName | undefined): Promise<LogAnswer>
   /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
   apply(changes: readonly SiteChange[]): Promise<number | 'unheard'>
   /** For that time nothing is stored for the service. */
@@ -50,7 +51,8 @@ export type FeedMessage =
       readonly kind: 'applied'
       readonly service: string
       readonly signature: string
-      readonly row: string
+      readonly incarnation: string
+      readonly row: RowName
       readonly digest: string
     }
 
@@ -80,9 +82,9 @@ export type ServiceFeed = {
   reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
   /** Was a push with this signature applied? One with the same row but another signature may be of a restored log. */
   wasApplied(signature: string): boolean
-  /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation and a sequence. */
+  /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation, a sequence and a check value. */
   hasApplied(row: string): boolean
-  applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'changes'>): void
+  applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'check' | 'changes'>): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
   /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
@@ -92,6 +94,9 @@ export type ServiceFeed = {
 
 const digestOf = (changes: readonly SiteChange[]): string =>
   createHash('sha256').update(JSON.stringify(changes)).digest('base64url')
+
+const nameOf = (incarnation: string, { sequence, check }: RowName): string =>
+  `${incarnation} ${sequence} ${check}`.trimEnd()
 
 /**
  * The rows that have been applied, so that a change that was pushed is not applied again when the log has it; and the signatures of
@@ -162,10 +167,10 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     const isOfLog = shared?.incarnation === incarnation && shared.position <= last
     const until = isOfLog ? shared.position : 0
     return steps.filter((step) => {
-      if (step.sequence === undefined) return true
-      if (step.sequence <= until) return false
+      if (step.row === undefined) return true
+      if (step.row.sequence <= until) return false
       const changes = step.kind === 'apply' ? step.changes : []
-      return !rows.has(`${incarnation} ${step.sequence}`, digestOf(changes))
+      return !rows.has(nameOf(incarnation, step.row), digestOf(changes))
     })
   }
 
@@ -178,14 +183,19 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     if (entries === 'unheard') throw new PollError('not-spread')
     for (const step of steps) {
       if (step.kind === 'drop-service') report({ kind: 'service-dropped', service, reason: step.reason })
-      if (step.sequence === undefined) continue
-      rows.add(`${incarnation} ${step.sequence}`, digestOf(step.kind === 'apply' ? step.changes : []))
+      if (step.row === undefined) continue
+      rows.add(nameOf(incarnation, step.row), digestOf(step.kind === 'apply' ? step.changes : []))
     }
     report({ kind: 'changes-applied', service, source: 'poll', changes: changes.length, entries })
   }
 
-  const resumed = (shared: SharedPosition | undefined): Feed =>
-    feed.incarnation === '' && shared !== undefined ? { ...feed, ...shared } : feed
+  /** What another instance has read is skipped, so the log must still have its newest row as well. */
+  const resumed = (shared: SharedPosition | undefined): Feed => {
+    if (shared === undefined) return feed
+    if (feed.incarnation === '') return { ...feed, ...shared }
+    const isSame = shared.incarnation === feed.incarnation
+    return isSame ? { ...feed, newest: newerRow(feed.newest, shared.newest) } : feed
+  }
 
   /** Reads page after page. A page counts only when its changes have been applied in all processes. */
   const readPages = async (): Promise<{
@@ -199,7 +209,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     for (let page = 1; ; page += 1) {
       const sent = readClock(clock)
       const asked = askFrom(next)
-      const answer = await ports.ask(asked, next.incarnation)
+      const answer = await ports.ask(asked, next.incarnation, next.newest)
       const reading = readLog(next, asked, answer, page > 1)
       await applySteps(newSteps(reading.steps, answer, shared), answer.incarnation)
       if (reading.restarted) rows.clear()
@@ -211,17 +221,21 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     }
   }
 
-  const take = (next: Feed, sent: Moment): void => {
-    feed = next
+  const take = (next: Feed, sent: Moment, hasRestarted: boolean): void => {
+    // A push may have brought a newer row while the log was read.
+    const pushed = hasRestarted || feed.incarnation !== next.incarnation ? undefined : feed.newest
+    feed = { ...next, newest: newerRow(next.newest, pushed) }
     readAt = sent
     if (next.state === 'heard') heardAt = sent
     if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(1.2 * pollMs)
   }
 
   const share = (known: Feed): void => {
-    const { incarnation, fingerprint } = known
+    const { incarnation, newest, fingerprint } = known
     // Without it the next process to start drops the service.
-    ports.positions?.write({ incarnation, position: safePosition(known), fingerprint }).catch(() => undefined)
+    ports.positions
+      ?.write({ incarnation, position: safePosition(known), newest, fingerprint })
+      .catch(() => undefined)
   }
 
   const schedule = (ms: number): void => {
@@ -243,15 +257,22 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     try {
       const { next, sent, restarted } = await readPages()
       if (isStopped) return
-      take(next, sent)
-      share(next)
-      ports.tell({ kind: 'read', service, from: own, feed: next, sentAt: sent.now, restarted })
+      take(next, sent, restarted)
+      share(feed)
+      ports.tell({ kind: 'read', service, from: own, feed, sentAt: sent.now, restarted })
     } catch (cause) {
       if (isStopped) return
       pauseMs = pollFailed(cause)
     }
     noteState()
     schedule(pauseMs)
+  }
+
+  const notePush = (message: Extract<FeedMessage, { readonly kind: 'applied' }>): void => {
+    rows.add(nameOf(message.incarnation, message.row), message.digest)
+    rows.add(message.signature, '')
+    if (message.incarnation === feed.incarnation)
+      feed = { ...feed, newest: newerRow(feed.newest, message.row) }
   }
 
   return {
@@ -269,31 +290,33 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     },
     wasApplied: (signature) => rows.has(signature, ''),
     hasApplied: rows.hasAny,
-    applied: (signature, { incarnation, sequence, changes }) => {
+    applied: (signature, { incarnation, sequence, check, changes }) => {
       // Without a row, two changes may have the same signature.
       if (sequence === 0) return
-      const row = `${incarnation} ${sequence}`
-      const digest = digestOf(changes)
-      rows.add(row, digest)
-      rows.add(signature, '')
-      ports.tell({ kind: 'applied', service, signature, row, digest })
+      const row = { sequence, check }
+      const message = {
+        kind: 'applied',
+        service,
+        signature,
+        incarnation,
+        row,
+        digest: digestOf(changes),
+      } as const
+      notePush(message)
+      ports.tell(message)
     },
     isOtherFingerprint: (fingerprint) =>
       fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
     told: (message) => {
       if (isStopped) return
-      if (message.kind === 'applied') {
-        rows.add(message.row, message.digest)
-        rows.add(message.signature, '')
-        return
-      }
+      if (message.kind === 'applied') return notePush(message)
       // A message is sent to all processes, also to its sender.
       if (message.from === own) return
       if (message.restarted) rows.clear()
       const at = readClock(clock)
       // The wall clock is the same for all processes of a machine, the monotonic one is not.
       const agoMs = Math.max(0, at.now - message.sentAt)
-      take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs })
+      take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs }, message.restarted)
       noted = feed.state
       // This process takes over when the other one falls silent, before the feed is not trusted any more.
       schedule(pollMs * (takesOverAfter + random() / 4))

@@ -31,22 +31,39 @@ const form = /^key=([0-9a-f]{16}), ?time=(\d{1,12}), ?hmac=([0-9a-f]{64})$/
 
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other))
 
+type Refused = { readonly kind: 'refused'; readonly reason: SignatureRefusal }
+
+/** The token that Trellis-Signature names, as far as that is known before the content has arrived. */
+export const namedToken = (
+  signature: string,
+  tokens: readonly string[],
+  nowMs: number,
+):
+  | { readonly kind: 'named'; readonly token: string; readonly time: number; readonly hmac: string }
+  | Refused => {
+  const [, key, time, hmac = ''] = form.exec(signature) ?? []
+  if (key === undefined) return { kind: 'refused', reason: 'malformed' }
+  const token = tokens.find((one) => keyOf(one) === key)
+  if (token === undefined) return { kind: 'refused', reason: 'unknown-key' }
+  const isCurrent = Math.abs(nowMs / 1000 - Number(time)) <= mostSecondsOff
+  return isCurrent
+    ? { kind: 'named', token, time: Number(time), hmac }
+    : { kind: 'refused', reason: 'expired' }
+}
+
 /** Checks Trellis-Signature against the tokens that are known; gives the token that signed the request. */
 export const verifiedToken = (
   signature: string,
   request: SignedRequest,
   tokens: readonly string[],
   nowMs: number,
-):
-  | { readonly kind: 'verified'; readonly token: string }
-  | { readonly kind: 'refused'; readonly reason: SignatureRefusal } => {
-  const [, key, time, hmac = ''] = form.exec(signature) ?? []
-  if (key === undefined) return { kind: 'refused', reason: 'malformed' }
-  const token = tokens.find((one) => keyOf(one) === key)
-  if (token === undefined) return { kind: 'refused', reason: 'unknown-key' }
-  if (!isSame(hmac, hmacOf(token, request, Number(time)))) return { kind: 'refused', reason: 'wrong-hmac' }
-  const isCurrent = Math.abs(nowMs / 1000 - Number(time)) <= mostSecondsOff
-  return isCurrent ? { kind: 'verified', token } : { kind: 'refused', reason: 'expired' }
+): { readonly kind: 'verified'; readonly token: string } | Refused => {
+  const named = namedToken(signature, tokens, nowMs)
+  if (named.kind === 'refused') return named
+  const { token, time, hmac } = named
+  return isSame(hmac, hmacOf(token, request, time))
+    ? { kind: 'verified', token }
+    : { kind: 'refused', reason: 'wrong-hmac' }
 }
 
 /** The token that a bearer sends, in constant time for each of the tokens. */

@@ -1,10 +1,16 @@
-import { decodeNote, encodeNote, type Note } from '../cache/invalidation-note.ts'
+import { decodeNote, encodeNote, type Note } from '../cache/invalidation.ts'
+import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
 import type { DistrustReason, LedgerStep } from './events.ts'
-import type { Appended, CoherenceOptions, Noted, Position, Push, Synced } from './ledger.ts'
+import type { Appended, CoherenceOptions, Noted, Push, Synced } from './ledger.ts'
 import { createAcknowledgements } from './protocol/acknowledgements.ts'
-import { type Begun, createContact, createWriteAnnouncer } from './protocol/announce-write.ts'
-import { type Batch, createBacklog } from './protocol/backlog.ts'
+import {
+  type Batch,
+  type Begun,
+  createBacklog,
+  createContact,
+  createWriteAnnouncer,
+} from './protocol/announce-write.ts'
 
 type Hold = Extract<Note, { kind: 'hold' }>
 
@@ -93,7 +99,7 @@ export type Coherence = {
   /** May a read that has been received be answered from memory at this moment? */
   mayTrust(at: Moment): boolean
   /** Responses fetched from now on are newer than every note up to this position. */
-  readonly position: Position
+  readonly position: LedgerPosition
   /** Await before a write is sent. `mayMatter`: a response that the write changes may be stored somewhere. */
   begin(notes: readonly Note[], mayMatter: boolean): Promise<Begun>
   /**
@@ -121,7 +127,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const contact = createContact(leaseMs, options.canBeCutOff)
   const lease = createLease(leaseMs)
   const holds = createHolds()
-  let position: Position = { epoch: '', applied: 0 }
+  let position: LedgerPosition = { epoch: '', applied: 0 }
   let wasTrusting = false
   let closed = false
   let syncing: Promise<void> | undefined

@@ -1,4 +1,5 @@
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
+import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { CoherenceEvent } from './events.ts'
 
@@ -56,15 +57,13 @@ export type Push =
       readonly entries: number
     }
 
-export type Position = { readonly epoch: string; readonly applied: number }
-
 /**
  * The shared log through which members agree (docs/decisions/0007). Each call rejects when no reply arrives in time; the
  * ledger may still carry it out later.
  */
 export type Ledger = {
   /** Returns the notes after the position, and requests a lease. */
-  sync(position: Position): Promise<Synced>
+  sync(position: LedgerPosition): Promise<Synced>
   /**
    * Records what a write may change, in case this process ends before it appends the notes. `write`: the member's name, `#` and the
    * number of the write.
@@ -72,7 +71,7 @@ export type Ledger = {
   begin(write: string, notes: readonly string[]): Promise<void>
   append(notes: readonly string[], settled: readonly string[]): Promise<Appended>
   /** Sends the position of this member to one writer, or to all. Best effort. */
-  acknowledge(applied: Position, entries: number, writer: string | undefined): void
+  acknowledge(applied: LedgerPosition, entries: number, writer: string | undefined): void
   /** A member is known to have ended. */
   forget(member: string): Promise<void>
   /** Sets the receiver of pushes; call it once, before anything else. */
@@ -97,6 +96,6 @@ export type CoherenceOptions = {
   /** Applies notes to this process's memory; returns the number of stored responses dropped. */
   readonly apply: (notes: readonly NotedNote[]) => number
   /** Drops every stored response: the notes up to this position are unknown. */
-  readonly dropAll: (at: Position) => void
+  readonly dropAll: (at: LedgerPosition) => void
   readonly report: (event: CoherenceEvent) => void
 }

@@ -1,10 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { SharedTier } from '../cache/shared-tier.ts'
+import type { LedgerPosition, SharedTier } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { IdempotencyStore, RateLimitStore } from '../pipeline/shared-stores.ts'
 import type { SharedTierEvent } from './events.ts'
-import type { CoherenceOptions, Ledger, Position } from './ledger.ts'
+import type { CoherenceOptions, Ledger } from './ledger.ts'
 import type { ChangePositions } from './redis/stores.ts'
 
 type SharedStoreParts = {
@@ -32,12 +32,12 @@ export type SharedStore = {
   readonly tier: SharedTier
   /** Invalidates entries of the second tier by notes. */
   noted(notes: Parameters<CoherenceOptions['apply']>[0]): void
-  restarted(at: Position): void
+  restarted(at: LedgerPosition): void
 }
 
 /** The state of this process. */
 type StoreStanding = {
-  position(): Position
+  position(): LedgerPosition
   mayTrust(): boolean
   readonly targetTag: (key: string) => string
 }

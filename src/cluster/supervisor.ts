@@ -12,7 +12,7 @@ import type {
   WorkerEnd,
   WorkerEnding,
   WorkerEvent,
-} from './worker-messages.ts'
+} from './worker-link.ts'
 import { createHandedConnections } from './workers/handed-connections.ts'
 import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
 

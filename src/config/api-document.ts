@@ -1,37 +1,60 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { deserialize, serialize } from 'node:v8'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
 import { type ApiBundle, listOf, member } from '../contracts/openapi/bundle.ts'
-import { type ApiContract, type DocumentReading, loadDocument } from '../contracts/openapi/load-document.ts'
+import { type ApiContract, loadDocument } from '../contracts/openapi/load-document.ts'
 import { packageFile } from '../package-file.ts'
 
-/** The text that stands for a loaded document in a configuration: processes of one gateway hand it to each other. */
-export const bundleText = (bundle: ApiBundle): string => JSON.stringify(bundle)
+/** A document without faults, as threads and processes hand it to each other. */
+export type ReadDocument = {
+  /** Absolute path of its file; undefined for a document of the package. */
+  readonly path: string | undefined
+  /** Its name in the bundle. */
+  readonly root: string
+  /** The JSON of the bundle, compressed: it is rarely needed after the start, and has a tenth of its size. */
+  readonly packed: Uint8Array
+  /** Of the JSON of the bundle. */
+  readonly hash: string
+  readonly contract: ApiContract
+}
+
+/** What remains of a bundle after the start. */
+export const readDocumentOf = (bundle: ApiBundle, contract: ApiContract, path?: string): ReadDocument => {
+  const json = Buffer.from(JSON.stringify(bundle))
+  const hash = createHash('sha256').update(json).digest('hex').slice(0, 16)
+  return { path, root: bundle.root, packed: gzipSync(json, { level: 1 }), hash, contract }
+}
 
 /** The OpenAPI document of a service. Its JSON form is name and hash, so that configurations compare and show these. */
 export class ApiDocument {
-  readonly #text: string
-  #reading: DocumentReading | undefined
-  readonly #hash: string
+  readonly #read: ReadDocument
 
-  constructor(text: string) {
-    this.#text = text
-    this.#hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  constructor(read: ReadDocument) {
+    this.#read = read
   }
 
-  /** The document with its files, as one text. */
-  get text(): string {
-    return this.#text
+  /** For `from` in another process, which need not load the document again. */
+  get data(): string {
+    return serialize(this.#read).toString('base64')
+  }
+
+  static from(data: string): ApiDocument {
+    return new ApiDocument(deserialize(Buffer.from(data, 'base64')) as ReadDocument)
+  }
+
+  get path(): string | undefined {
+    return this.#read.path
+  }
+
+  get packed(): Uint8Array {
+    return this.#read.packed
   }
 
   /** Parsed anew: kept, that of a large document would take ten times the memory of its text. */
   get bundle(): ApiBundle {
-    return JSON.parse(this.#text) as ApiBundle
-  }
-
-  get #file(): string {
-    const [, name] = /^\{"root":("(?:[^"\\]|\\.)*")/.exec(this.#text) ?? []
-    return name === undefined ? this.bundle.root : (JSON.parse(name) as string)
+    return JSON.parse(gunzipSync(this.#read.packed).toString()) as ApiBundle
   }
 
   get title(): string {
@@ -51,20 +74,12 @@ export class ApiDocument {
     })
   }
 
-  get reading(): DocumentReading {
-    this.#reading ??= loadDocument(this.bundle)
-    return this.#reading
-  }
-
-  /** Of a document without faults, which a checked configuration has. */
   get contract(): ApiContract {
-    const { reading } = this
-    if (reading.kind === 'faults') throw new TypeError('the document has faults')
-    return reading.contract
+    return this.#read.contract
   }
 
   toJSON(): { readonly file: string; readonly hash: string } {
-    return { file: this.#file, hash: this.#hash }
+    return { file: this.#read.root, hash: this.#read.hash }
   }
 }
 
@@ -79,7 +94,10 @@ export const plantsDocument = (limitParameter: string): ApiDocument => {
   const root = 'plants.yaml'
   const text = readFileSync(packageFile(`contracts/${root}`), 'utf8')
   const value: unknown = parse(text.replaceAll('{limitParameter}', limitParameter))
-  const document = new ApiDocument(bundleText({ root, files: { [root]: value } }))
+  const bundle = { root, files: { [root]: value } }
+  const reading = loadDocument(bundle)
+  if (reading.kind === 'faults') throw new TypeError(`${root} has faults`)
+  const document = new ApiDocument(readDocumentOf(bundle, reading.contract))
   if (shipped.size >= mostShipped) shipped.clear()
   shipped.set(limitParameter, document)
   return document

@@ -33,7 +33,7 @@ const withReferences = (schema: JsonSchema): JsonSchema => {
 
 /** The JSON Schema of the configuration file. */
 export const configJsonSchema = (): JsonSchema => {
-  const { $schema, ...schema } = z.toJSONSchema(configShape, { io: 'input' })
+  const { $schema, ...schema } = z.toJSONSchema(configShape, { io: 'input', unrepresentable: 'any' })
   return { $schema, title: 'Trellis configuration', ...withReferences(schema) }
 }
 

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isJsonObject } from '../http/json-text.ts'
+import { ApiDocument } from './api-document.ts'
 import type { Config } from './config.ts'
-import { type ConfigFault, pathText, type UnplacedFault } from './fault.ts'
+import { type ConfigFault, pathText, type UnplacedFault, valueAt, withoutValueAt } from './fault.ts'
 import { crossChecks } from './load/cross-checks.ts'
-import { readDocuments } from './load/documents.ts'
+import { readDocuments, withDocuments } from './load/documents.ts'
 import { resolveConfig } from './load/resolve.ts'
 import { readSecretFiles, unreadableFile } from './load/secret-files.ts'
 import { shapeFaults } from './load/shape-faults.ts'
-import { readSource, type Source } from './load/source.ts'
-import { valueAt, withoutValueAt } from './load/value-at.ts'
+import { type Environment, readSource, type Source } from './load/source.ts'
 import { redactedConfig } from './redacted-config.ts'
 import { type ConfigShape, configShape } from './schema/shape.ts'
 
@@ -42,13 +42,11 @@ export type ConfigResult =
       readonly hash: string
       /** The configuration file and the files of its secrets. */
       readonly files: readonly string[]
-      /** The content of the file with environment and secrets filled in; for `configFromFilled`. */
+      /** The content of the file with environment, secrets and documents filled in. */
       readonly filled: unknown
     }
   /** Every fault at once, in the order of the file. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 const isUnder = (fault: UnplacedFault, others: readonly UnplacedFault[]): boolean =>
   others.some((other) => `${pathText(fault.path)}.`.startsWith(`${pathText(other.path)}.`))
@@ -108,8 +106,15 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
   return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled }
 }
 
+/** The content of a checked configuration, for `configFromData` in another process. */
+export const filledAsData = (filled: unknown): unknown =>
+  withDocuments(filled, (document) => (document instanceof ApiDocument ? document.data : document))
+
 /** The configuration from content that another process has read and checked. */
-export const configFromFilled = (filled: unknown): ConfigResult => {
+export const configFromData = (data: unknown): ConfigResult => {
+  const filled = withDocuments(data, (document) =>
+    typeof document === 'string' ? ApiDocument.from(document) : document,
+  )
   const config = deepFreeze(resolveConfig(configShape.parse(filled)))
   return { kind: 'ok', config, hash: configHash(config), files: [], filled }
 }

@@ -1,3 +1,4 @@
+import { conditionalFields } from './conditional/preconditions.ts'
 import { remembered } from './memo.ts'
 import { type FieldLines, fieldValue, shortText } from './message.ts'
 
@@ -111,12 +112,7 @@ const ofOneRequest: ReadonlySet<string> = new Set([
   'tracestate',
   'content-length',
   'transfer-encoding',
-  'if-match',
-  'if-none-match',
-  'if-modified-since',
-  'if-unmodified-since',
-  'if-range',
-  'range',
+  ...conditionalFields,
 ])
 
 /** Not `*`, and no name that is never sent (forwardable-fields.ts): an upstream that writes `Accept_Language` reads another field. */

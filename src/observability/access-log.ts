@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { addressNetwork } from '../http/bounds.ts'
+import { traceContextOf } from '../http/forwardable-fields.ts'
 import {
   fieldValues,
   knownMethods,
@@ -8,7 +9,6 @@ import {
   requestField,
 } from '../http/message.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import { traceContextOf } from '../http/trace-context.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
 import type { Metrics } from './metrics.ts'

@@ -3,6 +3,9 @@ import { prettyFactory } from 'pino-pretty'
 import { systemClock } from '../clock.ts'
 import { readableLine } from './access-log.ts'
 
+/** Writes log lines of any facts. */
+export type Log = Record<'info' | 'warn' | 'error', (facts: object, message: string) => void>
+
 /** Values of a log line that need no redaction: texts and numbers without members. */
 type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 

@@ -1,5 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { ClientRequest } from 'node:http'
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
@@ -11,9 +22,184 @@ import {
   type SpanProcessor,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base'
-import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions'
-import type { ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
-import { createExchangeSpans } from './tracing/exchange-spans.ts'
+import {
+  ATTR_ERROR_TYPE,
+  ATTR_HTTP_REQUEST_METHOD,
+  ATTR_HTTP_REQUEST_RESEND_COUNT,
+  ATTR_HTTP_RESPONSE_STATUS_CODE,
+  ATTR_HTTP_ROUTE,
+  ATTR_SERVER_ADDRESS,
+  ATTR_SERVER_PORT,
+  ATTR_SERVICE_NAME,
+  ATTR_SERVICE_VERSION,
+  ATTR_URL_SCHEME,
+} from '@opentelemetry/semantic-conventions'
+import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
+import { knownMethods } from '../http/message.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/phase-options.ts'
+import type { AttemptEvent } from '../upstream/events.ts'
+
+/** The spans of one exchange: the outermost, and the innermost that is open. */
+type Open = { readonly outermost: Span; innermost: Span }
+
+/** A name that no client chooses (semantic conventions for HTTP spans: low cardinality). */
+const methodName = (method: string): string => (knownMethods.has(method) ? method : 'HTTP')
+
+const traceContext = (span: Span): TraceContext => {
+  const { traceId, spanId, traceFlags } = span.spanContext()
+  return { traceId, spanId, sampled: (traceFlags & TraceFlags.SAMPLED) !== 0 }
+}
+
+const under = (span: Span): Context => trace.setSpan(ROOT_CONTEXT, span)
+
+const underRemote = ({ traceId, spanId, sampled }: TraceContext): Context =>
+  trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+  })
+
+const errorType = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '_OTHER'
+
+/** RFC 3986 hosts of targets come from the configuration. */
+const addressOf = (target: string): Attributes => {
+  const { hostname, port, protocol } = new URL(target)
+  return {
+    [ATTR_SERVER_ADDRESS]: hostname,
+    [ATTR_SERVER_PORT]: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+    [ATTR_URL_SCHEME]: protocol.slice(0, -1),
+  }
+}
+
+const attemptSpan = (tracer: Tracer, method: string, parent: Span, attempt: AttemptEvent): void => {
+  const end = Date.now()
+  const span = tracer.startSpan(
+    methodName(method),
+    {
+      kind: SpanKind.CLIENT,
+      startTime: end - attempt.durationSeconds * 1000,
+      attributes: {
+        [ATTR_HTTP_REQUEST_METHOD]: knownMethods.has(method) ? method : '_OTHER',
+        ...addressOf(attempt.target),
+        ...(attempt.attempt > 1 ? { [ATTR_HTTP_REQUEST_RESEND_COUNT]: attempt.attempt - 1 } : {}),
+        'trellis.attempt.outcome': attempt.outcome,
+        'trellis.attempt.status_class': attempt.statusClass,
+      },
+    },
+    under(parent),
+  )
+  if (attempt.outcome !== 'answered' || attempt.statusClass === '5xx') {
+    span.setStatus({ code: SpanStatusCode.ERROR })
+    span.setAttribute(ATTR_ERROR_TYPE, attempt.outcome === 'answered' ? attempt.statusClass : attempt.outcome)
+  }
+  span.end(end)
+}
+
+/** Above this number of requests in flight, batch items start their own traces. */
+const mostUnderWay = 10_000
+
+/** Id of an item's batch: items have its id with their index behind. */
+const batchOf = (id: string): string => id.slice(0, id.lastIndexOf('.'))
+
+/** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no field, no content. */
+const createExchangeSpans = (
+  tracer: Tracer,
+  sampleRatio: number,
+): { readonly watch: ExchangeWatch; readonly openSpans: OpenSpans } => {
+  const open = new WeakMap<Received['record'], Open>()
+  /** Requests in flight by id: items of a batch find their parent here. */
+  const byId = new Map<string, Span>()
+
+  /**
+   * A client cannot have all of its requests recorded: above the share, its flag counts only from a trusted proxy. Sampled at
+   * random, not by the trace id, which the client chooses.
+   */
+  const isRecorded = (sampled: boolean, viaTrustedProxy: boolean): boolean =>
+    sampled && (viaTrustedProxy || Math.random() < sampleRatio)
+
+  const parentOf = ({ id, origin, request, client }: Received): Context => {
+    const batch = origin === 'batch' ? byId.get(batchOf(id)) : undefined
+    if (batch !== undefined) return under(batch)
+    const remote = traceContextOf(request.fields)
+    if (remote === undefined) return ROOT_CONTEXT
+    return underRemote({ ...remote, sampled: isRecorded(remote.sampled, client.viaTrustedProxy) })
+  }
+
+  const watch: ExchangeWatch = {
+    begin: (exchange) => {
+      const { id, origin, request, service, client, record } = exchange
+      const span = tracer.startSpan(
+        origin === 'batch' ? 'batch item' : methodName(request.method),
+        {
+          kind: origin === 'batch' ? SpanKind.INTERNAL : SpanKind.SERVER,
+          attributes: {
+            [ATTR_HTTP_REQUEST_METHOD]: knownMethods.has(request.method) ? request.method : '_OTHER',
+            [ATTR_URL_SCHEME]: client.protocol,
+            'trellis.service': service.name,
+            'trellis.request.id': id,
+          },
+        },
+        parentOf(exchange),
+      )
+      record.trace = traceContext(span)
+      if (!span.isRecording()) return
+      open.set(record, { outermost: span, innermost: span })
+      if (origin === 'client' && byId.size < mostUnderWay) byId.set(id, span)
+    },
+    end: ({ id, origin, request, record }, { head }) => {
+      const span = open.get(record)?.outermost
+      if (span === undefined) return
+      if (origin === 'client') byId.delete(id)
+      // Absent where no row applies: `unmatched` is no route.
+      if (record.route.startsWith('/')) {
+        span.setAttribute(ATTR_HTTP_ROUTE, record.route)
+        if (origin === 'client') span.updateName(`${methodName(request.method)} ${record.route}`)
+      }
+      span.setAttributes({
+        [ATTR_HTTP_RESPONSE_STATUS_CODE]: head.status,
+        'trellis.cache': record.cache,
+      })
+      // Conventions: a fault of the client is no error of the server span.
+      if (head.status >= 500) {
+        span.setStatus({ code: SpanStatusCode.ERROR })
+        span.setAttribute(ATTR_ERROR_TYPE, String(head.status))
+      }
+      span.end()
+    },
+  }
+
+  const openSpans: OpenSpans = (exchange, name) => {
+    const { record, request } = exchange
+    const known = open.get(record)
+    if (known === undefined) return undefined
+    const parent = known.innermost
+    const span = tracer.startSpan(name, { kind: SpanKind.INTERNAL }, under(parent))
+    known.innermost = span
+    const opened: OpenSpan = {
+      attempted: (attempt) => attemptSpan(tracer, request.method, span, attempt),
+      end: (head) => {
+        if (head !== undefined) span.setAttribute(ATTR_HTTP_RESPONSE_STATUS_CODE, head.status)
+        close()
+      },
+      failed: (error) => {
+        span.setStatus({ code: SpanStatusCode.ERROR })
+        span.setAttribute(ATTR_ERROR_TYPE, errorType(error))
+        close()
+      },
+    }
+    const close = (): void => {
+      if (known.innermost === span) known.innermost = parent
+      span.end()
+    }
+    // The upstream gets this span as its parent.
+    if (name === 'upstream') record.trace = { ...traceContext(span), attempted: opened.attempted }
+    return opened
+  }
+  return { watch, openSpans }
+}
 
 /** Counts of spans: `ended` here, then `exported`, or `failed` when the collector refused them. The remainder was dropped. */
 export type TracingEvent = {

@@ -2,9 +2,12 @@ import type { CacheEvent } from '../cache/events.ts'
 import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
+import type { Log } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 
-const writeDrift = (log: Log, event: DiscoveryEvent): void => {
+type UpstreamLog = Pick<Log, 'info' | 'warn'>
+
+const writeDrift = (log: UpstreamLog, event: DiscoveryEvent): void => {
   switch (event.kind) {
     case 'index-refreshed':
       return
@@ -29,7 +32,7 @@ const writeDrift = (log: Log, event: DiscoveryEvent): void => {
 }
 
 /** Metrics that also log failures to read an index, and changes of an upstream's drift. */
-export const withDriftLog = (metrics: Metrics, log: Log): Metrics => ({
+export const withDriftLog = (metrics: Metrics, log: UpstreamLog): Metrics => ({
   ...metrics,
   observe: {
     ...metrics.observe,
@@ -40,19 +43,13 @@ export const withDriftLog = (metrics: Metrics, log: Log): Metrics => ({
   },
 })
 
-/** The part of a logger that is needed here. */
-type Log = {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-}
-
 type Change = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
 
 /** Bound of log lines about one target or breaker; faster changes are summed up at the end of the period. */
 const mostLines = 10
 const everyMs = 60_000
 
-const write = (log: Log, { kind, ...facts }: Change, held: number): void => {
+const write = (log: UpstreamLog, { kind, ...facts }: Change, held: number): void => {
   const members = held === 0 ? facts : { ...facts, held }
   if (facts.to === 'closed' || facts.to === 'healthy' || facts.to === 'half-open') log.info(members, kind)
   else log.warn(members, kind)
@@ -64,7 +61,7 @@ type Window = { written: number; held: number; last: Change | undefined }
  * Logs each change of state once. A flapping state gets ten lines a minute, and after the minute one line for the last change held
  * back: the last line always shows the current state.
  */
-const createChangeLog = (log: Log): ((change: Change) => void) => {
+const createChangeLog = (log: UpstreamLog): ((change: Change) => void) => {
   const windows = new Map<string, Window>()
   const endLater = (key: string, window: Window): void => {
     setTimeout(() => {
@@ -105,7 +102,7 @@ type StaleServed = Extract<CacheEvent, { kind: 'served-stale'; reason: 'error' }
  * Logs one line when a service begins to answer with stale responses because its upstream fails, and one when it no longer does, with
  * their number. Both have at least the quiet time between them, however many clients ask.
  */
-const createStaleLog = (log: Log): ((event: StaleServed) => void) => {
+const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
   const counts = new Map<string, { answers: number; timer: NodeJS.Timeout }>()
   const end = (service: string): void => {
     const answers = counts.get(service)?.answers
@@ -125,7 +122,7 @@ const createStaleLog = (log: Log): ((event: StaleServed) => void) => {
 }
 
 /** Metrics that also log changes of state of targets, breakers and stale answers, and of the keys of issuers. */
-export const withUpstreamLog = (metrics: Metrics, log: Log): Metrics => {
+export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => {
   const changed = createChangeLog(log)
   const servedStale = createStaleLog(log)
   /** The last result of each service: one line for each change. */

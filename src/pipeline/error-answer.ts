@@ -1,5 +1,5 @@
 import type { Row } from '../contracts/row.ts'
-import type { Validation } from '../contracts/validation.ts'
+import type { Invalid } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
 import { otherCredential } from '../http/forwardable-fields.ts'
 import {
@@ -141,7 +141,7 @@ export const callerFields = (fields: RequestFields): string[] =>
       ]
     : []
 
-const siteRefusal = (refused: Refused, { status, code, body }: Refusal): GatewayResponse => {
+const siteRefusal = (refused: Refused, { status, code, body }: Invalid): GatewayResponse => {
   const general = [...wordpressFields(refused.service.publicRoot), 'X-Content-Type-Options', 'nosniff']
   // WordPress makes this check first, and answers as a script.
   if (code === 'rest_callback_invalid') {
@@ -166,10 +166,8 @@ export const isRefusedByTargetAlone = ({ method, fields, content }: GatewayReque
   fields['x-http-method-override'] === undefined &&
   !mayHaveRights(fields)
 
-type Refusal = Extract<Validation, { kind: 'invalid' }>
-
 /** A refusal whose body a validator has already made in the service's shape. */
-export const refusalAnswer = (refused: Refused, refusal: Refusal): GatewayResponse => {
+export const refusalAnswer = (refused: Refused, refusal: Invalid): GatewayResponse => {
   const { contract } = refused.service
   if (contract === 'site') return siteRefusal(refused, refusal)
   const fields = ['X-Content-Type-Options', 'nosniff']

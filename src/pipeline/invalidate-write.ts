@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
 import {
   namedTarget,
   type Shown,
@@ -17,7 +17,7 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
-import { wentUpWhole } from '../upstream/request-content.ts'
+import { wentUpWhole } from '../upstream/forward-request.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 

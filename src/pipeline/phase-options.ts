@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation-note.ts'
+import type { Note } from '../cache/invalidation.ts'
 import { GatewayError } from '../errors.ts'
 import type { ByteBudget } from '../http/bounds.ts'
 import type { ResponseHead } from '../http/message.ts'

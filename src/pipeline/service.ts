@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { Found, RouteFinding } from '../contracts/finding.ts'
 import type { ContractName } from '../contracts/method.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
+import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import type {
   Answer,
@@ -122,10 +121,12 @@ export type Service = {
   /** Clients may open WebSockets to its upstream. */
   readonly websockets: boolean
   /**
-   * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them.
+   * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them. Services that require none have no function.
    * Only their presence is checked.
    */
-  challenge(endpoint: Endpoint | undefined, fields: RequestFields, query: string): string | undefined
+  readonly challenge:
+    | ((endpoint: Endpoint | undefined, fields: RequestFields, query: string) => string | undefined)
+    | undefined
   /** Header fields that the contract declares for every operation and that are sent although their names are unusual (lower case). */
   readonly declaredFields: readonly string[]
   /** Parameters of the query that carry credentials, by the contract: logs hide their values. */

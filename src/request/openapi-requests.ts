@@ -1,6 +1,6 @@
-import type { RouteFinding } from '../contracts/finding.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
 import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
+import type { RouteFinding } from '../contracts/row.ts'
 import type {
   Invalid,
   RequestFault,
@@ -13,10 +13,9 @@ import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
 import { canonicalQuery } from './openapi/canonical-pairs.ts'
-import { checkBody, contentOf } from './openapi/check-body.ts'
+import { asFragment, checkBody, contentOf, faultOf, problemOf } from './openapi/check-body.ts'
 import { cookiePairs, formPairsOf, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
 import { readValue, type ValueParts } from './openapi/parameter-value.ts'
-import { asFragment, faultOf, problemOf } from './openapi/refusals.ts'
 import { safePattern } from './openapi/safe-pattern.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { createShapes } from './openapi/schema-shape.ts'

@@ -1,12 +1,13 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { type ApiBundle, below, type Located, member, membersOf } from '../contracts/openapi/bundle.ts'
 import { dialectOf } from '../contracts/openapi/load-document.ts'
+import { locateOperations, responseFor } from '../contracts/openapi/operation.ts'
+import { essence } from '../contracts/openapi/read-operation.ts'
 import {
   createSchemaTranslator,
   cutEndlessReferences,
   type RequestSchema,
 } from '../contracts/openapi/request-schema.ts'
-import { locateOperations, responseFor } from '../contracts/openapi/responses.ts'
 import { readExactJson } from './openapi/exact-json.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 
@@ -46,8 +47,6 @@ const decoded = ({ content, coding }: ResponseSample): Buffer | undefined => {
     return undefined
   }
 }
-
-const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 /** The description of a media type, exact types before ranges. */
 const mediaFor = (response: Located, contentType: string): Located | undefined => {

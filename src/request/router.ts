@@ -1,5 +1,4 @@
-import type { PathRefusal, RouteFinding } from '../contracts/finding.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
+import type { Endpoint, PathRefusal, RouteFinding, Row } from '../contracts/row.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
 import {

@@ -6,11 +6,10 @@ import type { AccessConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import type { Access, CredentialVerdict, Identity } from '../pipeline/access.ts'
-import type { TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
+import type { JwtConfig, TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
 import type { AccessEvent } from './events.ts'
 import { createAddressList } from './read-request.ts'
 
-type JwtConfig = NonNullable<AccessConfig['jwt']>
 type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>
 
 const noClaims: ReadonlyMap<string, string> = new Map()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
-import { addCount, addressGroup } from '../http/bounds.ts'
+import { addCount, addressGroup, createFairTurns } from '../http/bounds.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
 export const websocketOutcomes = [
@@ -70,10 +70,13 @@ const lengthOctets = (second: number): number => {
 
 const headLength = (second: number): number => 2 + lengthOctets(second) + (second >= 0x80 ? 4 : 0)
 
-const payloadLength = (head: Buffer): number => {
-  const short = (head[1] as number) & 0x7f
+/** Of the frame whose head begins at the index. */
+const payloadLength = (octets: Buffer, at: number): number => {
+  const short = (octets[at + 1] as number) & 0x7f
   if (short < 126) return short
-  return short === 126 ? head.readUInt16BE(2) : head.readUInt32BE(2) * 2 ** 32 + head.readUInt32BE(6)
+  return short === 126
+    ? octets.readUInt16BE(at + 2)
+    : octets.readUInt32BE(at + 2) * 2 ** 32 + octets.readUInt32BE(at + 6)
 }
 
 /** Finds where frames end in the octets of one direction of a WebSocket, without holding any of them but the head of a frame. */
@@ -105,7 +108,16 @@ class FrameEnds {
     return at + skipped
   }
 
+  /** A peer can put thirty thousand heads into a chunk, so that only one whose end is not there yet is copied. */
   #readHead(chunk: Buffer, from: number): number {
+    const second = this.#headBytes === 0 ? chunk[from + 1] : undefined
+    const behind = second === undefined ? Number.POSITIVE_INFINITY : from + headLength(second)
+    if (behind > chunk.length) return this.#copyHead(chunk, from)
+    this.#left = payloadLength(chunk, from)
+    return behind
+  }
+
+  #copyHead(chunk: Buffer, from: number): number {
     let at = from
     const wanted = (): number => (this.#headBytes < 2 ? 2 : headLength(this.#head[1] as number))
     while (at < chunk.length && this.#headBytes < wanted()) {
@@ -114,31 +126,54 @@ class FrameEnds {
       at += 1
     }
     if (this.#headBytes === wanted() && this.#headBytes >= 2) {
-      this.#left = payloadLength(this.#head)
+      this.#left = payloadLength(this.#head, 0)
       this.#headBytes = 0
     }
     return at
   }
 }
 
+/** A chunk has up to 64 KiB. Of all WebSockets together only a few are passed on in each turn of the event loop. */
+const turnsOfChunks = { perTurn: 8, gatherTurns: 0 }
+
+type Direction = {
+  readonly from: Duplex
+  readonly to: Duplex
+  readonly closeFrame: Buffer
+  /** Passes a chunk on when it is the turn of the client. */
+  readonly inTurn: (work: () => void) => void
+  readonly moved: () => void
+}
+
 /** One direction: passes octets on as fast as the receiver reads, and can end with a close frame between two frames. */
-const direct = (from: Duplex, to: Duplex, closeFrame: Buffer, moved: () => void) => {
+const direct = ({ from, to, closeFrame, inTurn, moved }: Direction) => {
   const frames = new FrameEnds()
   let state: 'open' | 'closing' | 'closed' = 'open'
+  let isWaiting = false
   const end = (): void => {
     state = 'closed'
     if (to.writable) to.end(closeFrame)
   }
-  from.on('data', (chunk: Buffer) => {
+  const pass = (): void => {
+    isWaiting = false
+    const chunk = from.read() as Buffer | null
+    if (chunk === null) return
     moved()
     if (state === 'closed') return
     const lastEnd = frames.read(chunk)
     if (state === 'closing' && lastEnd !== -1) {
       to.write(chunk.subarray(0, lastEnd))
       end()
-    } else if (!to.write(chunk)) from.pause()
-  })
-  to.on('drain', () => from.resume())
+    } else to.write(chunk)
+  }
+  const proceed = (): void => {
+    // What is not read yet stays with the sender.
+    if (isWaiting || to.writableNeedDrain) return
+    isWaiting = true
+    inTurn(pass)
+  }
+  from.on('readable', proceed)
+  to.on('drain', proceed)
   from.once('end', () => {
     if (state !== 'closed') to.end()
     state = 'closed'
@@ -163,15 +198,24 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
   const joined = new Set<(outcome: WebSocketOutcome) => void>()
   let isDraining = false
 
-  const join = (client: Duplex, upstream: Duplex, ended: (outcome: WebSocketOutcome) => void): void => {
+  const turns = createFairTurns(turnsOfChunks)
+
+  const join = (
+    client: Duplex,
+    upstream: Duplex,
+    group: string,
+    ended: (outcome: WebSocketOutcome) => void,
+  ): void => {
     let outcome: WebSocketOutcome | undefined
     let movedAt = performance.now()
     let open = 2
     const moved = (): void => {
       movedAt = performance.now()
     }
-    const toUpstream = direct(client, upstream, goingAwayMasked, moved)
-    const toClient = direct(upstream, client, goingAway, moved)
+    const inTurn = (work: () => void): void => turns.begin(group, work)
+    const both = { inTurn, moved }
+    const toUpstream = direct({ from: client, to: upstream, closeFrame: goingAwayMasked, ...both })
+    const toClient = direct({ from: upstream, to: client, closeFrame: goingAway, ...both })
     const cut = (): void => {
       client.destroy()
       upstream.destroy()
@@ -239,7 +283,7 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
         addCount(byClient, group, -1)
         report({ kind: 'websocket-ended', service, outcome })
       }
-      return { refused: () => end('refused'), join: (client, upstream) => join(client, upstream, end) }
+      return { refused: () => end('refused'), join: (client, upstream) => join(client, upstream, group, end) }
     },
     open: () => byService,
     drain: () => {

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
-import type { RouteFinding } from '../contracts/finding.ts'
+import type { RouteFinding } from '../contracts/row.ts'
 import { unlimited } from '../http/bounds.ts'
 import { fieldValue, type GatewayResponse, hasNoContent, teeContent } from '../http/message.ts'
 import { threadEntry } from '../package-file.ts'
@@ -23,8 +23,8 @@ export type ResponseDriftOptions = {
   readonly perSecond: number
   /** Path in front of the paths of the document at the upstream. */
   readonly basePath: string
-  /** The text of the document with its files. */
-  readonly document: string
+  /** The compressed JSON of the document with its files. */
+  readonly document: Uint8Array
   readonly clock: Clock
   find(method: string, path: string): RouteFinding
   report(event: DiscoveryEvent): void

@@ -1,4 +1,8 @@
-import type { TargetState } from './targets/target-health.ts'
+/**
+ * The state of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
+ * others are out (`eject.maxShare`).
+ */
+export type TargetState = 'healthy' | 'failing' | 'left-out'
 
 /** How one attempt at one target ended. `discarded` is an answer that was dropped in favour of a retry. */
 export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' | 'discarded' | 'aborted'

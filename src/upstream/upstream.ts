@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { createFairTurns } from '../http/bounds.ts'
 import type { GatewayResponse } from '../http/message.ts'
-import type { UpstreamEvent } from './events.ts'
+import type { TargetState, UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './forward-request.ts'
 import type { UpstreamOptions } from './options.ts'
 import { createPaceLook, InFlight, lookEveryMs } from './send/in-flight.ts'
@@ -13,8 +13,7 @@ import { type UpstreamContext, UpstreamRequest } from './send/upstream-request.t
 import { type BreakerState, createBreaker } from './targets/breaker.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
-import { isDown, type TargetState } from './targets/target-health.ts'
-import { createTargets, type Target } from './targets/targets.ts'
+import { createTargets, isDown, type Target } from './targets/targets.ts'
 
 type TargetSnapshot = {
   readonly origin: string

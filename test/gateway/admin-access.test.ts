@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccess } from '../../src/admin/access.ts'
-import type { AdminEvent } from '../../src/admin/events.ts'
+import type { AdminEvent } from '../../src/admin/operator.ts'
 import type { PurgeRequest } from '../../src/admin/purge-request.ts'
 import { createAdmin } from '../../src/admin/server.ts'
 
@@ -33,7 +33,10 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
-      changes: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+      changes: {
+        admit: () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+        receive: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
+      },
       history: async () => ({}),
       recent: async () => ({}),
       logLevel: () => ({}),

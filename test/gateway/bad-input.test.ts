@@ -157,6 +157,13 @@ const cases: readonly Case[] = [
     body: { error: 405 },
   },
   {
+    case: 'plants: OPTIONS, which the contract does not have',
+    path: '/plants',
+    init: { method: 'OPTIONS', headers: bearer },
+    status: 405,
+    body: { error: 405 },
+  },
+  {
     case: 'plants: an identifier that is no integer',
     path: '/plants',
     init: { method: 'POST', headers: { ...bearer, ...jsonHeaders }, body: '{"id":1.0,"name":"Fern"}' },

@@ -55,7 +55,7 @@ test('without a deadline the upstream gets no deadline header', async () => {
 
 test.each([
   ['item', 1],
-  // A chunk of two, and the third item by itself: they have separate slots.
+  // A chunk of two, and the third item by itself: each has its own slot.
   ['chunk', 2],
 ])(
   'with split %s what waits for its turn at the upstream is withdrawn when the client goes; what was sent is not',
@@ -72,7 +72,7 @@ test.each([
       { maxConcurrent: 2, clientShare: 1 },
     )
     const single = (id: number) => fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/pages/${id}`)
-    // Single requests have all places of the upstream.
+    // Single requests take all slots of the upstream.
     const singles = [single(1), single(2)]
     await origin.until(() => held.length === 2)
     const client = new AbortController()

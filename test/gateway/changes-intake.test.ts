@@ -183,7 +183,8 @@ describe('a push', () => {
   })
 
   test('that is no JSON is refused by its media type', async () => {
-    const response = await fetch(`${gateway.adminAddress}/changes`, { method: 'POST', body: 'x' })
+    const init = { method: 'POST', headers: signed('x'), body: 'x' }
+    const response = await fetch(`${gateway.adminAddress}/changes`, init)
     await response.text()
     expect(response.status).toBe(415)
   })

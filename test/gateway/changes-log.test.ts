@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Companion, postChange, startCompanion } from '../support/companion.ts'
+import { type Companion, nonceOf, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 const opened: { close(): Promise<void> }[] = []
@@ -116,6 +116,51 @@ describe('everything of the service is dropped when the log shows that changes m
     await heard(gateway)
   })
 
+  /** Puts other rows in place of the last ones, as writes to a database do that was restored from a copy. */
+  const writeAgain = (companion: Companion, kept: number, count: number): void => {
+    for (const sequence of [...companion.rows.keys()]) if (sequence > kept) companion.rows.delete(sequence)
+    companion.last = kept
+    for (let n = 0; n < count; n += 1) companion.write(2)
+  }
+
+  test.each([1, 2, 3, 9])('a log that was restored, and has %i rows of its own since then', async (count) => {
+    const { companion, gateway } = await start()
+    for (const id of [2, 2, 2]) companion.write(id)
+    await expect.poll(() => companion.polls.at(-1)?.get('trellis-changes')).toBe('3')
+    await holdsOld(companion, gateway)
+    writeAgain(companion, 1, count)
+    await showsNew(gateway)
+    expect((await drops(gateway, 'new-log')) + (await drops(gateway, 'went-back'))).toBe(1)
+    await heard(gateway)
+  })
+
+  test('a log that was restored before a poll has read the row of a push', async () => {
+    const { companion, gateway } = await start()
+    companion.write(2)
+    await expect.poll(() => companion.polls.at(-1)?.get('trellis-changes')).toBe('1')
+    const { answerPoll } = companion
+    companion.answerPoll = () => undefined
+    expect((await companion.push(gateway.adminAddress, companion.write(2))).status).toBe(200)
+    await holdsOld(companion, gateway)
+    writeAgain(companion, 1, 2)
+    companion.answerPoll = answerPoll
+    await showsNew(gateway)
+    expect(await drops(gateway, 'new-log')).toBe(1)
+    await heard(gateway)
+  })
+
+  test('a push with the highest sequence that there is', async () => {
+    const { companion, gateway } = await start()
+    companion.write(2)
+    const row = { ...companion.write(2), sequence: Number.MAX_SAFE_INTEGER }
+    expect((await companion.push(gateway.adminAddress, row)).status).toBe(200)
+    await expect.poll(() => drops(gateway, 'new-log'), { timeout: 10_000 }).toBe(1)
+    await heard(gateway)
+    await holdsOld(companion, gateway)
+    companion.write(1)
+    await expect.poll(() => read(gateway), { timeout: 10_000, interval: 20 }).toBe('v3')
+  })
+
   test('a change of a kind that is not known', async () => {
     const { companion, gateway } = await start()
     await holdsOld(companion, gateway)
@@ -216,18 +261,26 @@ test.each<[string, NonNullable<Companion['answerPoll']>]>([
   expect(await isIn(gateway, 'cold')).toBe(1)
 })
 
-const restarting = (more: object) => (): string =>
-  JSON.stringify({ incarnation: 'ab', first: 1, last: 3, fingerprint: 'f', rows: [], more: false, ...more })
+const restarting = (more: object) => (): object => ({
+  incarnation: 'ab',
+  first: 1,
+  last: 3,
+  fingerprint: 'f',
+  rows: [],
+  more: false,
+  ...more,
+})
 const anyIncarnation = () => randomBytes(8).toString('hex')
 
-test.each<[string, () => string]>([
+test.each<[string, () => object]>([
   ['has another incarnation', () => restarting({ incarnation: anyIncarnation() })()],
   ['says that more follows', restarting({ more: true })],
   ['begins behind its end', restarting({ first: Number.MAX_SAFE_INTEGER })],
 ])('a log that %s in each answer is read twice at most in one poll', async (_, content) => {
   const companion = await startCompanion()
   opened.push(companion)
-  companion.answerPoll = (_request, wire) => wire.respond({ content: content() })
+  companion.answerPoll = ({ target }, wire) =>
+    wire.respond({ content: JSON.stringify({ ...content(), nonce: nonceOf(target) }) })
   const gateway = await startGateway(companion)
   const began = Date.now()
   await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(5)

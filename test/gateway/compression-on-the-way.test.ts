@@ -137,6 +137,18 @@ describe('responses that are not stored', () => {
     expect(got.fields['accept-ranges']).toBeUndefined()
   })
 
+  test.each([
+    ['X-Accept-Encoding-Own', 'X-Accept-Encoding-Own, Accept-Encoding'],
+    ['Accept-Language, accept-encoding', 'Accept-Language, accept-encoding'],
+    ['*', '*'],
+  ])('Vary of the upstream, %s, lists Accept-Encoding to the client once', async (vary, expected) => {
+    origin.script = (_, wire) => wire.respond({ fields: { ...html, Vary: vary }, content: page })
+    for (const mount of ['/passed', '/ruled']) {
+      const got = await ask(fresh(mount), gzip)
+      expect([got.fields['content-encoding'], got.fields['vary']]).toEqual(['gzip', expected])
+    }
+  })
+
   test('a long response without a length is sent in the coding', async () => {
     const part = page.repeat(20)
     origin.script = async (_, wire) => {
@@ -209,11 +221,22 @@ describe('responses that are not stored', () => {
     expect([got.bytes.toString(), got.fields['content-encoding']]).toEqual([page, undefined])
   })
 
-  test('HEAD has the fields of the upstream', async () => {
-    origin.script = (_, wire) =>
-      wire.write('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\n')
-    const got = await ask(fresh('/passed'), gzip, { method: 'HEAD' })
-    expect([got.fields['content-length'], got.fields['content-encoding']]).toEqual(['5000', undefined])
+  test.each<[string, Record<string, string>, number, string | undefined, string | undefined]>([
+    ['leaves out the length that GET would not have', gzip, 5000, undefined, 'Accept-Encoding'],
+    ['has the length of a response that GET would not compress', gzip, 50, '50', undefined],
+    ['has the length for a client that accepts no coding', {}, 5000, '5000', undefined],
+    ['has the length for a range', { ...gzip, Range: 'bytes=0-1' }, 5000, '5000', undefined],
+  ])('HEAD %s', async (_, headers, length, expected, vary) => {
+    origin.script = (_received, wire) =>
+      wire.write(`HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${length}\r\n\r\n`)
+    for (const mount of ['/passed', '/ruled']) {
+      const { fields } = await ask(fresh(mount), headers, { method: 'HEAD' })
+      expect([fields['content-length'], fields['content-encoding'], fields['vary']]).toEqual([
+        expected,
+        undefined,
+        vary,
+      ])
+    }
   })
 
   test('compress: false leaves everything as it is', async () => {
@@ -242,13 +265,13 @@ describe('responses that are not stored', () => {
   )
 
   test.each([
-    ['the form that the client has', '"1~gzip"', '"1~gzip"'],
-    ['the uncoded one, which it has', '"1"', '"1"'],
-    ['a weak tag', 'W/"1"', '"1"'],
-  ])('a 304 has the tag of %s', async (_, asked, expected) => {
+    ['the form that the client has, and its Vary', '"1~gzip"', '"1~gzip"', 'Accept-Encoding'],
+    ['the uncoded one, which it has', '"1"', '"1"', undefined],
+    ['a weak tag', 'W/"1"', '"1"', undefined],
+  ])('a 304 has the tag of %s', async (_, asked, expected, vary) => {
     origin.script = (_received, wire) => wire.respond({ status: 304, fields: { ETag: '"1"' } })
     const got = await ask(fresh('/passed'), { ...gzip, 'If-None-Match': asked })
-    expect([got.status, got.fields['etag']]).toEqual([304, expected])
+    expect([got.status, got.fields['etag'], got.fields['vary']]).toEqual([304, expected, vary])
   })
 
   test('beyond the bound on concurrent work responses are sent uncompressed', async () => {

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { programPid } from '../support/processes.ts'
 
 const mebibyte = 1024 * 1024
@@ -36,7 +36,7 @@ const drained = async (content: AsyncIterable<Buffer>): Promise<{ bytes: number;
   return { bytes, wrong }
 }
 
-let origin: Server
+let origin: HttpServer
 let gateway: GatewayProcess
 let gatewayPid: number
 
@@ -60,7 +60,7 @@ const growthDuring = async (work: () => Promise<void>): Promise<number> => {
 }
 
 beforeAll(async () => {
-  origin = createServer((incoming, response) => {
+  origin = await startHttpServer((incoming, response) => {
     if (incoming.method === 'GET') {
       const bytes = Number(incoming.url?.slice('/files/'.length))
       response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes })
@@ -68,16 +68,14 @@ beforeAll(async () => {
       return
     }
     void drained(incoming).then((seen) => response.end(JSON.stringify(seen)))
-  }).listen(0, '127.0.0.1')
-  await once(origin, 'listening')
-  const target = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`
+  })
   gateway = await startGatewayProcess({
     limits: { uploadBytes: '4GiB', requestTimeout: '10m' },
     services: {
       files: {
         contract: 'open',
         mount: '/files',
-        upstream: { targets: [target], basePath: '/files', timeouts: { total: '10m' } },
+        upstream: { targets: [origin.origin], basePath: '/files', timeouts: { total: '10m' } },
         cache: { profile: 'rfc-shared-cache' },
       },
     },
@@ -91,7 +89,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await gateway.stop()
-  origin.close()
+  await origin.close()
 })
 
 const download = async (bytes: number): Promise<void> => {

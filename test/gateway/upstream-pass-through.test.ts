@@ -1,10 +1,9 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { toGatewayError } from '../../src/upstream/failure.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
+import { startHttpServer } from '../support/http-server.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { request, shortTimes, upstreamOf } from '../unit/upstream/upstream-of.ts'
@@ -14,7 +13,7 @@ const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) 
   const origin: Origin = await startOrigin(script)
   onTestFinished(() => origin.close())
   const room = upstreamOf([origin.origin], options)
-  const server = createServer(async (incoming, outgoing) => {
+  const server = await startHttpServer(async (incoming, outgoing) => {
     const gone = new AbortController()
     outgoing.once('close', () => outgoing.writableFinished || gone.abort())
     const length = incoming.headers['content-length']
@@ -38,12 +37,8 @@ const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) 
       else outgoing.writeHead(facts.status).end(JSON.stringify({ code }))
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { origin, ...room, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  onTestFinished(server.close)
+  return { origin, ...room, address: server.origin }
 }
 
 test('an answer passes with its fields, and the target sees its own Host', async () => {

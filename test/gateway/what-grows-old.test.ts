@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 
 /**
  * What a request leaves to the collector should be gone at the next collection of the young. The bytes that such collections
@@ -14,25 +14,19 @@ const mostMs = 120_000
 const small = Buffer.alloc(2048, 'small ')
 const large = Buffer.alloc(64 * 1024, 'large ')
 
-let origin: Server
-let target: string
+let origin: HttpServer
 let agent: Agent
 let gateway: GatewayProcess
 
 beforeAll(async () => {
-  origin = createServer((incoming, response) => {
+  origin = await startHttpServer((incoming, response) => {
     incoming.resume().once('end', () => {
       if (incoming.method === 'GET') response.writeHead(200, { 'Content-Type': 'text/plain' }).end(small)
       else response.writeHead(204).end()
     })
-  }).listen(0, '127.0.0.1')
-  await once(origin, 'listening')
-  target = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`
+  })
 })
-afterAll(() => {
-  origin.closeAllConnections()
-  origin.close()
-})
+afterAll(() => origin.close())
 
 beforeEach(() => {
   agent = new Agent({ keepAlive: true })
@@ -46,7 +40,7 @@ const start = (cache: object): Promise<GatewayProcess> =>
   startGatewayProcess(
     {
       overload: { eventLoopDelay: '0s' },
-      services: { open: { contract: 'open', mount: '/', upstream: { targets: [target] }, ...cache } },
+      services: { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] }, ...cache } },
     },
     {},
     ['--trace-gc-nvp'],

@@ -3,12 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { times } from '../support/breadth.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import {
-  type AttackedUpstream,
-  attackedServices,
-  memoryAttacks,
-  startAttackedUpstream,
-} from './attacks/memory.ts'
+import type { HttpServer } from '../support/http-server.ts'
+import { attackedServices, memoryAttacks, startAttackedUpstream } from './attacks/memory.ts'
 import { scrape, sumOf } from './soak/readings.ts'
 
 // A gateway that may store 64 MiB stays under 264 MiB where clients try to make it hold more, and under 400 MiB where large contents come and go as fast as they can.
@@ -17,7 +13,7 @@ const seconds = Number(process.env['SECONDS'] ?? times(3, 15))
 const mebibyte = 1024 * 1024
 const usualMebibytes = 264
 
-let upstream: AttackedUpstream
+let upstream: HttpServer
 let gateway: GatewayProcess
 
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { createSiteTagger } from '../../src/cache/site-tagger.ts'
-import type { Found } from '../../src/contracts/finding.ts'
+import type { Found } from '../../src/contracts/row.ts'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
 import { siteTags } from '../../src/contracts/site/tags.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
@@ -17,7 +17,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     contract: 'site',
     mount: '',
     host: '',
-    challenge: () => undefined,
+    challenge: undefined,
     declaredFields: [],
     keyParameters: [],
     access: undefined,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import type { Found } from '../../src/contracts/finding.ts'
+import type { Found } from '../../src/contracts/row.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { hasBearer } from '../../src/http/forwardable-fields.ts'

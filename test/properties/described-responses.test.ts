@@ -80,13 +80,23 @@ test('a change of an object drops every response that was made of it', () => {
   fc.assert(fc.property(id, (one) => drops({ kind: 'user', id: one }, complete(`u=${one}`))))
 })
 
-test.each(['blogname', 'siteurl', "d'or é", 'permalink_structure', 'cron', 'category_children'])(
-  'a change of the option %s drops every response that read it',
-  (name) => {
-    const said = name.replace(/[^A-Za-z0-9_.:-]/g, '_')
-    expect(drops({ kind: 'option', name }, complete(`o=${said}`))).toBe(true)
-  },
-)
+test.each([
+  'blogname',
+  'siteurl',
+  "d'or é",
+  'permalink_structure',
+  'wp_user_roles',
+  'cron',
+  'category_children',
+])('a change of the option %s drops every response that read it', (name) => {
+  const said = name.replace(/[^A-Za-z0-9_.:-]/g, '_')
+  expect(drops({ kind: 'option', name }, complete(`o=${said}`))).toBe(true)
+})
+
+test('a change of the roles keeps a response that does not name them, and a change of the addresses drops it', () => {
+  expect(drops({ kind: 'option', name: 'wp_user_roles' }, complete('o=blogname'))).toBe(false)
+  expect(drops({ kind: 'option', name: 'permalink_structure' }, complete('o=blogname'))).toBe(true)
+})
 
 test('a change of a whole table drops every response that read it', () => {
   for (const name of ['posts', 'terms', 'garden']) {

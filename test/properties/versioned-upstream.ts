@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { startHttpServer } from '../support/http-server.ts'
 import { pause } from '../support/origin.ts'
 
 /** The outcome of a write, which the writer chooses by a field. */
@@ -90,18 +89,14 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
     response.end(content)
   }
 
-  const server = createServer((received, response) => void answer(received, response)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { origin, close } = await startHttpServer((received, response) => void answer(received, response))
   const upstream: VersionedUpstream = {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin,
     versionOf,
     madeBy: (name) => made.get(name),
     change,
     onLate: () => {},
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    },
+    close,
   }
   return upstream
 }

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process'
 import dns from 'node:dns'
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +11,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { startBrowser } from '../support/browser.ts'
 import { builtGateway } from '../support/built-gateway.ts'
 import { certificatePath, pem } from '../support/certificates.ts'
+import { startHttpServer } from '../support/http-server.ts'
 import { createKey, type Issuer, startIssuer } from '../support/issuer.ts'
 import { freePort } from '../support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
@@ -26,7 +25,7 @@ const hosts = { blog: 'blog.example', shop: 'www.shop.example', api: 'api.shop.e
 
 /** An API with a WebSocket: both say which user the gateway has verified. */
 const startApi = async () => {
-  const server = createServer((request, response) => {
+  const { origin, server, close } = await startHttpServer((request, response) => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ user: request.headers['x-user-id'], path: request.url }))
   })
@@ -34,13 +33,11 @@ const startApi = async () => {
   sockets.on('connection', (socket, request) => {
     socket.on('message', (message) => socket.send(`${request.headers['x-user-id']}: ${message}`))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin,
     close: async () => {
       sockets.close()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await close()
     },
   }
 }

@@ -37,6 +37,50 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     },
   )
 
+  test.each([
+    ['is emptied, so that it counts from 1 again', 'TRUNCATE TABLE wp_trellis_changes'],
+    ['loses all rows but the oldest', 'DELETE FROM wp_trellis_changes WHERE state <> 9'],
+    ['loses its oldest row', 'DELETE FROM wp_trellis_changes ORDER BY sequence LIMIT 1'],
+    [
+      'is deleted, and made again by hand with what a copy had',
+      `CREATE TABLE wp_copy AS SELECT * FROM wp_trellis_changes ORDER BY sequence LIMIT 1;
+       CREATE TABLE wp_like LIKE wp_trellis_changes; DROP TABLE wp_trellis_changes;
+       RENAME TABLE wp_like TO wp_trellis_changes; INSERT INTO wp_trellis_changes SELECT * FROM wp_copy; DROP TABLE wp_copy`,
+    ],
+    [
+      'is restored from a copy, and written again',
+      `CREATE TABLE wp_like LIKE wp_trellis_changes;
+       INSERT INTO wp_like SELECT * FROM wp_trellis_changes ORDER BY sequence DESC LIMIT 3;
+       INSERT IGNORE INTO wp_like SELECT * FROM wp_trellis_changes WHERE state = 9;
+       DELETE FROM wp_like ORDER BY sequence DESC LIMIT 1;
+       DROP TABLE wp_trellis_changes; RENAME TABLE wp_like TO wp_trellis_changes`,
+    ],
+  ])('a log that %s, has another incarnation after any number of writes', async (_title, statements) => {
+    const save = async (): Promise<void> => {
+      expect((await site.rest('PUT', '/wp/v2/posts/68', { title: `${Math.random()}` })).status).toBe(200)
+    }
+    for (let n = 0; n < 4; n += 1) await save()
+    const { last, incarnation, rows } = await poll(site.origin, 0)
+    const known = `${last}.${rows.at(-1)?.check}`
+    expect((await poll(site.origin, last, incarnation, known)).incarnation).toBe(incarnation)
+    const run = statements.split(';').map((one) => `mysqli_query( $w, ${JSON.stringify(one.trim())} );`)
+    // Not through wpdb, which would log it.
+    await site.php(`$w = $GLOBALS["wpdb"]->dbh; ${run.join(' ')}`)
+    for (let n = 0; n < 3; n += 1) await save()
+    expect((await poll(site.origin, last, incarnation, known)).incarnation).not.toBe(incarnation)
+  })
+
+  test('a repaired table has the rows that it had', async () => {
+    const { last, incarnation, rows } = await poll(site.origin, 0)
+    const known = `${last}.${rows.at(-1)?.check}`
+    await site.php(
+      `foreach ( array( 'ALTER TABLE wp_trellis_changes ENGINE = MyISAM', 'REPAIR TABLE wp_trellis_changes', 'ALTER TABLE wp_trellis_changes ENGINE = InnoDB' ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); }`,
+    )
+    const later = await poll(site.origin, last, incarnation, known)
+    expect(later.incarnation).toBe(incarnation)
+    expect(later.last).toBeGreaterThanOrEqual(last)
+  })
+
   test('ids of rows that are inserted in a row are known', async () => {
     const { last } = await poll(site.origin, 0)
     await site.php(
@@ -57,7 +101,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     )
     expect(code).toBe('SIGKILL')
     const rows = async () => (await poll(site.origin, last)).rows
-    await expect.poll(rows).toEqual([{ sequence: last + 1, site: 1, state: 'dead' }])
+    await expect.poll(rows).toMatchObject([{ sequence: last + 1, site: 1, state: 'dead' }])
     const second = site.php(`wp_update_post( array( 'ID' => 60, 'post_title' => 'l' ) ); sleep( 3 );`)
     await expect
       .poll(async () => (await poll(site.origin, last + 1)).rows.map(({ state }) => state))
@@ -130,7 +174,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
       `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 63 ) ); $w->query( 'ROLLBACK' );`,
     )
     const { rows } = await poll(site.origin, last)
-    expect(rows).toEqual([
+    expect(rows).toMatchObject([
       { sequence: last + 2, site: 1, state: 'closed', changes: [{ kind: 'post', id: 63, type: 'post' }] },
     ])
   })

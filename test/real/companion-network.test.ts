@@ -1,10 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, dumpDatabase } from './companion/coverage.ts'
 import { poll } from './companion/intake.ts'
-import { type CompanionSite, startCompanionStack } from './companion/site.ts'
+import { type CompanionSite, makeNetwork, startCompanionStack } from './companion/site.ts'
 
 describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   let site: CompanionSite
@@ -34,21 +32,9 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
 
   beforeAll(async () => {
     site = await startCompanionStack()
-    // nginx passes the host without its port.
-    const host = '127.0.0.1'
+    await makeNetwork(site)
     await php(
-      `require_once ABSPATH . 'wp-admin/includes/network.php'; require_once ABSPATH . 'wp-admin/includes/upgrade.php'; foreach ( $GLOBALS['wpdb']->tables( 'ms_global' ) as $name => $table ) { $GLOBALS['wpdb']->$name = $table; } install_network(); populate_network( 1, '${host}', 'admin@example.org', 'Network', '/', false );`,
-    )
-    const config = join(site.site, 'wp-config.php')
-    const constants = `define( 'MULTISITE', true ); define( 'SUBDOMAIN_INSTALL', false ); define( 'DOMAIN_CURRENT_SITE', '${host}' ); define( 'PATH_CURRENT_SITE', '/' ); define( 'SITE_ID_CURRENT_SITE', 1 ); define( 'BLOG_ID_CURRENT_SITE', 1 );`
-    const text = await readFile(config, 'utf8')
-    await writeFile(
-      config,
-      text.replace(/define\( 'WP_(?:HOME|SITEURL)'.*\n/g, '').replace('<?php', `<?php ${constants}`),
-    )
-    expect(await php('echo is_multisite() ? "yes" : "no";')).toBe('yes')
-    await php(
-      `echo wp_insert_site( array( 'domain' => '${host}', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`,
+      `echo wp_insert_site( array( 'domain' => '127.0.0.1', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`,
     )
     // php-fpm looks at a file again after two seconds; until then it and the scripts of this test have two fingerprints.
     const print = await php('echo Trellis_Companion::fingerprint();')

@@ -36,7 +36,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
   test('the first answer has the row of the creation, and names the table', async () => {
     const answer = await poll(site.origin, 0)
     expect(answer.rows).toEqual([
-      { sequence: 1, site: 0, state: 'closed', changes: [{ kind: 'all', reason: 'created' }] },
+      { sequence: 1, check: '', site: 0, state: 'closed', changes: [{ kind: 'all', reason: 'created' }] },
     ])
     expect(answer).toMatchObject({ first: 1, last: 1, more: false, table: 'wp_trellis_changes' })
     expect(answer.incarnation).toMatch(/^[0-9a-f]{32}$/)
@@ -79,7 +79,9 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(one).toMatchObject({ sequence: last + 1, site: 1, overflow: false })
     expect(two).toMatchObject({ sequence: last + 2, previous: last + 1, incarnation: one?.incarnation })
     const { rows, fingerprint } = await poll(site.origin, last + 1)
-    expect(rows).toEqual([{ sequence: last + 2, site: 1, state: 'closed', changes: two?.changes }])
+    const check = two?.check
+    expect(check).toMatch(/^[0-9a-f]{16}$/)
+    expect(rows).toEqual([{ sequence: last + 2, check, site: 1, state: 'closed', changes: two?.changes }])
     expect(two?.fingerprint).toBe(fingerprint)
   })
 
@@ -130,12 +132,13 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const rows = async () => (await poll(site.origin, last)).rows
     await expect
       .poll(rows)
-      .toEqual([{ sequence: last + 1, site: 1, state: 'open', since: expect.any(Number) }])
+      .toMatchObject([{ sequence: last + 1, site: 1, state: 'open', since: expect.any(Number) }])
+    const check = (await rows())[0]?.check
     // An open row is in every answer, however late the sequence.
     expect((await poll(site.origin, last + 1)).rows).toHaveLength(1)
     await slow
     const changes = [{ kind: 'option', name: 'slow' }]
-    expect(await rows()).toEqual([{ sequence: last + 1, site: 1, state: 'closed', changes }])
+    expect(await rows()).toEqual([{ sequence: last + 1, check, site: 1, state: 'closed', changes }])
   })
 
   test('a long request reports what it has done so far', async () => {
@@ -197,7 +200,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const later = await poll(site.origin, last)
     expect(later.fingerprint).not.toBe(fingerprint)
     const changes = [{ kind: 'all', reason: 'fingerprint' }]
-    expect(later.rows).toEqual([{ sequence: last + 1, site: 0, state: 'closed', changes }])
+    expect(later.rows).toMatchObject([{ sequence: last + 1, site: 0, state: 'closed', changes }])
     expect((await poll(site.origin, last + 1)).rows).toEqual([])
   })
 
@@ -237,6 +240,48 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const deleted = await poll(site.origin, 0)
     expect(deleted.incarnation).not.toBe(restored.incarnation)
     expect(site.intake.pushes.slice(pushes)).toMatchObject([{ incarnation: deleted.incarnation }])
+  })
+
+  test('a log without the row that a gateway has read, or with another check value for it, has another incarnation', async () => {
+    await rename('known')
+    const { last, incarnation, rows } = await poll(site.origin, 0)
+    const check = rows.at(-1)?.check ?? ''
+    const after = async (known: string, of = incarnation): Promise<string> =>
+      (await poll(site.origin, last, of, known)).incarnation
+    expect(await after(`${last}.${check}`)).toBe(incarnation)
+    // Of another log, or not readable: there is nothing to compare.
+    expect(await after(`${last}.${'0'.repeat(16)}`, 'ab')).toBe(incarnation)
+    for (const known of ['1', `${last}.`, `${last}.${check}0`, 'x'])
+      expect(await after(known)).toBe(incarnation)
+    const other = await after(`${last}.${'0'.repeat(16)}`)
+    expect(other).not.toBe(incarnation)
+    expect(await after(`${last}.${check}`, other)).toBe(other)
+    expect(await after(`${last + 1}.${check}`, other)).not.toBe(other)
+  })
+
+  test('a restored log that cannot be written has another incarnation in each answer', async () => {
+    const { last, incarnation } = await poll(site.origin, 0)
+    const file = `${site.site}/wp-content/mu-plugins/0-read-only.php`
+    await writeFile(
+      file,
+      `<?php add_filter( 'query', function ( $sql ) { return false === strpos( $sql, 'trellis_changes' ) || 0 === strpos( $sql, 'SELECT' ) ? $sql : 'SELECT 1 FROM nothing'; } );`,
+    )
+    try {
+      const known = `${last}.${'0'.repeat(16)}`
+      const one = await poll(site.origin, last, incarnation, known)
+      const two = await poll(site.origin, last, incarnation, known)
+      expect(new Set([one, two, { incarnation }].map((answer) => answer.incarnation)).size).toBe(3)
+      expect((await poll(site.origin, last, one.incarnation)).incarnation).not.toBe(one.incarnation)
+    } finally {
+      await rm(file)
+    }
+    expect((await poll(site.origin, last, incarnation)).incarnation).toBe(incarnation)
+  })
+
+  test('of two polls that find a restored log at once, both get the same incarnation', async () => {
+    const { last, incarnation } = await poll(site.origin, 0)
+    const both = await Promise.all([1, 2, 3].map(() => poll(site.origin, last + 1, incarnation)))
+    expect(new Set([...both, await poll(site.origin, 0)].map((one) => one.incarnation)).size).toBe(1)
   })
 
   test('a log that cannot be read is an error that opens no breaker', async () => {

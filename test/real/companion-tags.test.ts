@@ -1,11 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSiteTagger } from '../../src/cache/site-tagger.ts'
-import { readPush } from '../../src/changes/read-changes.ts'
-import { siteTags } from '../../src/contracts/site/tags.ts'
 import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import type { Change } from './companion/intake.ts'
+import { reaches } from './companion/reach.ts'
 import { reads } from './companion/reads.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
@@ -38,18 +36,6 @@ function readTags(value: string): Tags {
   expect(value.length).toBeLessThanOrEqual(2500)
   for (const list of ids.values()) for (const name of list) expect(name).toMatch(/^[A-Za-z0-9_.:-]{1,64}$/)
   return { complete: rest.includes('complete'), text: value, ids }
-}
-
-const tagger = createSiteTagger({ service: 'blog', table: siteTags })
-
-/** Do these changes reach an answer with this header, as a gateway decides it? */
-function reaches(changes: readonly Change[], tags: string): boolean {
-  const head = { status: 200, fields: [], content: Buffer.from('{}') }
-  const stored = tagger.storedTags(undefined, {}, { ...head, hints: { tags, maxAge: undefined } })
-  const { changes: read } = readPush(
-    Buffer.from(JSON.stringify({ incarnation: '0', sequence: 1, fingerprint: '', changes })),
-  )
-  return tagger.changedTags(read)?.some((tag) => stored.includes(tag)) ?? true
 }
 
 describeWith('php', 'the tags of answers', () => {
@@ -105,8 +91,8 @@ describeWith('php', 'the tags of answers', () => {
     expect((await read('/wp/v2/posts/99999')).tags?.complete).toBe(false)
     const written = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })
     expect(written.headers.get('trellis-tags')).toBeNull()
-    const { incarnation, sequence } = site.intake.pushes.at(-1) ?? {}
-    expect(written.headers.get('trellis-change')).toBe(`${incarnation} ${sequence}`)
+    const { incarnation, sequence, check } = site.intake.pushes.at(-1) ?? {}
+    expect(written.headers.get('trellis-change')).toBe(`${incarnation} ${sequence} ${check}`)
     const batch = await site.rest('POST', '/batch/v1', { requests: [] })
     expect(batch.headers.get('trellis-tags')).toBeNull()
   })

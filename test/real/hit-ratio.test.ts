@@ -10,7 +10,7 @@ import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 /** READS=10000 for a long look; SEED=n to see the same again. */
-const reads = Number(process.env['READS'] ?? times(1500, 5000))
+const reads = Number(process.env['READS'] ?? times(600, 5000))
 const seed = Number(process.env['SEED'] ?? 2)
 const readsOfWrite = 100
 

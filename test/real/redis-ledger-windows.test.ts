@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Ledger, Position, Synced } from '../../src/cluster/ledger.ts'
+import type { LedgerPosition } from '../../src/cache/shared-tier.ts'
+import type { Ledger, Synced } from '../../src/cluster/ledger.ts'
 import { createRedisLedger } from '../../src/cluster/redis/redis-ledger.ts'
 import { createSignatures } from '../../src/cluster/redis/signatures.ts'
 import { pause } from '../support/origin.ts'
@@ -9,7 +10,7 @@ import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
 const leaseMs = 300
 const forgetAfterMs = 1_100
-const nowhere: Position = { epoch: '', applied: 0 }
+const nowhere: LedgerPosition = { epoch: '', applied: 0 }
 
 describeWith('redis', 'when the ledger in Redis may take a member for gone', () => {
   let redis: RedisServer

@@ -227,6 +227,14 @@ const scopes: readonly Scope[] = [
     files: () => sourcesIn('src', '.ts'),
     textOf: wordsOfSource,
   },
+  {
+    title: 'descriptions of arguments',
+    files: () => sourcesIn('src', '.json'),
+    textOf: (content) =>
+      Object.values(JSON.parse(content) as Record<string, Record<string, string>>)
+        .flatMap((texts) => Object.values(texts))
+        .join('\n. '),
+  },
   { title: 'titles of tests', files: () => sourcesIn('test', '.test.ts'), textOf: titlesOf },
   { title: 'comments of tests', files: () => sourcesIn('test', '.ts'), textOf: commentsOf },
 ]

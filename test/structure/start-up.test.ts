@@ -79,7 +79,8 @@ const projectWithOldDist = async (): Promise<string> => {
   await writeFile(join(root, 'src/main.ts'), 'void import("./lazy.ts")')
   await writeFile(join(root, 'src/lazy.ts'), 'export const lazy = 1')
   await writeFile(join(root, 'src/index.ts'), 'export const version: string = "1"')
-  await writeFile(join(root, 'src/check-responses.ts'), '')
+  for (const thread of ['check-responses', 'load-document'])
+    await writeFile(join(root, `src/${thread}.ts`), '')
   await writeFile(join(root, 'dist/main.js'), 'an older build')
   await writeFile(join(root, 'dist/rooms/old/chunk.js'), '')
   await writeFile(join(root, 'dist/old.js'), '')
@@ -99,6 +100,8 @@ test('a build leaves nothing in dist of earlier builds, neither files nor folder
     'lazy.js',
     'lazy.js.map',
     'licences.txt',
+    'load-document.js',
+    'load-document.js.map',
     'main.js',
     'main.js.map',
     'swagger-ui',

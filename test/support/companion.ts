@@ -3,6 +3,7 @@ import { type Origin, type Script, startOrigin } from './origin.ts'
 
 type Row = {
   readonly sequence: number
+  readonly check?: string
   readonly state: 'open' | 'closed' | 'dead'
   readonly changes?: readonly unknown[]
 }
@@ -19,6 +20,8 @@ export type Companion = {
   last: number
   /** undefined: polls are answered from `rows`. */
   answerPoll: Script | undefined
+  /** Answers to polls by the row that they ask for, of a cache that ignores all other parameters; undefined: there is none. */
+  cacheOnTheWay: Map<string, string> | undefined
   /** Every request is answered with 500. */
   down: boolean
   /** Fields of every response of the interface. */
@@ -36,6 +39,10 @@ export type Companion = {
   sign(method: string, target: string, body: string, time?: number): string
   close(): Promise<void>
 }
+
+/** The nonce of a poll, which its answer repeats. */
+export const nonceOf = (target: string): string =>
+  new URL(target, 'http://companion.test').searchParams.get('nonce') ?? ''
 
 export const postChange = (id: number, more: object = {}): object => ({
   kind: 'post',
@@ -59,6 +66,12 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
   }
 
   const answerLog = (query: URLSearchParams): string => {
+    const [sequence, check] = query.get('known')?.split('.') ?? []
+    // Without rows it is a log that compares none.
+    const isOther = rows.size > 0 && sequence !== undefined && rows.get(Number(sequence))?.check !== check
+    if (isOther && query.get('incarnation') === companion.incarnation) {
+      companion.incarnation = randomBytes(16).toString('hex')
+    }
     const asked =
       query.get('incarnation') === companion.incarnation ? Number(query.get('trellis-changes')) : 0
     const found = [...rows.values()]
@@ -66,24 +79,33 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       .sort((a, b) => a.sequence - b.sequence)
     const { incarnation, first, last, fingerprint, mostRows } = companion
     const more = found.length > mostRows
-    return JSON.stringify({ incarnation, first, last, fingerprint, rows: found.slice(0, mostRows), more })
+    const nonce = query.get('nonce')
+    return JSON.stringify({
+      ...{ incarnation, first, last, fingerprint, rows: found.slice(0, mostRows), more, nonce },
+    })
+  }
+
+  const poll = (
+    query: URLSearchParams,
+    ...[request, wire, count]: Parameters<Script>
+  ): void | Promise<void> => {
+    polls.push(query)
+    if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
+    const signed = request.fields['trellis-signature'] ?? ''
+    const time = Number(/time=(\d+)/.exec(signed)?.[1])
+    const isSigned = signed === sign('GET', request.target, '', time)
+    if (!isSigned) return wire.respond({ status: 401, content: '' })
+    const after = query.get('trellis-changes') ?? ''
+    const content = companion.cacheOnTheWay?.get(after) ?? answerLog(query)
+    companion.cacheOnTheWay?.set(after, content)
+    return wire.respond({ fields: { ...json, 'Cache-Control': 'no-store' }, content })
   }
 
   const script: Script = (request, wire, count) => {
     if (companion.down) return wire.respond({ status: 500 })
     const url = new URL(request.target, 'http://companion.test')
     if (url.searchParams.has('trellis-changes')) {
-      polls.push(url.searchParams)
-      if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
-      const signed = request.fields['trellis-signature'] ?? ''
-      const time = Number(/time=(\d+)/.exec(signed)?.[1])
-      const isSigned = signed === sign('GET', request.target, '', time)
-      return isSigned
-        ? wire.respond({
-            fields: { ...json, 'Cache-Control': 'no-store' },
-            content: answerLog(url.searchParams),
-          })
-        : wire.respond({ status: 401, content: '' })
+      return poll(url.searchParams, request, wire, count)
     }
     const [, id] = /\/posts\/(\d+)$/.exec(url.pathname) ?? []
     const shown = (one: number) => ({
@@ -105,6 +127,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     first: 1,
     last: 0,
     answerPoll: undefined,
+    cacheOnTheWay: undefined,
     down: false,
     fields: {},
     mostRows: 500,
@@ -117,17 +140,19 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     write: (id) => {
       companion.change(id)
       companion.last += 1
-      const row: Row = { sequence: companion.last, state: 'closed', changes: [postChange(id)] }
+      const check = randomBytes(8).toString('hex')
+      const row: Row = { sequence: companion.last, check, state: 'closed', changes: [postChange(id)] }
       rows.set(row.sequence, row)
       return row
     },
-    push: (adminAddress, { sequence, changes }, more = {}) => {
+    push: (adminAddress, { sequence, check, changes }, more = {}) => {
       const { incarnation, fingerprint } = companion
       const previous = Math.max(0, sequence - 1)
       const body = JSON.stringify({
         incarnation,
         site: 1,
         sequence,
+        check,
         previous,
         fingerprint,
         changes,

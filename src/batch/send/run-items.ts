@@ -1,6 +1,13 @@
 import type { Clock } from '../../clock.ts'
 import type { BatchEvent, ChunkResult } from '../events.ts'
-import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, thrownItemError } from '../item.ts'
+import {
+  type BatchItem,
+  type Dispatch,
+  type ItemAnswer,
+  type ItemError,
+  isWrite,
+  thrownItemError,
+} from '../item.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/plan-batch.ts'
 import { conflictGroups, createSendOrder, planUnits, type Unit, type Waits } from '../order/plan-order.ts'
 import type { BatchSplit, Splitter } from '../splitter.ts'
@@ -61,8 +68,6 @@ export type ItemsEnd = {
   readonly items: readonly (TaskEnd<Made> | undefined)[]
   readonly requests: ScheduleEnd<unknown>
 }
-
-const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<Made> => {
   try {

@@ -12,7 +12,7 @@ import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
 import type { ForwardRequest } from '../../upstream/forward-request.ts'
-import { AnswerTooLarge, type BatchItem, type ItemAnswer, jsonTypeOf } from '../item.ts'
+import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite, jsonTypeOf } from '../item.ts'
 import { type ChunkWatch, createChunk } from './chunk.ts'
 import { type EventLoopYield, itemsPerTurn } from './semaphore.ts'
 
@@ -119,8 +119,6 @@ const itemExchange = (
   }
   return arrived(exchange, { send, admitted: item.admitted })
 }
-
-const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /** A read may be repeated; a write was carried out, and its error states that. */
 const notHeld = (item: BatchItem, isCrowded: boolean): Error =>

@@ -8,7 +8,7 @@ import {
   createDecoder,
   type Decodable,
   decodedHead,
-} from '../../http/coding/decode.ts'
+} from '../../http/content-coding.ts'
 import { discard, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'

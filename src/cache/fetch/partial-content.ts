@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import type { Clock, Moment } from '../../clock.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
-import { matchesStrongly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
+import { matchesStrongly, parseEntityTag } from '../../http/conditional/preconditions.ts'
 import {
   type ContentRange,
   formatContentRange,

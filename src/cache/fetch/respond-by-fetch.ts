@@ -1,8 +1,8 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { varyKey } from '../../http/caching-fields.ts'
-import { tagOfDecoded } from '../../http/coding/decode.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
-import { matchesWeakly, parseEntityTag } from '../../http/conditional/entity-tags.ts'
+import { matchesWeakly, parseEntityTag } from '../../http/conditional/preconditions.ts'
+import { tagOfDecoded } from '../../http/content-coding.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import {
   fieldValue,

@@ -1,6 +1,6 @@
 import { parseVary } from '../../http/caching-fields.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
-import { contentEntityTag } from '../../http/conditional/entity-tags.ts'
+import { contentEntityTag } from '../../http/conditional/preconditions.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import {
   type FieldLines,

@@ -1,14 +1,20 @@
 import { parseCacheControl } from '../../http/caching-fields.ts'
-import { type AcceptedForms, acceptedForms } from '../../http/coding/accept-encoding.ts'
-import { availableCodings, type Coding, codedFields, compress } from '../../http/coding/compress.ts'
-import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
 import {
   evaluatePreconditions,
   isConditional,
   notModified,
+  parseEntityTag,
   preconditionFailed,
 } from '../../http/conditional/preconditions.ts'
 import { partialContent, rangeNotSatisfiable, rangeOf } from '../../http/conditional/ranges.ts'
+import {
+  type AcceptedForms,
+  acceptedForms,
+  availableCodings,
+  type Coding,
+  codedFields,
+  compress,
+} from '../../http/content-coding.ts'
 import { remembered } from '../../http/memo.ts'
 import {
   discard,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import { withVaryByCoding } from '../../http/coding/compress.ts'
+import { withVaryByCoding } from '../../http/content-coding.ts'
 import { fieldValue, type GatewayResponse, type ResponseHead, withoutFields } from '../../http/message.ts'
 import { targetKeyOf } from '../cache-key.ts'
 import type { CacheRead } from '../cache-read.ts'

@@ -1,7 +1,7 @@
 import type { Moment } from '../../clock.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
-import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/coding/compress.ts'
-import { parseEntityTag } from '../../http/conditional/entity-tags.ts'
+import { parseEntityTag } from '../../http/conditional/preconditions.ts'
+import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
 import {
   type FieldLines,
   fieldValue,

@@ -1,5 +1,4 @@
-import type { Found } from '../../contracts/finding.ts'
-import type { RowKind } from '../../contracts/row.ts'
+import type { Found, RowKind } from '../../contracts/row.ts'
 import {
   anyItemOf,
   argumentOfOption,

@@ -46,7 +46,7 @@ const descriptionIn = (text: string): Description | undefined => {
  */
 const commonOptions: ReadonlySet<string> = new Set([
   ...['siteurl', 'home', 'active_plugins', 'stylesheet', 'template', 'blog_charset', 'WPLANG'],
-  ...['permalink_structure', 'wp_user_roles', 'gmt_offset', 'timezone_string'],
+  ...['permalink_structure', 'gmt_offset', 'timezone_string'],
 ])
 
 /**

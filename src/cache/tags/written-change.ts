@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Found } from '../../contracts/finding.ts'
+import type { Found } from '../../contracts/row.ts'
 import type { NamedEffect, Refinement } from '../../contracts/site/refinements.ts'
 import { earlyRefusals } from '../../contracts/site/refusals.ts'
 import { linkedItems, namedItems } from '../../contracts/site/tags.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Found } from '../../contracts/finding.ts'
+import type { Found } from '../../contracts/row.ts'
 import {
   effect,
   type NamedEffect,

@@ -140,6 +140,7 @@ export const createIdempotencyKeys = (
 type ChangePosition = {
   readonly incarnation: string
   readonly position: number
+  readonly newest: { readonly sequence: number; readonly check: string } | undefined
   readonly fingerprint: string
 }
 
@@ -153,8 +154,10 @@ const keptMs = 7 * 86_400_000
 
 const isPosition = (value: unknown): value is ChangePosition => {
   if (!isJsonObject(value)) return false
-  const { incarnation, position, fingerprint } = value
+  const { incarnation, position, newest, fingerprint } = value
+  const isRow = isJsonObject(newest) && isAmount(newest['sequence']) && typeof newest['check'] === 'string'
   return (
+    (newest === undefined || isRow) &&
     typeof incarnation === 'string' &&
     incarnation !== '' &&
     typeof fingerprint === 'string' &&
@@ -175,8 +178,8 @@ export const createChangePositions = (
       const value = text === undefined ? undefined : parsedJson(text)
       return isPosition(value) ? value : undefined
     },
-    write: async ({ incarnation, position, fingerprint }) => {
-      const text = JSON.stringify({ incarnation, position, fingerprint })
+    write: async ({ incarnation, position, newest, fingerprint }) => {
+      const text = JSON.stringify({ incarnation, position, newest, fingerprint })
       await connection.set(key, options.signatures.signText(key, text), 'PX', keptMs)
     },
   }

@@ -1,11 +1,12 @@
-import type { Appended, Noted, Position, Push, Standing, Synced } from '../ledger.ts'
+import type { LedgerPosition } from '../../cache/shared-tier.ts'
+import type { Appended, Noted, Push, Standing, Synced } from '../ledger.ts'
 
 /** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
 export type MemoryLedger = {
-  sync(member: string, position: Position): Synced
+  sync(member: string, position: LedgerPosition): Synced
   begin(member: string, write: string, notes: readonly string[]): void
   append(member: string, notes: readonly string[], settled: readonly string[]): Appended
-  acknowledge(member: string, applied: Position, entries: number, writer: string | undefined): void
+  acknowledge(member: string, applied: LedgerPosition, entries: number, writer: string | undefined): void
   /** Notes the member's unsettled writes as writes with unknown outcome. Returns their number. */
   forget(member: string): number
 }

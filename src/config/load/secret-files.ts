@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type Path, pathText, type UnplacedFault } from '../fault.ts'
+import { type Path, pathText, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { filePaths, secretPaths } from '../schema/shape.ts'
-import { valueAt, withValueAt } from './value-at.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',

@@ -1,11 +1,10 @@
 import type * as z from 'zod'
 import { closestName } from '../closest-name.ts'
-import type { Path, UnplacedFault } from '../fault.ts'
+import { type Path, type UnplacedFault, valueAt } from '../fault.ts'
 import { configJsonSchema, type JsonSchema, knownKeys } from '../json-schema.ts'
 import { nearDuration, nearSize } from '../quantities.ts'
 import { durationHint, sizeHint } from '../schema/leaves.ts'
 import { serviceShape } from '../schema/service-shape.ts'
-import { valueAt } from './value-at.ts'
 
 const contractNames = serviceShape.options.map((option) => option.shape.contract.value)
 

@@ -59,7 +59,7 @@ type SourceReading =
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
 
 type Document = ReturnType<typeof parseDocument>
-type Environment = Readonly<Record<string, string | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const firstPosition: Position = { line: 1, column: 1 }
 

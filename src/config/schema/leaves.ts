@@ -261,12 +261,12 @@ export const hostPattern = () =>
 /** A secret: given here, from the environment, or read from a file (`file:/run/secrets/x`). */
 export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
 
-/** The document of a service: the loader puts its content where its path stands. */
+/** The document of a service: the loader puts it where its path stands. */
 export const document = () =>
   z
-    .string({ error: 'expected the path of an OpenAPI document' })
-    .min(1, 'expected the path of an OpenAPI document')
-    .transform((text) => new ApiDocument(text))
+    .custom<ApiDocument>((value) => value instanceof ApiDocument, 'expected the path of an OpenAPI document')
+    // As the file has it.
+    .meta({ type: 'string', minLength: 1 })
 
 /** The mount of a service or the path of an upstream. */
 export const pathPrefix = () => z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))

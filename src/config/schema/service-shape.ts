@@ -332,7 +332,9 @@ const open = z.strictObject({
   ...publicSide,
   mount: mount(),
   access,
-  websockets: flag().prefault(false).describe('Clients may open WebSockets; not with `upstream.http2`'),
+  websockets: flag()
+    .prefault(false)
+    .describe('Clients may open WebSockets (a read); not with `upstream.http2`'),
   upstream: upstreamShape(
     '/',
     targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

@@ -33,6 +33,8 @@ export type DocumentFault = {
   readonly file: string
   readonly path: readonly string[]
   readonly message: string
+  /** The value with which this one does not agree. */
+  readonly first?: Pick<Located, 'file' | 'path'>
 }
 
 const locations: ReadonlySet<unknown> = new Set(['path', 'query', 'header', 'cookie'])
@@ -57,7 +59,7 @@ const stylesOf: Readonly<Record<ParameterLocation, ReadonlySet<unknown>>> = {
 const isJsonType = (mediaType: string): boolean => /^application\/(?:[^;]+\+)?json$/.test(mediaType)
 
 /** Type and subtype in lower case. */
-const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
+export const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 const effectOf = (node: unknown): Effect => {
   if (member(node, 'x-trellis-writes') === true) return 'writes'
@@ -77,6 +79,14 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isTextMap = (value: unknown): value is Readonly<Record<string, string>> =>
   isObject(value) && Object.values(value).every(isText)
 
+const rewriteExtensions = ['x-trellis-set', 'x-trellis-drop-default'] as const
+
+/** The text of a value in a query; undefined where it has none, or where a double has lost digits of a number. */
+const exactText = (value: unknown): string | undefined => {
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) return undefined
+  return ['string', 'boolean', 'number'].includes(typeof value) ? String(value) : undefined
+}
+
 export const nowhere = 'the reference leads to nothing in this document or below its folder'
 
 /** Reads the operations of one document; collects faults on the way. */
@@ -87,11 +97,13 @@ export class OperationReader {
   readonly keyParameters = new Set<string>()
   readonly #bundle: ApiBundle
   readonly #root: Located
+  readonly #dialect: Dialect
   readonly #schemas: SchemaTranslator
   readonly #schemes = new Map<string, SecurityScheme>()
 
   constructor(bundle: ApiBundle, dialect: Dialect) {
     this.#bundle = bundle
+    this.#dialect = dialect
     this.#root = { file: bundle.root, path: [], node: bundle.files[bundle.root] }
     this.#schemas = createSchemaTranslator(bundle, dialect, 'request')
     for (const [name] of membersOf(member(member(this.#root.node, 'components'), 'securitySchemes')))
@@ -110,8 +122,13 @@ export class OperationReader {
     this.faults.push({ file, path, message })
   }
 
-  note({ file, path }: Located, message: string): void {
-    this.unchecked.push({ file, path, message })
+  note({ file, path }: Located, message: string, first?: Located): void {
+    this.unchecked.push({
+      file,
+      path,
+      message,
+      ...(first && { first: { file: first.file, path: first.path } }),
+    })
   }
 
   #follow(located: Located): Located | undefined {
@@ -167,6 +184,41 @@ export class OperationReader {
     )
   }
 
+  /** The schema of a parameter, behind its references, and its default: in 3.0 that beside a reference has no meaning. */
+  #described(schema: Located): { readonly isList: boolean; readonly fallback: unknown } {
+    const target = dereferenced(this.#bundle, schema)?.node
+    const beside = this.#dialect === '3.0' && member(schema.node, '$ref') !== undefined ? target : schema.node
+    const isList = [member(target, 'type')].flat().includes('array')
+    return { isList, fallback: member(beside, 'default') ?? member(target, 'default') }
+  }
+
+  /** Whether the document allows a change of this parameter in queries; `isPossible` says whether it could. */
+  #allows(located: Located, extension: string, isPossible: boolean, needed: string): boolean {
+    const value = member(located.node, extension) ?? false
+    if (value === true && isPossible) return true
+    if (value !== false) this.fault(below(located, extension), `${extension} is true or false, for ${needed}`)
+    return false
+  }
+
+  #rewrites(
+    located: Located,
+    { location, required, style }: Pick<Parameter, 'location' | 'required' | 'style'>,
+  ): Pick<Parameter, 'isSet' | 'droppedDefault'> {
+    if (!rewriteExtensions.some((name) => member(located.node, name) !== undefined)) return {}
+    const isWritten = location === 'query' && style !== 'deepObject'
+    const { isList, fallback } = this.#described(below(located, 'schema'))
+    const isSet = this.#allows(located, 'x-trellis-set', isWritten && isList, 'a list in the query')
+    const texts = isList === Array.isArray(fallback) ? [fallback].flat().map(exactText) : [undefined]
+    const droppedDefault = texts.filter(isText)
+    const drops = this.#allows(
+      located,
+      'x-trellis-drop-default',
+      isWritten && !required && droppedDefault.length === texts.length,
+      'a parameter of the query that is not required and has a default of texts, booleans or exact numbers',
+    )
+    return { ...(isSet && { isSet }), ...(drops && { droppedDefault }) }
+  }
+
   parameter(listed: Located): Parameter | undefined {
     const located = this.#follow(listed)
     if (located === undefined) return undefined
@@ -189,6 +241,7 @@ export class OperationReader {
       explode: typeof explode === 'boolean' ? explode : chosen === 'form' || chosen === 'deepObject',
       allowEmptyValue: member(node, 'allowEmptyValue') === true,
     }
+    const rewrites = this.#rewrites(located, general)
     const [media] = membersOf(member(node, 'content'))
     if (media !== undefined) {
       const [mediaType] = media
@@ -198,7 +251,7 @@ export class OperationReader {
         schema: this.#schema(below(located, 'content', mediaType, 'schema')),
       }
     }
-    return { ...general, encoding: 'style', schema: this.#schema(below(located, 'schema')) }
+    return { ...general, ...rewrites, encoding: 'style', schema: this.#schema(below(located, 'schema')) }
   }
 
   /** Parameters of the path hold for its operations, unless one of these has its own of that name and location. */

@@ -92,7 +92,8 @@ const since31: ReadonlySet<string> = new Set([
   ...['if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties', 'prefixItems', 'patternProperties'],
 ])
 
-const types: ReadonlySet<unknown> = new Set([
+/** The types of JSON Schema. */
+export const jsonTypes: ReadonlySet<unknown> = new Set([
   'string',
   'integer',
   'number',
@@ -129,7 +130,7 @@ const fits = (kind: Kind, value: unknown): boolean => {
 }
 
 const typeOf = (value: unknown, isNullable: boolean): unknown => {
-  const named = (Array.isArray(value) ? value : [value]).filter((one) => types.has(one))
+  const named = (Array.isArray(value) ? value : [value]).filter((one) => jsonTypes.has(one))
   const all = [...new Set(isNullable && named.length > 0 ? [...named, 'null'] : named)]
   if (all.length === 0) return undefined
   return all.length === 1 ? all[0] : all

@@ -8,8 +8,8 @@ const dateTime: ArgumentSchema = { type: 'string', format: 'date-time' }
 /** Statuses that can be written. */
 export const writableStatuses = ['publish', 'future', 'draft', 'pending', 'private'] as const
 
-const listedStatuses = [
-  ...writableStatuses,
+/** Statuses that WordPress registers beyond those a client may set. */
+export const registeredStatuses = [
   'trash',
   'auto-draft',
   'inherit',
@@ -17,8 +17,9 @@ const listedStatuses = [
   'request-confirmed',
   'request-failed',
   'request-completed',
-  'any',
 ] as const
+
+const listedStatuses = [...writableStatuses, ...registeredStatuses, 'any'] as const
 
 /** Formats of a post. */
 export const postFormats = [

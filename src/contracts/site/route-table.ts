@@ -42,6 +42,7 @@ import {
   navigationFields,
   pageFields,
   postFields,
+  raw,
   undeclaredMeta,
 } from './write-fields.ts'
 
@@ -89,7 +90,6 @@ const formRows: readonly Row[] = [
 /** Contact forms. Their arguments are not announced: all parameters are forwarded. */
 const contactFormRows: readonly Row[] = formRows.map((one) => ({ ...one, ofPlugin: true }))
 
-const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
 const rendered: ArgumentSchema = { type: 'string', context: ['view', 'edit', 'embed'], readonly: true }
 const status: ArgumentSchema = { type: 'string', enum: writableStatuses }
 const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }

@@ -12,7 +12,7 @@ const answered = (type: 'string' | 'integer' | 'boolean', ...context: string[]):
   readonly: true,
 })
 
-const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
+export const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
 const everywhere = ['view', 'edit', 'embed'] as const
 const isProtected = answered('boolean', ...everywhere)
 

@@ -8,7 +8,7 @@ import {
   withoutFields,
 } from '../message.ts'
 import { parseHttpDate } from './dates.ts'
-import { matchesStrongly, parseEntityTag } from './entity-tags.ts'
+import { matchesStrongly, parseEntityTag } from './preconditions.ts'
 
 /** First and last byte position, both included (RFC 9110 §14.1.2). */
 export type ByteRange = { readonly first: number; readonly last: number }

@@ -10,7 +10,7 @@ import {
   tierSteps,
 } from '../../cluster/events.ts'
 import { bufferedWork } from '../../http/bounds.ts'
-import { codings } from '../../http/coding/compress.ts'
+import { codings } from '../../http/content-coding.ts'
 import { cacheOutcomes } from '../../pipeline/events.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'

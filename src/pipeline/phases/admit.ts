@@ -86,7 +86,7 @@ export const authorize = ({ report }: { readonly report: Report }): Phase<Matche
       if (lacking !== undefined) throw refused(report, exchange, lacking)
     }
     const endpoint = exchange.matching.kind === 'found' ? exchange.matching.endpoint : undefined
-    const challenge = service.challenge(endpoint, request.fields, exchange.query)
+    const challenge = service.challenge?.(endpoint, request.fields, exchange.query)
     if (challenge !== undefined) {
       throw new GatewayError('credential_missing', {
         fields: ['WWW-Authenticate', `${challenge} realm="${service.name}"`],

@@ -16,11 +16,13 @@ import type { CacheContext } from '../phase-options.ts'
 import {
   codingsToPass,
   codingsToStore,
+  ExchangeRead,
   hasTagCondition,
   ownConditions,
+  publicPart,
+  type ReadPartition,
   tagConditions,
-} from '../reads/upstream-form.ts'
-import { ExchangeRead, publicPart, type ReadPartition } from '../reads.ts'
+} from '../reads.ts'
 import { forwardWrite } from '../writes/forward-write.ts'
 
 /**

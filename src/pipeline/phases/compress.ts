@@ -1,16 +1,16 @@
 import { pipeline, type Readable } from 'node:stream'
 import { addressGroup } from '../../http/bounds.ts'
 import { parseCacheControl } from '../../http/caching-fields.ts'
-import { acceptedForms } from '../../http/coding/accept-encoding.ts'
+import { parseEntityTagList, tagOfCoded } from '../../http/conditional/preconditions.ts'
 import {
+  acceptedForms,
   codedFields,
   compress as compressed,
   createCoder,
   mayBeCoded,
   type StreamCoding,
   withVaryByCoding,
-} from '../../http/coding/compress.ts'
-import { parseEntityTagList, tagOfCoded } from '../../http/conditional/entity-tags.ts'
+} from '../../http/content-coding.ts'
 import { remembered } from '../../http/memo.ts'
 import {
   type Answer,
@@ -21,6 +21,7 @@ import {
   type RequestFields,
   requestField,
   withField,
+  withoutFields,
 } from '../../http/message.ts'
 import type { Phase, Ready } from '../exchange.ts'
 
@@ -88,11 +89,16 @@ const takesUncodedOnly = (fields: RequestFields): boolean =>
 
 const lengthOf = ({ content, fields }: GatewayResponse): number => {
   if (Buffer.isBuffer(content)) return content.length
-  return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
+  // HEAD need not have it.
+  return Number(
+    fieldValue(fields, 'content-length') ?? (content === undefined ? 0 : Number.POSITIVE_INFINITY),
+  )
 }
 
-/** A 304 has the tag of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
-const withTagOfForm = (
+const lengthField: ReadonlySet<string> = new Set(['content-length'])
+
+/** A 304 has the tag and the Vary of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
+const withFieldsOfForm = (
   response: GatewayResponse,
   asked: RequestFields,
   codings: readonly StreamCoding[],
@@ -105,7 +111,8 @@ const withTagOfForm = (
   const form = codings
     .map((coding) => tagOfCoded(tag, coding))
     .find((one) => known.some(({ opaque }) => opaque === one))
-  return form === undefined ? response : { ...response, fields: withField(response.fields, 'ETag', form) }
+  if (form === undefined) return response
+  return { ...response, fields: withVaryByCoding(withField(response.fields, 'ETag', form)) }
 }
 
 /**
@@ -146,24 +153,24 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
   }
 
   const isCompressible = (request: GatewayRequest, response: GatewayResponse): boolean =>
-    response.content !== undefined &&
+    (response.content !== undefined || request.method === 'HEAD') &&
     response.status !== 206 &&
-    request.method !== 'HEAD' &&
     lengthOf(response) >= options.minBytes &&
     !takesUncodedOnly(request.fields) &&
     mayBeCoded(response)
 
   const forClient = ({ request, client, record }: Ready, response: GatewayResponse): Answer => {
     if (record.cache === 'hit') return response
-    if (response.status === 304) return withTagOfForm(response, request.fields, options.codings)
+    if (response.status === 304) return withFieldsOfForm(response, request.fields, options.codings)
     if (!isCompressible(request, response)) return response
     const { status, content } = response
     const fields = withVaryByCoding(response.fields)
     const [coding] = accepted(requestField(request.fields, 'accept-encoding') ?? '').codings
-    const done = coding === undefined ? undefined : slots.take(client.address)
-    return coding === undefined || done === undefined
-      ? { status, fields, content }
-      : inCoding(response, fields, coding, done)
+    if (coding === undefined) return { status, fields, content }
+    // The length must be that of GET (RFC 9110 §8.6), which only compressing would show.
+    if (request.method === 'HEAD') return { status, fields: withoutFields(fields, lengthField), content }
+    const done = slots.take(client.address)
+    return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
   }
 
   return {

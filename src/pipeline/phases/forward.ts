@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { addressGroup, type ByteBudget } from '../../http/bounds.ts'
+import { withTraceFields } from '../../http/forwardable-fields.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../../http/message.ts'
-import { withTraceFields } from '../../http/trace-context.ts'
 import { type ContentMapper, createContentTransform, mapWhole } from '../../request/content-mapper.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/forward-request.ts'

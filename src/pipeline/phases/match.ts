@@ -1,4 +1,4 @@
-import type { Row } from '../../contracts/row.ts'
+import type { RouteFinding, Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { requestMeaning } from '../../request/router.ts'
@@ -42,6 +42,18 @@ const recall = ({ service, request }: Received): RecalledTarget | undefined => {
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
 
+/**
+ * A document says whether its paths take OPTIONS. Preflights are no requests for the path (Fetch standard, CORS-preflight fetch): the
+ * upstream answers them, as it allows its pages to read the responses.
+ */
+const isDescribedOptions = ({ service, request: { fields } }: Received): boolean =>
+  (service.contract !== 'openapi' && service.contract !== 'plants') ||
+  (fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined)
+
+/** Admission may have found the row already. */
+const findRow = ({ admitted, service, request, path }: Received, method: string): RouteFinding =>
+  admitted?.service === service && method === request.method ? admitted.matching : service.find(method, path)
+
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({
   name: 'match',
@@ -60,11 +72,7 @@ export const match = (): Phase<Received, Matched> => ({
       })
     }
     const method = meantMethod(exchange)
-    const { admitted } = exchange
-    const finding =
-      admitted?.service === service && method === exchange.request.method
-        ? admitted.matching
-        : service.find(method, exchange.path)
+    const finding = findRow(exchange, method)
     switch (finding.kind) {
       case 'refused':
         throw new GatewayError('ambiguous_request', { detail: `Path refused: ${finding.reason}.` })
@@ -78,6 +86,8 @@ export const match = (): Phase<Received, Matched> => ({
       case 'options':
       case 'found':
         record.route = finding.row.template
+        if (finding.kind === 'options' && !isDescribedOptions(exchange))
+          throw wrongMethod(service, finding.row)
         return next(asMatched(exchange, method, finding, recalled))
     }
   },

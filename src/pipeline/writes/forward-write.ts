@@ -8,8 +8,7 @@ import { discard, EndSignal, fieldValue, type GatewayResponse, teeContent } from
 import { asOutgoing, type Next, type Outgoing, type Ready } from '../exchange.ts'
 import { completed, invalidateWrite, showsOwnTarget, writeNotes } from '../invalidate-write.ts'
 import type { CacheContext } from '../phase-options.ts'
-import { codingsToPass, ownConditions, tagConditions, uncoded } from '../reads/upstream-form.ts'
-import { ExchangeRead, publicPart } from '../reads.ts'
+import { codingsToPass, ExchangeRead, ownConditions, publicPart, tagConditions, uncoded } from '../reads.ts'
 import type { Service } from '../service.ts'
 
 /** The writes that are in flight to each service. */

@@ -1,6 +1,7 @@
 import type { Operation, Parameter } from '../../contracts/openapi/operation.ts'
-import { ownsPair, type Pair } from './parameter-text.ts'
+import { kindOf, ownsPair, type Pair, separatorOf } from './parameter-text.ts'
 import type { ValueParts } from './parameter-value.ts'
+import type { SchemaShape } from './schema-shape.ts'
 
 const escapes = /%[\da-fA-F]{2}/g
 const unreserved = /[\w.~-]/
@@ -23,7 +24,7 @@ const canonicalText = (raw: string): string =>
 const queryCredentials = ({ security }: Operation): readonly string[] =>
   security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
 
-/** Where a pair stands in the canonical query; members of an object are sorted by name. */
+/** Where a pair stands in the canonical query; members of an object are sorted by name, and items of a set by their text. */
 type Rank = { readonly position: number; readonly member: string; readonly isPadded: boolean }
 
 /** Zeros in front of an integer that may have them. */
@@ -39,10 +40,39 @@ const rankOf = (
   const parameter = declared[position]
   if (parameter !== undefined) {
     const { types, integers } = shapeOf(parameter.schema)
-    return { position, member: types.has('object') ? pair.name : '', isPadded: integers === 'padded' }
+    const text = parameter.isSet === true && pair.name === parameter.name ? sortText(pair) : ''
+    return { position, member: types.has('object') ? pair.name : text, isPadded: integers === 'padded' }
   }
   const key = keys.indexOf(pair.name)
   return key < 0 ? undefined : { position: declared.length + key, member: '', isPadded: false }
+}
+
+/** Equal values of different spellings have one order too. */
+const sortText = ({ value = '', raw }: Pair): string => `${canonicalText(value)} ${canonicalText(raw)}`
+
+/** A list that is one value, with its items sorted and the separators where they were. */
+const withSortedItems = (pair: Pair, { name, style, explode, isSet }: Parameter): Pair => {
+  if (isSet !== true || explode || pair.value === undefined || pair.name !== name) return pair
+  const separators = pair.value.match(new RegExp(separatorOf(style), 'g')) ?? []
+  const items = pair.value.split(separatorOf(style)).map(canonicalText).sort()
+  const value = items.map((item, index) => `${index === 0 ? '' : separators[index - 1]}${item}`).join('')
+  return { ...pair, value, raw: pair.raw.slice(0, pair.raw.length - pair.value.length) + value }
+}
+
+/** Do the pairs of a parameter mean the same as none? A plus is a space to some servers, so that a text with one is no default. */
+const isDroppedDefault = (parameter: Parameter, pairs: readonly Pair[], shape: SchemaShape): boolean => {
+  const { droppedDefault, style, explode, isSet } = parameter
+  const values = pairs.flatMap(({ value }) => (value === undefined || value.includes('+') ? [] : [value]))
+  const [first] = values
+  if (droppedDefault === undefined || first === undefined || values.length < pairs.length) return false
+  const isOneValue = kindOf(shape) === 'list' && !explode
+  const raw = isOneValue ? (first === '' ? [] : first.split(separatorOf(style))) : values
+  const texts = raw.map((text) =>
+    decodeURIComponent(shape.integers === 'padded' ? text.replace(/^0+(?=\d)/, '') : text),
+  )
+  const order = (list: readonly string[]): readonly string[] => (isSet === true ? [...list].sort() : list)
+  const wanted = order(droppedDefault)
+  return texts.length === wanted.length && order(texts).every((text, index) => text === wanted[index])
 }
 
 const byRank = (a: Rank, b: Rank): number =>
@@ -63,6 +93,20 @@ const written = (pairs: readonly Ranked[]): string =>
 const byName = ({ pair: a }: Ranked, { pair: b }: Ranked): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 
+const withoutDefaults = (
+  ranked: readonly Required<Ranked>[],
+  declared: readonly Parameter[],
+  { shapeOf }: Pick<ValueParts, 'shapeOf'>,
+): readonly Required<Ranked>[] => {
+  const dropped = new Set<number>()
+  for (const [position, parameter] of declared.entries()) {
+    if (parameter.droppedDefault === undefined) continue
+    const own = ranked.filter(({ rank }) => rank.position === position).map(({ pair }) => pair)
+    if (isDroppedDefault(parameter, own, shapeOf(parameter.schema))) dropped.add(position)
+  }
+  return dropped.size === 0 ? ranked : ranked.filter(({ rank }) => !dropped.has(rank.position))
+}
+
 /**
  * Declared names in the order of the document, then the others in the order of the request; in a form all by name. Equal names keep
  * their order.
@@ -81,13 +125,16 @@ export const canonicalQuery = (
   const others: Ranked[] = []
   for (const pair of pairs) {
     const rank = rankOf(pair, declared, keys, parts)
-    if (rank !== undefined) ranked.push({ pair, rank })
+    const parameter = declared[rank?.position ?? -1]
+    if (rank !== undefined)
+      ranked.push({ pair: parameter === undefined ? pair : withSortedItems(pair, parameter), rank })
     else if (!unknown.isTracking(pair.name)) others.push({ pair })
   }
   ranked.sort((a, b) => byRank(a.rank, b.rank))
+  const kept = withoutDefaults(ranked, declared, parts)
   const sent = unknown.handling === 'forward' ? others : []
   return {
-    query: written(isForm ? [...ranked, ...sent].sort(byName) : [...ranked, ...sent]),
+    query: written(isForm ? [...kept, ...sent].sort(byName) : [...kept, ...sent]),
     undeclared: others.map(({ pair }) => pair.name),
   }
 }

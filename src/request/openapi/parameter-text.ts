@@ -101,7 +101,8 @@ const membersOfPieces = (
 
 type ShapeKind = 'text' | 'list' | 'members'
 
-const kindOf = ({ types, properties }: SchemaShape): ShapeKind => {
+/** How the texts of a parameter are read. */
+export const kindOf = ({ types, properties }: SchemaShape): ShapeKind => {
   const takesText = ['string', 'integer', 'number', 'boolean'].some((type) => types.has(type))
   if (types.has('array') && !takesText) return 'list'
   if ((types.has('object') || (types.size === 0 && properties.size > 0)) && !takesText && !types.has('array'))
@@ -155,6 +156,7 @@ const headerTexts = ({ explode }: Parameter, shape: SchemaShape, value: string):
 
 const decodeQuery = (raw: string): string | undefined => decodedText(raw, true)
 
+const commas = /,/
 const spaces = /%20|\+/
 const pipes = /\||%7[Cc]/
 
@@ -196,14 +198,17 @@ const spreadTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   return { kind: 'members', members }
 }
 
+/** Between the items of a list that is one value of a query. */
+export const separatorOf = (style: Parameter['style']): RegExp =>
+  style === 'spaceDelimited' ? spaces : style === 'pipeDelimited' ? pipes : commas
+
 const queryListTexts = ({ style, explode }: Parameter, pairs: readonly Pair[]): Texts => {
   if (explode) return listText(pairs.map(({ value }) => decodeQuery(value ?? '')))
   const pair = once(pairs)
   if (pair === undefined) return repeated
   const value = pair.value ?? ''
   if (value === '') return { kind: 'list', items: [] }
-  const separator = style === 'spaceDelimited' ? spaces : style === 'pipeDelimited' ? pipes : ','
-  return listText(value.split(separator).map(decodeQuery))
+  return listText(value.split(separatorOf(style)).map(decodeQuery))
 }
 
 /** Which of the pairs of a query belong to a parameter? */

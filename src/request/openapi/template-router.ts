@@ -1,5 +1,4 @@
-import type { RouteFinding } from '../../contracts/finding.ts'
-import type { Endpoint, Row } from '../../contracts/row.ts'
+import type { Endpoint, RouteFinding, Row } from '../../contracts/row.ts'
 import { cleanSpelling, spelled } from '../routing/paths.ts'
 
 /** A segment of a template: its literal texts, with a parameter between each two of them. */

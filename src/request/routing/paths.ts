@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSException } from 're2js'
-import type { PathRefusal } from '../../contracts/finding.ts'
+import type { PathRefusal } from '../../contracts/row.ts'
 import { templateIdentifier } from '../../contracts/site/row-builders.ts'
 import { type RoutePart, routeParts } from '../route-pattern.ts'
 

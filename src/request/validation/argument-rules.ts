@@ -1,4 +1,5 @@
 import type { ArgumentSchema, Endpoint, Row } from '../../contracts/row.ts'
+import { registeredStatuses } from '../../contracts/site/parameter-sets.ts'
 
 /**
  * The phase in which WordPress checks an argument. It reports only the first phase that fails:
@@ -47,17 +48,6 @@ const checkedWhen = (row: Row, endpoint: Endpoint, name: string, schema: Argumen
   if (name === 'id' || !madeFromSchema.has(row.kind)) return 'late'
   return name === 'parent' && row.kind !== 'item' && row.kind !== 'collection' ? 'late' : 'early'
 }
-
-/** Statuses that WordPress registers beyond those a client may set. */
-const registeredStatuses = [
-  'trash',
-  'auto-draft',
-  'inherit',
-  'request-pending',
-  'request-confirmed',
-  'request-failed',
-  'request-completed',
-] as const
 
 const none: ReadonlySet<string> = new Set()
 

@@ -1,15 +1,14 @@
-import type { ValidationInput } from '../../contracts/validation.ts'
+import type { Invalid, ValidationInput } from '../../contracts/validation.ts'
 import { longestParameterName } from '../../http/php-names.ts'
+import type { CompiledEndpoint } from '../canonical/canonical-argument.ts'
 import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from '../canonical/php-query.ts'
 import type { CompiledArgument } from './argument-rules.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
-import type { CompiledEndpoint } from './compile-endpoint.ts'
 import { mediaTypeOf, readJson } from './json-content.ts'
 import {
   type InvalidArgument,
   type Issue,
   invalidJson,
-  type Refusal,
   tooManyParameters,
   unreadQuery,
   unsupportedContentType,
@@ -204,7 +203,7 @@ type ContentParameters = ReadonlyMap<string, unknown>
 
 type SiteContent =
   | { readonly kind: 'parameters'; readonly parameters: ContentParameters }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: Invalid }
 
 const empty: SiteContent = { kind: 'parameters', parameters: new Map() }
 

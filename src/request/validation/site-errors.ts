@@ -1,4 +1,4 @@
-import type { Validation } from '../../contracts/validation.ts'
+import type { Invalid } from '../../contracts/validation.ts'
 import { errorTable } from '../../errors.ts'
 import type { PhpQueryFault } from '../canonical/php-query.ts'
 
@@ -28,15 +28,12 @@ export const listInWords = (words: readonly string[]): string => {
 export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? noun : plural}`
 
-/** A request refused in WordPress's shape. */
-export type Refusal = Extract<Validation, { kind: 'invalid' }>
-
 const refusal = (
   status: number,
   code: string,
   message: string,
   data: Readonly<Record<string, unknown>> = {},
-): Refusal => ({
+): Invalid => ({
   kind: 'invalid',
   status,
   code,
@@ -44,14 +41,14 @@ const refusal = (
 })
 
 /** `params` is a list here and a map elsewhere. */
-export const missingParameters = (names: readonly string[]): Refusal =>
+export const missingParameters = (names: readonly string[]): Invalid =>
   refusal(400, 'rest_missing_callback_param', `Missing parameter(s): ${names.join(', ')}`, { params: names })
 
 /** `plain`: WordPress's text is "Invalid parameter.". */
 export type InvalidArgument = { readonly name: string; readonly issue: Issue | 'plain' }
 
 /** Arguments with wrong values, in the order given. Of an argument that is wrong in two sources the last issue counts. */
-export const invalidParameters = (invalid: readonly InvalidArgument[]): Refusal => {
+export const invalidParameters = (invalid: readonly InvalidArgument[]): Invalid => {
   const params: Record<string, string> = {}
   const details: Record<string, Issue> = {}
   for (const { name, issue } of invalid) {
@@ -66,7 +63,7 @@ export const invalidParameters = (invalid: readonly InvalidArgument[]): Refusal 
   })
 }
 
-export const invalidJson = (code: number, message: string): Refusal =>
+export const invalidJson = (code: number, message: string): Invalid =>
   refusal(400, 'rest_invalid_json', errorTable.invalid_json.message, {
     json_error_code: code,
     json_error_message: message,
@@ -75,27 +72,27 @@ export const invalidJson = (code: number, message: string): Refusal =>
 /**
  * A parameter of the path has another value in the query or the content. WordPress would use that value and ignore the path.
  */
-export const contradiction = (names: readonly string[]): Refusal =>
+export const contradiction = (names: readonly string[]): Invalid =>
   refusal(400, 'trellis_ambiguous_request', errorTable.ambiguous_request.message, {
     params: Object.fromEntries(names.map((name) => [name, `${name} must equal the value in the path`])),
   })
 
 /** PHP drops parameters beyond its limit silently, so the request would mean something else there. */
-export const tooManyParameters = (): Refusal =>
+export const tooManyParameters = (): Invalid =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
 
 /** A query or a form that was not read. */
-export const unreadQuery = (fault: PhpQueryFault): Refusal =>
+export const unreadQuery = (fault: PhpQueryFault): Invalid =>
   fault === 'too-many-parameters'
     ? tooManyParameters()
     : refusal(400, 'trellis_parameter_name_too_long', 'A parameter has a longer name than allowed.')
 
 /** The content is neither JSON nor a form, and the endpoint takes no uploads. */
-export const unsupportedContentType = (): Refusal =>
+export const unsupportedContentType = (): Invalid =>
   refusal(415, 'trellis_unsupported_content_type', errorTable.unsupported_content_type.message)
 
 /** The JSONP callback is not an identifier; WordPress sends this error without data. */
-export const invalidCallback = (): Refusal => ({
+export const invalidCallback = (): Invalid => ({
   kind: 'invalid',
   status: 400,
   code: 'rest_callback_invalid',

@@ -158,7 +158,7 @@ export type JwksOptions = Omit<FetchedJwksOptions, 'url'> & {
 export const createJwks = ({ source, ...options }: JwksOptions): Jwks =>
   /^https?:/i.test(source) ? fetchedJwks({ ...options, url: source }) : fixedJwks(source)
 
-type JwtConfig = NonNullable<AccessConfig['jwt']>
+export type JwtConfig = NonNullable<AccessConfig['jwt']>
 
 /** The part of an identity that a token gives. */
 export type TokenIdentity = Pick<Identity, 'credential' | 'claims' | 'fields'>

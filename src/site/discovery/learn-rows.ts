@@ -1,5 +1,6 @@
 import type { Method } from '../../contracts/method.ts'
-import type { ArgumentSchema, Arguments, Endpoint, JsonTypeName, Row, RowKind } from '../../contracts/row.ts'
+import { jsonTypes } from '../../contracts/openapi/request-schema.ts'
+import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../../contracts/row.ts'
 import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { routeTemplate } from '../../request/route-pattern.ts'
@@ -16,16 +17,6 @@ const schemaLimits = {
   default: 4096,
   pattern: 512,
 } as const
-
-const typeNames: ReadonlySet<unknown> = new Set<JsonTypeName>([
-  'string',
-  'integer',
-  'number',
-  'boolean',
-  'array',
-  'object',
-  'null',
-])
 
 type Reader = (value: unknown, depth: number) => unknown
 
@@ -50,7 +41,7 @@ const listOrMap =
   (reader: Reader): Reader =>
   (value, depth) =>
     reader(isJsonObject(value) ? Object.values(value) : value, depth)
-const typeName: Reader = (value) => (typeNames.has(value) ? value : undefined)
+const typeName: Reader = (value) => (jsonTypes.has(value) ? value : undefined)
 const scalar: Reader = (value) =>
   value === null || typeof value === 'boolean'
     ? value
@@ -65,7 +56,7 @@ const schemas = list(schemaLimits.options, schema)
 const keywords: Readonly<Record<keyof ArgumentSchema, Reader>> = {
   title: text(schemaLimits.text),
   description: text(schemaLimits.text),
-  type: (value, depth) => typeName(value, depth) ?? list(typeNames.size, typeName)(value, depth),
+  type: (value, depth) => typeName(value, depth) ?? list(jsonTypes.size, typeName)(value, depth),
   format: text(64),
   enum: listOrMap(list(schemaLimits.members, scalar)),
   default: small,

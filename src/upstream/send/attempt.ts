@@ -4,9 +4,8 @@ import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { FairTurns } from '../../http/bounds.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
-import type { ForwardRequest } from '../forward-request.ts'
+import { type ForwardRequest, Upload } from '../forward-request.ts'
 import type { UpstreamOptions } from '../options.ts'
-import { Upload } from '../request-content.ts'
 import type { Choice, Targets } from '../targets/targets.ts'
 import { Deadline } from '../timers.ts'
 
@@ -33,7 +32,10 @@ export type AttemptContext = {
   readonly longResponses: FairTurns
 }
 
-type AttemptedRequest = Pick<ForwardRequest, 'content' | 'fields' | 'attempted' | 'record' | 'clientAddress'>
+type AttemptedRequest = Pick<
+  ForwardRequest,
+  'content' | 'fields' | 'attempted' | 'record' | 'clientAddress' | 'isUncounted'
+>
 
 type Handler = Dispatcher.DispatchHandler
 
@@ -73,6 +75,7 @@ export class Attempt implements Handler {
   readonly #number: number
   readonly #attempted: ForwardRequest['attempted']
   readonly #client: string
+  readonly #isUncounted: boolean
   readonly #startedMs: number
   #headMs: number | undefined
   #status: number | undefined
@@ -95,7 +98,7 @@ export class Attempt implements Handler {
     context: AttemptContext,
     choice: Choice,
     number: number,
-    { content, fields, attempted, record, clientAddress = '' }: AttemptedRequest,
+    { content, fields, attempted, record, clientAddress = '', isUncounted = false }: AttemptedRequest,
     listener: AttemptListener,
   ) {
     this.choice = choice
@@ -105,6 +108,7 @@ export class Attempt implements Handler {
     this.#number = number
     this.#attempted = attempted
     this.#client = clientAddress
+    this.#isUncounted = isUncounted
     this.#startedMs = context.clock.monotonic()
     choice.target.outstanding += 1
     if (record !== undefined) record.target = choice.target.origin
@@ -138,7 +142,8 @@ export class Attempt implements Handler {
     const now = clock.monotonic()
     this.#headMs = now
     this.#status = status
-    if (isFailure) targets.failed(this.choice, now, `answered ${status}`)
+    if (this.#isUncounted) targets.abandoned(this.choice, now)
+    else if (isFailure) targets.failed(this.choice, now, `answered ${status}`)
     else targets.succeeded(this.choice)
   }
 
@@ -151,7 +156,7 @@ export class Attempt implements Handler {
     const { target } = this.choice
     target.outstanding -= 1
     if (this.#status === undefined) {
-      if (outcome === 'aborted') targets.abandoned(this.choice, now)
+      if (outcome === 'aborted' || this.#isUncounted) targets.abandoned(this.choice, now)
       else targets.failed(this.choice, now, failureTexts[outcome])
     }
     const ended: AttemptEvent = {

@@ -5,9 +5,8 @@ import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
-import { type ForwardRequest, withHost } from '../forward-request.ts'
+import { attemptError, type ForwardRequest, isReplayable, withHost } from '../forward-request.ts'
 import type { UpstreamOptions } from '../options.ts'
-import { attemptError, isReplayable } from '../request-content.ts'
 import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
@@ -160,7 +159,9 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** Remaining milliseconds of an open breaker. It does not refuse retries, which the budget limits. */
   #enterBreaker(): number | undefined {
     if (this.#ticket !== undefined) return undefined
-    const entry = this.#context.breaker.enter(this.#context.clock.monotonic())
+    const { breaker, clock } = this.#context
+    if (this.#request.isUncounted === true) return breaker.refusal(clock.monotonic())
+    const entry = breaker.enter(clock.monotonic())
     if (typeof entry === 'number') return entry
     this.#ticket = entry
     return undefined

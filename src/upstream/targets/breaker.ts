@@ -82,7 +82,7 @@ const afterResult = (
 /** The state under which a request was admitted, so that late results do not count for another state. */
 export type Ticket = { readonly epoch: number }
 
-/** Refuses requests to an upstream that fails as a whole; target-health.ts chooses among its targets. */
+/** Refuses requests to an upstream that fails as a whole; targets.ts chooses among its targets. */
 export type Breaker = {
   /** Milliseconds to wait when it is certain already that a request would be refused. */
   refusal(nowMs: number): number | undefined

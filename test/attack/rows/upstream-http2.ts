@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pem } from '../../support/certificates.ts'
-import { type AttackRow, all, faultsOf, riseAbove, row, type Seen, slowMisses } from '../attack-row.ts'
-import { ask } from '../clients.ts'
 import {
   acknowledged,
   endHeaders,
@@ -15,7 +13,9 @@ import {
   type React,
   startPeer,
   wholeAnswer,
-} from '../http2-peer.ts'
+} from '../../support/http2-peer.ts'
+import { type AttackRow, all, faultsOf, riseAbove, row, type Seen, slowMisses } from '../attack-row.ts'
+import { ask } from '../clients.ts'
 import type { Resources, Scene } from '../scene.ts'
 import { openService } from '../services.ts'
 
@@ -89,7 +89,8 @@ const hostile = (attack: Hostile): AttackRow =>
     description: attack.description,
     ...(attack.isShort === true ? { isShort: true } : {}),
     settings: async ({ upstream, resources }) => {
-      const peer = await startPeer(resources, attack.settings)
+      const peer = await startPeer((socket) => resources.socket(socket), attack.settings)
+      resources.add(peer.close)
       peer.react = attack.react
       peers.set(resources, peer)
       return {

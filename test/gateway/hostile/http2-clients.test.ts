@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -66,6 +67,17 @@ test('a field whose name CGI reads as another one does not reach the upstream', 
   expect(await text(client.request({ ':path': '/a/small', ...fields }))).toBe('small')
   expect(origin.received[0]?.head).not.toContain('xx')
   expect(origin.received[0]?.fields['x-own']).toBe('own')
+})
+
+test('CONNECT opens no tunnel, and WebSockets over HTTP/2 are not offered', async () => {
+  await start({})
+  const tunnel = (await dial(65_535)).request({ ':method': 'CONNECT', ':authority': 'a.test:443' })
+  tunnel.on('error', () => {})
+  const [head] = await once(tunnel, 'response')
+  expect(head[':status']).toBe(405)
+  const client = await dial(65_535)
+  expect(client.remoteSettings.enableConnectProtocol).toBe(false)
+  expect(origin.received).toEqual([])
 })
 
 describe('a window that stays shut', () => {

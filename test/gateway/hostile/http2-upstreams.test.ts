@@ -1,100 +1,57 @@
-import type { AddressInfo } from 'node:net'
-import { createServer, type TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { keyPair, pem } from '../../support/certificates.ts'
+import { pem } from '../../support/certificates.ts'
 import { startTestGateway } from '../../support/gateway.ts'
+import {
+  endHeaders,
+  frame,
+  frames,
+  ok,
+  type Peer,
+  type React,
+  startPeer,
+  wholeAnswer,
+} from '../../support/http2-peer.ts'
 import { pause } from '../../support/origin.ts'
 
 // What an upstream may say within HTTP/2 that no library would say for it: frames by hand (RFC 9113 §4.1).
 
-const [data, headers, reset, settings] = [0, 1, 3, 4]
 const noError = 0
 const cancel = 8
-const endStream = 1
-const endHeaders = 4
-const prefaceBytes = 24
-const headBytes = 9
 
-const frame = (type: number, flags: number, stream: number, content: Buffer = Buffer.alloc(0)): Buffer => {
-  const head = Buffer.alloc(headBytes)
-  head.writeUIntBE(content.length, 0, 3)
-  head.writeUInt8(type, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, content])
-}
-/** `:status: 200`, as HPACK has it in its table. */
-const ok = Buffer.from([0x88])
-
-type React = (socket: TLSSocket, stream: number) => void
-
-/** Streams of the requests in what has come, and what is left of it. */
-const requestsIn = (bytes: Buffer): { readonly streams: readonly number[]; readonly rest: Buffer } => {
-  const streams: number[] = []
-  let at = 0
-  while (bytes.length >= at + headBytes) {
-    const end = at + headBytes + bytes.readUIntBE(at, 3)
-    if (bytes.length < end) break
-    if (bytes[at + 3] === headers) streams.push(bytes.readUInt32BE(at + 5))
-    at = end
-  }
-  return { streams, rest: bytes.subarray(at) }
-}
-
-const startPeer = async (first: React) => {
-  const peer = { react: first, origin: '' }
-  const server = createServer({ ...keyPair('good'), ALPNProtocols: ['h2'] }, (socket) => {
-    let bytes = Buffer.alloc(0)
-    let begun = false
-    socket.on('error', () => {})
-    socket.write(frame(settings, 0, 0))
-    socket.on('data', (chunk: Buffer) => {
-      bytes = Buffer.concat([bytes, chunk])
-      if (!begun && bytes.length < prefaceBytes) return
-      const { streams, rest } = requestsIn(begun ? bytes : bytes.subarray(prefaceBytes))
-      begun = true
-      bytes = Buffer.from(rest)
-      for (const stream of streams) peer.react(socket, stream)
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  peer.origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+const peerWith = async (react: React): Promise<Peer> => {
+  const peer = await startPeer(() => {})
+  onTestFinished(peer.close)
+  peer.react = react
   return peer
-}
-
-const answer: React = (socket, stream) => {
-  socket.write(frame(headers, endHeaders, stream, ok))
-  socket.write(frame(data, endStream, stream, Buffer.from('ok')))
 }
 
 test.each<[string, React]>([
   [
     'resets each stream',
-    (socket, stream) => socket.write(frame(reset, 0, stream, Buffer.from([0, 0, 0, 2]))),
+    (socket, stream) => socket.write(frame(frames.reset, 0, stream, Buffer.from([0, 0, 0, 2]))),
   ],
   [
     'sends content before a head',
-    (socket, stream) => socket.write(frame(data, 1, stream, Buffer.from('ok'))),
+    (socket, stream) => socket.write(frame(frames.data, 1, stream, Buffer.from('ok'))),
   ],
-  ['sends content of no stream', (socket) => socket.write(frame(data, 0, 0, Buffer.from('ok')))],
+  ['sends content of no stream', (socket) => socket.write(frame(frames.data, 0, 0, Buffer.from('ok')))],
   [
     'sends a frame larger than allowed',
-    (socket, stream) => socket.write(frame(data, 0, stream, Buffer.alloc(100_000))),
+    (socket, stream) => socket.write(frame(frames.data, 0, stream, Buffer.alloc(100_000))),
   ],
   [
     'sends fields that cannot be read',
-    (socket, stream) => socket.write(frame(headers, endHeaders, stream, Buffer.alloc(6, 0xff))),
+    (socket, stream) => socket.write(frame(frames.headers, endHeaders, stream, Buffer.alloc(6, 0xff))),
   ],
   [
     'asks for frames of one octet',
-    (socket) => socket.write(frame(settings, 0, 0, Buffer.from([0, 5, 0, 0, 0, 1]))),
+    (socket) => socket.write(frame(frames.settings, 0, 0, Buffer.from([0, 5, 0, 0, 0, 1]))),
   ],
   ['changes to HTTP/1.1', (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
 ])(
   'an upstream that %s is a bad gateway, and ends nothing',
   async (_, react) => {
-    const peer = await startPeer(react)
+    const peer = await peerWith(react)
     const gateway = await startTestGateway({
       services: {
         open: {
@@ -126,7 +83,7 @@ test.each<[string, React]>([
       ]
       expect(statuses.filter((status) => status !== 502 && status !== 504)).toEqual([])
     }
-    peer.react = answer
+    peer.react = wholeAnswer
     await pause(100)
     await expect.poll(() => ask()).toBe(200)
   },
@@ -139,10 +96,10 @@ test.each([
 ])(
   'an answer that is reset with %s before its end is not taken for a whole one, nor stored',
   async (_, code) => {
-    const peer = await startPeer((socket, stream) => {
-      socket.write(frame(headers, endHeaders, stream, ok))
-      socket.write(frame(data, 0, stream, Buffer.from('a part')))
-      setTimeout(() => socket.write(frame(reset, 0, stream, Buffer.from([0, 0, 0, code]))), 50)
+    const peer = await peerWith((socket, stream) => {
+      socket.write(frame(frames.headers, endHeaders, stream, ok))
+      socket.write(frame(frames.data, 0, stream, Buffer.from('a part')))
+      setTimeout(() => socket.write(frame(frames.reset, 0, stream, Buffer.from([0, 0, 0, code]))), 50)
     })
     const gateway = await startTestGateway({
       services: {
@@ -161,16 +118,16 @@ test.each([
     }
     const broken = await ask().catch(() => 'broken off')
     expect(broken).not.toMatch(/^200/)
-    peer.react = answer
+    peer.react = wholeAnswer
     expect(await ask()).toBe('200 ok')
   },
 )
 
 test('an answer that is reset with NO_ERROR behind its end is whole', async () => {
   // RFC 9113 §8.1: so a server says that it wants no more of the request's content.
-  const peer = await startPeer((socket, stream) => {
-    answer(socket, stream)
-    socket.write(frame(reset, 0, stream, Buffer.from([0, 0, 0, noError])))
+  const peer = await peerWith((socket, stream) => {
+    wholeAnswer(socket, stream)
+    socket.write(frame(frames.reset, 0, stream, Buffer.from([0, 0, 0, noError])))
   })
   const gateway = await startTestGateway({
     services: {

@@ -1,5 +1,8 @@
 import { once } from 'node:events'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { acceptOf } from '../../../src/server/websockets.ts'
 import { startTestGateway } from '../../support/gateway.ts'
@@ -134,6 +137,74 @@ describe('handshakes and what follows them', () => {
     await expect.poll(() => gateway.metric('trellis_websockets_open', 'live'), { timeout: 5000 }).toBe(0)
     await origin.until(() => origin.open === 0)
     expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
+  })
+  test('a WebSocket counts as a read: where only writes need an API key, it opens without one', async () => {
+    const origin = await startOrigin((_received, wire) => wire.write(`${switching}\r\n`))
+    onTestFinished(() => origin.close())
+    const file = join(await mkdtemp(join(tmpdir(), 'trellis-')), 'keys')
+    await writeFile(file, `demo:${'0'.repeat(64)}\n`)
+    const gateway = await startTestGateway({
+      services: {
+        live: {
+          contract: 'open',
+          mount: '/live',
+          upstream: { targets: [origin.origin] },
+          websockets: true,
+          access: { apiKeys: { file, required: 'writes' } },
+        },
+      },
+    })
+    onTestFinished(() => gateway.close())
+    expect((await fetch(`${gateway.publicAddress}/live/a`, { method: 'POST' })).status).toBe(401)
+    const { read } = await connectTo(gateway.publicAddress, handshake('/live/a'))
+    await expect.poll(() => read.text).toContain('HTTP/1.1 101')
+  })
+  test('a handshake that does not reach one target is sent to another', async () => {
+    const origin = await startOrigin((_received, wire) => wire.write(`${switching}\r\n`))
+    const other = await startOrigin()
+    onTestFinished(() => origin.close())
+    await other.close()
+    const gateway = await startTestGateway({
+      services: {
+        live: {
+          contract: 'open',
+          mount: '/live',
+          upstream: { targets: [other.origin, origin.origin] },
+          websockets: true,
+        },
+      },
+    })
+    onTestFinished(() => gateway.close())
+    for (const path of ['/live/a', '/live/b']) {
+      const { read } = await connectTo(gateway.publicAddress, handshake(path))
+      await expect.poll(() => read.text).toContain('HTTP/1.1 101')
+    }
+  })
+  test('all that an upstream has sent before it ended reaches a client that reads later', async () => {
+    const { gateway } = await startBoth((_received, wire) => {
+      wire.write(`${switching}\r\n`)
+      wire.socket.end(long)
+    })
+    const { read, socket } = await connectTo(gateway.publicAddress, handshake('/live/a'))
+    socket.pause()
+    await pause(300)
+    socket.resume()
+    await expect.poll(() => read.isClosed).toBe(true)
+    expect(read.bytes).toBe(long.length + read.text.indexOf('\r\n\r\n') + 4)
+  })
+  test('a handshake that the upstream accepts during a drain is closed with 1001', async () => {
+    const accepting: (() => void)[] = []
+    const { gateway, origin } = await startBoth((_received, wire) => {
+      accepting.push(() => wire.write(`${switching}\r\n`))
+    })
+    const { read, socket } = await connectTo(gateway.publicAddress, handshake('/live/a'))
+    await origin.until(() => accepting.length === 1)
+    const drained = gateway.drain()
+    await pause(100)
+    for (const accept of accepting) accept()
+    await expect.poll(() => read.text).toContain('\r\n\r\n\x88\x02\x03\xe9')
+    socket.end()
+    expect(await drained).toBe('finished')
   })
   test('a 101 to a plain request is a bad response', async () => {
     const { gateway, origin } = await startBoth((_received, wire) => {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkConfig } from '../../../src/config/load.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -208,6 +209,47 @@ describe('the batch route of a service with a document', () => {
     const two = await send('api', [remove], { ...headers, 'X-Key': 'two' })
     expect([one, two].map(({ body }) => body.responses[0]?.body['key'])).toEqual(['one', 'two'])
   })
+
+  test.each(['3.0.3', '3.1.0'])(
+    'is described in the document that is served, of version %s',
+    async (openapi) => {
+      const items = { get: { responses: { 200: { description: 'All.' } } } }
+      const text = { openapi, info: { title: 'x', version: '1' }, paths: { '/items': items } }
+      await writeFile(join(folder, 'described.json'), JSON.stringify(text))
+      const service = {
+        contract: 'openapi',
+        document: join(folder, 'described.json'),
+        upstream: { targets: [origin.origin] },
+      }
+      const described = await startTestGateway({
+        services: {
+          api: { ...service, mount: '/api', batch: { maxItems: 7 } },
+          none: { ...service, mount: '/none' },
+        },
+      })
+      const served = async (name: string) =>
+        (await (await fetch(`${described.adminAddress}/openapi/${name}.json`)).json()) as {
+          paths: Record<string, { post: { requestBody: { content: Record<string, { schema: unknown }> } } }>
+        }
+      try {
+        const { paths, ...rest } = await served('api')
+        expect(Object.keys(paths)).toEqual(['/items', '/batch'])
+        expect(paths['/batch']?.post.requestBody.content['application/json']?.schema).toMatchObject({
+          required: ['requests'],
+          properties: {
+            requests: { maxItems: 7, items: { required: ['path'] } },
+            dryRun: { type: 'boolean' },
+          },
+        })
+        const result = await new Validator().validate({ paths, ...rest })
+        expect(result.errors ?? []).toEqual([])
+        expect(result.valid).toBe(true)
+        expect(Object.keys((await served('none')).paths)).toEqual(['/items'])
+      } finally {
+        await described.close()
+      }
+    },
+  )
 
   test('a path of the document may not be that of the batch route', async () => {
     await writeFile(join(folder, 'taken.yaml'), `${document}  /batch: { get: {} }\n`)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { documentNotes } from '../../../src/build/document-contract.ts'
 import { logReload } from '../../../src/build/generation.ts'
-import { checkConfig } from '../../../src/config/load.ts'
+import type { OpenApiConfig } from '../../../src/config/config.ts'
+import { checkConfig, configFromData, filledAsData } from '../../../src/config/load.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
 
@@ -97,6 +98,38 @@ describe('faults of a document are named with their line', () => {
   })
 })
 
+describe('a document of more than a megabyte, which a thread of its own reads', () => {
+  const padding = `  /long: { get: { description: ${'long '.repeat(220_000)} } }\n`
+
+  test('has the same faults', async () => {
+    expect(await faultsOf(`${head}${padding}  x: { get: {} }`)).toEqual([
+      '5 services.api.document: api.yaml:5:3 a path starts with "/"',
+    ])
+  })
+
+  test('has the same operations, and is the same document for a worker process', async () => {
+    const shared = 'schema: { $ref: "#/components/schemas/n" }'
+    const parameters = `parameters: [{ name: n, in: query, ${shared} }]`
+    const components = 'components: { schemas: { n: { type: integer } } }\n'
+    await write(
+      'api/api.yaml',
+      `${head}${padding}  /a: { get: { operationId: a, ${parameters} } }\n${components}`,
+    )
+    const result = await checkConfig(configOf(), {}, folder)
+    if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
+    const [service] = result.config.services
+    const { document } = service as OpenApiConfig
+    expect(document.contract.operations.map(({ operationId }) => operationId)).toEqual(['', 'a'])
+    expect(document.title).toBe('x')
+    const handed = configFromData(JSON.parse(JSON.stringify(filledAsData(result.filled))))
+    if (handed.kind !== 'ok') throw new Error(JSON.stringify(handed.faults))
+    expect(handed.hash).toBe(result.hash)
+    const [same] = handed.config.services
+    expect((same as OpenApiConfig).document.contract).toEqual(document.contract)
+    expect((same as OpenApiConfig).document.bundle).toEqual(document.bundle)
+  })
+})
+
 test('references lead to files below the folder of the document, and data named $ref is not a reference', async () => {
   await write(
     'api/parts/item.json',
@@ -115,22 +148,38 @@ test('references lead to files below the folder of the document, and data named 
   ])
 })
 
-test('check lists what is accepted and not checked', async () => {
+test('check lists what is accepted and not checked, with its lines', async () => {
   const body =
     'requestBody: { content: { application/xml: {}, application/json: { schema: { pattern: "(?=a)" } } } }'
+  await write('api/parts/c.json', '{\n "get": {}\n}')
   await write(
     'api/api.yaml',
-    `${head}  /c/{x}: { get: { security: [{ none: [] }] } }\n  /c/{y}: { get: {} }\n  /a#one: { post: {} }\n  /a#two: { post: {} }\n  /b: { post: { ${body} } }\n`,
+    `${head}  /c/{x}: { get: { security: [{ none: [] }] } }\n  /c/{y}: { $ref: parts/c.json }\n  /a#one: { post: {} }\n  /a#two: { post: {} }\n  /b: { post: { ${body} } }\n  /d/{x}: { get: {} }\n  /d/{y}: { put: {}, post: {} }\n`,
   )
   const result = await checkConfig(configOf(), {}, folder)
-  expect(result.kind === 'ok' && documentNotes(result.config).map(({ text }) => text)).toEqual([
-    'GET /c/{x} takes a credential that is not described: its responses are not stored',
-    'GET /c/{y} matches the same requests as /c/{x}, because the two differ in names only: neither parameters nor bodies are checked',
-    'POST /a stands for several operations: neither parameters nor bodies are checked',
+  if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
+  expect((await documentNotes(result.config)).map(({ text }) => text)).toEqual([
+    'api.yaml:4:13 GET /c/{x} takes a credential that is not described: its responses are not stored',
+    'parts/c.json:2:2 GET /c/{y} matches the same requests as /c/{x}, because the two differ in names only: neither parameters nor bodies are checked; the first is at api.yaml:4:13',
+    'api.yaml:7:13 POST /a stands for several operations: neither parameters nor bodies are checked; the first is at api.yaml:6:13',
+    'api.yaml:10:22 /d/{y} differs from /d/{x} in names only, which OpenAPI does not allow: requests are checked by their method; the first is at api.yaml:9:13',
     'GET /c/{x}: bodies of */* are checked by size only',
     'POST /a: bodies of */* are checked by size only',
     'the pattern "(?=a)" is not checked: it cannot be run in linear time with the same result',
     'POST /b: bodies of application/xml are checked by size only',
+  ])
+})
+
+test('a document in JSON has its lines too', async () => {
+  await write(
+    'api/api.json',
+    JSON.stringify({ openapi: '3.1.0', paths: { '/é/{x}': { get: {} }, '/é/{y}': { get: {} } } }, null, 1),
+  )
+  const result = await checkConfig(configOf('', 'api/api.json'), {}, folder)
+  if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
+  expect((await documentNotes(result.config)).map(({ text }) => text)).toEqual([
+    expect.stringMatching(/^api\.json:8:4 GET .*; the first is at api\.json:5:4$/),
+    'GET /é/{x}: bodies of */* are checked by size only',
   ])
 })
 

@@ -53,6 +53,8 @@ describe('requests are checked against the document in the order 404, 405, 401, 
     ['a trailing slash makes another path', '/items/5/', {}, 404],
     ['case makes another path', '/Items/5', {}, 404],
     ['a method that the path has not', '/items', { method: 'DELETE' }, 405],
+    ['OPTIONS that the path does not describe', '/items', { method: 'OPTIONS' }, 405],
+    ['OPTIONS that the path describes', '/items/latest', { method: 'OPTIONS' }, 200],
     ['HEAD of a GET', '/items', { method: 'HEAD' }, 200],
     ['a literal segment before a parameter', '/items/latest', {}, 200],
     ['a segment with text before a parameter alone', '/items/5.csv', {}, 200],
@@ -183,8 +185,14 @@ test('a refusal points to the fault and does not repeat the request', async () =
   expect(text).not.toContain('SECRET')
 })
 
-test('405 names the methods of the path', async () => {
-  expect((await send('/items', { method: 'DELETE' })).headers.get('allow')).toBe('GET, POST, HEAD')
+test.each(['DELETE', 'OPTIONS'])('405 for %s names the methods of the path', async (method) => {
+  expect((await send('/items', { method })).headers.get('allow')).toBe('GET, POST, HEAD')
+})
+
+test('an upstream answers the preflights of its pages', async () => {
+  const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' }
+  expect((await send('/items', { method: 'OPTIONS', headers })).status).toBe(200)
+  expect(origin.received[0]?.method).toBe('OPTIONS')
 })
 
 test('401 names the scheme of the first credential', async () => {

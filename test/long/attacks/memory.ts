@@ -1,7 +1,7 @@
-import { once } from 'node:events'
-import { Agent, createServer, type RequestOptions, request } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Agent, type RequestOptions, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startHttpServer } from '../../support/http-server.ts'
 
 /** What clients do to make a gateway hold memory. Each attack stops when `goesOn` says so, and leaves nothing open. */
 export type Attack = {
@@ -17,9 +17,6 @@ export type AttackedGateway = {
   readonly goesOn: () => boolean
 }
 
-/** The upstream of all attacks: sizes, tags and Vary as the target says. */
-export type AttackedUpstream = { readonly origin: string; close(): Promise<void> }
-
 const large = Buffer.from(JSON.stringify('x'.repeat(2_499_998)))
 const json = { 'Content-Type': 'application/json' }
 const stored = { ...json, 'Cache-Control': 'max-age=600' }
@@ -27,9 +24,11 @@ const stored = { ...json, 'Cache-Control': 'max-age=600' }
 const tags = (seed: string): string =>
   Array.from({ length: 128 }, (_, i) => `${seed}-${i}`.padEnd(60, 't')).join(' ')
 
-/** Starts it on a free port of 127.0.0.1. */
-export const startAttackedUpstream = async (): Promise<AttackedUpstream> => {
-  const server = createServer({ maxHeaderSize: 65_536 }, (incoming, outgoing) => {
+const longFields = { maxHeaderSize: 65_536 }
+
+/** The upstream of all attacks: sizes, tags and Vary as the target says. */
+export const startAttackedUpstream = () =>
+  startHttpServer((incoming, outgoing) => {
     const target = incoming.url ?? ''
     incoming.resume()
     incoming.on('end', () => {
@@ -42,18 +41,7 @@ export const startAttackedUpstream = async (): Promise<AttackedUpstream> => {
       else outgoing.writeHead(200, stored).end('{}')
     })
     outgoing.on('error', () => {})
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}
+  }, longFields)
 
 /** Settings of a gateway for these attacks; paths below are under these mounts. */
 export const attackedServices = (upstream: string): Readonly<Record<string, unknown>> => ({

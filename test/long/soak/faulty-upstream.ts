@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startHttpServer } from '../../support/http-server.ts'
 
 /** What goes wrong with a request whose target names it. */
 export const faults = [
@@ -87,20 +86,10 @@ const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Prom
 /** Starts it on a free port of 127.0.0.1. */
 export const startFaultyUpstream = async (): Promise<FaultyUpstream> => {
   let asked = 0
-  const server = createServer((incoming, outgoing) => {
+  const server = await startHttpServer((incoming, outgoing) => {
     asked += 1
     // A client that breaks off within a content ends only that request.
     void answer(incoming, outgoing).catch(() => outgoing.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: () => asked,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  return { origin: server.origin, asked: () => asked, close: server.close }
 }

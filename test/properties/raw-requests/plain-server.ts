@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Duplex } from 'node:stream'
+import { startHttpServer } from '../../support/http-server.ts'
 import type { Sightings } from './sightings.ts'
 
 /** node:http as it comes, noting the requests that it reads to their end. */
@@ -35,14 +34,12 @@ export const startPlainServer = async (sightings: Sightings): Promise<PlainServe
       outgoing.end('ok')
     })
   }
-  const server = createServer(take)
+  const { origin, server, close } = await startHttpServer(take)
   // It answers an unknown expectation without a request event.
   server.on('checkExpectation', take)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
   return {
-    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: origin,
     read: async (bytes) => {
       const connection = connectionOf()
       // Documented for any Duplex: the parser gets the bytes in this process, so that there is no network to wait for.
@@ -51,10 +48,6 @@ export const startPlainServer = async (sightings: Sightings): Promise<PlainServe
       for (let i = 0; i < turns; i += 1) await turn()
       connection.destroy()
     },
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close,
   }
 }

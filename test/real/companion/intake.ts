@@ -1,6 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { startHttpServer } from '../../support/http-server.ts'
 
 export const token = 'a token of tests, 34 characters ok'
 
@@ -21,6 +20,7 @@ export type Push = {
   readonly incarnation: string
   readonly site: number
   readonly sequence: number
+  readonly check: string
   readonly previous: number
   readonly fingerprint: string
   readonly changes: readonly Change[]
@@ -74,7 +74,7 @@ export async function startIntake(): Promise<Intake> {
     intake.pushes.push(JSON.parse(body) as Push)
     return 200
   }
-  const server = createServer(async (request, response) => {
+  const { origin, close } = await startHttpServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     const { behaviour } = intake
@@ -91,13 +91,7 @@ export async function startIntake(): Promise<Intake> {
       JSON.stringify(status === 200 ? { sequence: intake.pushes.at(-1)?.sequence, dropped: 0 } : {}),
     )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
-  return Object.assign(intake, { origin: `http://127.0.0.1:${port}/admin`, close })
+  return Object.assign(intake, { origin: `${origin}/admin`, close })
 }
 
 export type Poll = {
@@ -109,6 +103,7 @@ export type Poll = {
   readonly table: string
   readonly rows: readonly {
     readonly sequence: number
+    readonly check: string
     readonly site: number
     readonly state: 'open' | 'closed' | 'dead'
     readonly since?: number
@@ -117,8 +112,9 @@ export type Poll = {
 }
 
 /** What a gateway sends every few seconds. */
-export async function poll(origin: string, after: number, incarnation = ''): Promise<Poll> {
-  const target = `/?trellis-changes=${after}&incarnation=${incarnation}`
+export async function poll(origin: string, after: number, incarnation = '', known = ''): Promise<Poll> {
+  const row = known === '' ? '' : `&known=${known}`
+  const target = `/?trellis-changes=${after}&incarnation=${incarnation}${row}`
   const answer = await fetch(origin + target, { headers: { 'Trellis-Signature': sign('GET', target) } })
   if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`)
   return (await answer.json()) as Poll

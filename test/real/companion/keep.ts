@@ -10,7 +10,10 @@ import type { Write } from './writes.ts'
 const atOnce = 4
 
 /** Runs in parallel, in the order of the list. */
-const forAll = async <In, Out>(list: readonly In[], step: (one: In) => Promise<Out>): Promise<Out[]> => {
+export const forAll = async <In, Out>(
+  list: readonly In[],
+  step: (one: In) => Promise<Out>,
+): Promise<Out[]> => {
   const results: Out[] = []
   const queue = [...list.entries()]
   const work = async (): Promise<void> => {

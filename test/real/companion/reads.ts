@@ -66,3 +66,44 @@ export const moreReads: readonly string[] = [
   '/wp/v2/statuses',
   '/wp/v2/navigation',
 ]
+
+/** What may be shown besides an item, by plugins/companion-shows.php. */
+const shown: readonly string[] = [
+  ...['title', 'prepare', 'field', 'numbers', 'widgets', 'home', 'none', 'or', 'any-status', 'any-type'],
+  ...['password', 'union', 'column', 'counted', 'never-or', 'roles', 'public'],
+]
+
+/** Reads that only one rule of the companion decides about: lists that differ by one column, and responses that show one thing more. */
+export const narrowReads: readonly string[] = [
+  '/wp/v2/posts?orderby=slug&order=asc&per_page=3',
+  '/wp/v2/posts?orderby=author&order=desc&per_page=3',
+  '/wp/v2/posts?author=1,3&per_page=3',
+  '/wp/v2/posts?author=2,3&orderby=author&per_page=3',
+  '/wp/v2/posts?slug=shade,light',
+  '/wp/v2/posts?search=shade',
+  '/wp/v2/posts?search=shade&search_columns=post_title',
+  '/wp/v2/posts?search=shade&search_columns=post_content',
+  '/wp/v2/posts?search=shade&search_columns=post_excerpt',
+  '/wp/v2/posts?after=2025-11-01T00:00:00',
+  '/wp/v2/posts?modified_before=2025-01-01T00:00:00&per_page=3',
+  '/wp/v2/posts?categories=2,3&tags=6&tax_relation=OR&per_page=3',
+  '/wp/v2/pages?orderby=parent&order=desc&per_page=2',
+  '/wp/v2/pages?parent=112,113&orderby=parent&order=asc',
+  '/wp/v2/pages?menu_order=30',
+  '/wp/v2/search?search=day+105',
+  '/wp/v2/posts/5',
+  '/wp/v2/posts/91',
+  '/wp/v2/posts/92',
+  '/wp/v2/posts/93',
+  '/wp/v2/posts/94',
+  '/wp/v2/users/2',
+  '/wp/v2/users/3',
+  '/wp/v2/categories/5',
+  '/wp/v2/tags?orderby=count&order=desc&per_page=2',
+  '/wp/v2/posts?tags=7&per_page=2',
+  '/wp/v2/comments?post=4,10',
+  '/wp/v2/comments?post=16',
+  '/wp/v2/posts?include=5&_embed=1&shows=numbers',
+  '/wp/v2/users?shows=granted',
+  ...shown.map((name) => `/wp/v2/posts/10?shows=${name}`),
+]

@@ -1,4 +1,5 @@
 import { execFile as runProgram } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startStack } from '../../../bench/batch-stack.ts'
@@ -88,9 +89,12 @@ export async function startCompanionSite(
 export async function startCompanionStack(
   settings: CompanionSettings = {},
   publicUrl?: string,
+  /** Admin addresses of gateways that it reports to as well. */
+  gateways: readonly string[] = [],
 ): Promise<CompanionSite> {
   const intake = await startIntake()
-  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: intake.origin, ...settings }
+  const all = [intake.origin, ...gateways].join(',')
+  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: all, ...settings }
   const stack = await startStack({
     ...{ flush: 2, opcache: true, companion },
     ...(publicUrl === undefined ? {} : { publicUrl }),
@@ -104,6 +108,26 @@ export async function startCompanionStack(
     log: () => '',
     stop: stack.stop,
   })
+}
+
+/** Makes the site of a stack the first one of a network; nginx passes the host without its port. */
+export async function makeNetwork({ php, site }: CompanionSite): Promise<void> {
+  const host = '127.0.0.1'
+  const installed = await php(
+    `require_once ABSPATH . 'wp-admin/includes/network.php'; require_once ABSPATH . 'wp-admin/includes/upgrade.php'; foreach ( $GLOBALS['wpdb']->tables( 'ms_global' ) as $name => $table ) { $GLOBALS['wpdb']->$name = $table; } install_network(); populate_network( 1, '${host}', 'admin@example.org', 'Network', '/', false );`,
+  )
+  if (installed.code !== 0) throw new Error(`${installed.code}: ${installed.output}`)
+  const config = join(site, 'wp-config.php')
+  const constants = `define( 'MULTISITE', true ); define( 'SUBDOMAIN_INSTALL', false ); define( 'DOMAIN_CURRENT_SITE', '${host}' ); define( 'PATH_CURRENT_SITE', '/' ); define( 'SITE_ID_CURRENT_SITE', 1 ); define( 'BLOG_ID_CURRENT_SITE', 1 );`
+  const text = await readFile(config, 'utf8')
+  await writeFile(
+    config,
+    text.replace(/define\( 'WP_(?:HOME|SITEURL)'.*\n/g, '').replace('<?php', `<?php ${constants}`),
+  )
+  const { output } = await php(
+    `update_network_option( 1, 'using_application_passwords', 1 ); $GLOBALS['wp_rewrite']->set_permalink_structure( '/index.php/%postname%/' ); flush_rewrite_rules(); echo is_multisite() ? 'yes' : 'no';`,
+  )
+  if (output !== 'yes') throw new Error(output)
 }
 
 type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & {

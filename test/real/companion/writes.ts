@@ -7,14 +7,14 @@ export type Write = readonly [
   run: (site: CompanionSite) => Promise<unknown>,
 ]
 
-const php =
+export const php =
   (code: string) =>
   async (site: CompanionSite): Promise<void> => {
     const { code: exit, output } = await site.php(code)
     if (exit !== 0 || /Fatal|Parse error/.test(output)) throw new Error(`${exit}: ${output}`)
   }
 
-const rest =
+export const rest =
   (method: string, path: string, body?: unknown) =>
   async (site: CompanionSite): Promise<void> => {
     const answer = await site.rest(method, path, body)

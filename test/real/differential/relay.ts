@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http'
+import { startHttpServer } from '../../support/http-server.ts'
 
 /** Request field that says which case a request belongs to; the gateway sends it on like any other. */
 export const caseField = 'x-case'
@@ -43,18 +42,12 @@ export async function startRelay(origin: string, options = { restoresHost: false
     onward.on('error', () => response.destroy())
     request.pipe(onward)
   }
-  const server = createServer(pass)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { origin: address, close } = await startHttpServer(pass)
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: address,
     passages: (name) => seen.get(name) ?? [],
     links,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close,
   }
 }
 

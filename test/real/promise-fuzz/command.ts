@@ -1,4 +1,5 @@
 // npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
+import { plantInCompanion } from '../companion/plant-in-companion.ts'
 import { plantAll } from './plant-all.ts'
 import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
@@ -11,6 +12,12 @@ const writes = Number(
 const answersPerWrite = Number(process.env['PROMISE_ANSWERS'] ?? 18)
 const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)
+}
+
+if (process.argv.includes('--plant-companion')) {
+  const only = process.env['PROMISE_PLANT'] ?? ''
+  const focus = process.env['PROMISE_FOCUS'] ?? ''
+  process.exit((await plantInCompanion({ only, focus, page: process.env['PROMISE_PAGE'], tell })) ? 0 : 1)
 }
 
 const planted = process.env['PROMISE_PLANT']

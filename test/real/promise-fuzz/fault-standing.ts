@@ -140,12 +140,13 @@ const remarks: readonly (readonly [names: RegExp, remark: string])[] = [
 
 const remarkFor = (name: string): string => remarks.find(([names]) => names.test(name))?.[1] ?? ''
 
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
   return `${lines.join('\n')}\n`
 }
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160)
+export const cell = (text: string): string =>
+  text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160)
 
 /** A page about all faults, for docs/evidence. */
 export const faultsPage = (standings: readonly Standing[], writes: number, seed: number): string => {

@@ -3,7 +3,7 @@ import { type ServiceContract, serviceContract } from '../../../src/build/servic
 import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
 import type { Tagger } from '../../../src/cache/tagger.ts'
 import { checkConfig } from '../../../src/config/load.ts'
-import type { Found } from '../../../src/contracts/finding.ts'
+import type { Found } from '../../../src/contracts/row.ts'
 import { siteTags } from '../../../src/contracts/site/tags.ts'
 import { givenNames } from '../../../src/pipeline/invalidate-write.ts'
 import { readIndex } from '../../../src/site/discovery/index-document.ts'

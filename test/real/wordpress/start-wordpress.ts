@@ -30,7 +30,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
-export type TestPlugin = 'die' | 'due-posts' | 'garden-notes' | 'promise-fuzz'
+export type TestPlugin = 'companion-shows' | 'die' | 'due-posts' | 'garden-notes' | 'promise-fuzz'
 
 type WordPressOptions = {
   readonly publicUrl?: string

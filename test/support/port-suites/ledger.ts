@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Ledger, Position, Push, Synced } from '../../../src/cluster/ledger.ts'
+import type { LedgerPosition } from '../../../src/cache/shared-tier.ts'
+import type { Ledger, Push, Synced } from '../../../src/cluster/ledger.ts'
 import { pause } from '../origin.ts'
 
-const nowhere: Position = { epoch: '', applied: 0 }
+const nowhere: LedgerPosition = { epoch: '', applied: 0 }
 
 /** What every ledger must do. `join` makes a member of one ledger that is empty at the start of each test. */
 export const testLedger = (join: (member: string) => Ledger): void => {
@@ -13,7 +14,7 @@ export const testLedger = (join: (member: string) => Ledger): void => {
     return { ledger, pushes }
   }
   /** A member syncs again and again; leases and messages may take a few turns. */
-  const until = async (ledger: Ledger, position: Position, wanted: (said: Synced) => boolean) => {
+  const until = async (ledger: Ledger, position: LedgerPosition, wanted: (said: Synced) => boolean) => {
     for (let tries = 0; tries < 200; tries += 1) {
       // A ledger that is not reached yet rejects.
       const said = await ledger.sync(position).catch(() => undefined)

@@ -1,7 +1,6 @@
 import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
 import type { TaggedArguments, WriteResponse } from '../../../src/cache/tagger.ts'
-import type { Found } from '../../../src/contracts/finding.ts'
-import type { Row, RowKind } from '../../../src/contracts/row.ts'
+import type { Found, Row, RowKind } from '../../../src/contracts/row.ts'
 import type { SiteChange } from '../../../src/contracts/site/changes.ts'
 import { siteTags } from '../../../src/contracts/site/tags.ts'
 

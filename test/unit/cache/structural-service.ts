@@ -1,8 +1,8 @@
 import { createServiceTagger } from '../../../src/cache/site-tagger.ts'
 import { createStructuralTagger } from '../../../src/cache/structural-tagger.ts'
 import type { Tagger } from '../../../src/cache/tagger.ts'
-import type { Found } from '../../../src/contracts/finding.ts'
 import { inferResources } from '../../../src/contracts/openapi/resources.ts'
+import type { Found } from '../../../src/contracts/row.ts'
 import { createOpenApiRequests } from '../../../src/request/openapi-requests.ts'
 import { contractOf } from '../request/openapi/described.ts'
 

@@ -116,6 +116,17 @@ describe('a push', () => {
   }
   const changes = [{ kind: 'option', name: 'blogname' }]
 
+  test('that is copied on the way and sent again and again takes nothing from the rate of others', async () => {
+    const at = scene()
+    const { ports } = counted()
+    at.feeds.use([service({ ports })])
+    const first = pushTo(at, { sequence: 1, changes })
+    expect(await first.answer).toMatchObject({ kind: 'dropped', entries: 1 })
+    for (let n = 0; n < 1_000; n += 1)
+      expect(await first.again()).toMatchObject({ kind: 'dropped', entries: 0 })
+    expect(await pushTo(at, { sequence: 2, changes }).answer).toMatchObject({ kind: 'dropped', entries: 1 })
+  })
+
   test('that is sent a second time drops nothing again', async () => {
     const { reached, ports } = counted()
     const at = scene()
@@ -222,14 +233,14 @@ test('an instance that starts goes on from the position that others have written
   const ask = async (after: number): Promise<LogAnswer> => {
     asked.push(after)
     const rows = [41, 42].map((sequence) => ({
-      sequence,
+      ...{ sequence, check: '' },
       state: 'closed' as const,
       changes: [{ kind: 'user', id: sequence } as const],
     }))
     return { ...log(42), rows: rows.filter(({ sequence }) => sequence > after) }
   }
   const positions = {
-    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    read: async () => ({ incarnation: 'ab', position: 41, newest: undefined, fingerprint: '' }),
     write: async () => undefined,
   }
   const apply: FeedService['ports']['apply'] = async (changes) => {
@@ -242,12 +253,51 @@ test('an instance that starts goes on from the position that others have written
   feeds.close()
 })
 
+test('an instance asks whether the log has the newest row that another instance has read, also one behind its own position', async () => {
+  vi.useFakeTimers()
+  try {
+    const asked: unknown[] = []
+    const ask: FeedService['ports']['ask'] = async (after, incarnation, known) => {
+      asked.push([after, incarnation, known])
+      return log(3)
+    }
+    let shared = { incarnation: 'ab', position: 3, newest: { sequence: 3, check: 'c3' }, fingerprint: '' }
+    const written: unknown[] = []
+    const positions = {
+      read: async () => shared,
+      write: async (position: unknown) => {
+        written.push(position)
+      },
+    }
+    const feeds = createChangeFeeds({
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      random: () => 0,
+      report: () => undefined,
+      startsLate: () => false,
+    })
+    feeds.use([service({ pollMs: 1_000, ports: { ...silent, ask, positions } })])
+    await vi.advanceTimersByTimeAsync(500)
+    expect(asked.splice(0)).toEqual([[3, 'ab', { sequence: 3, check: 'c3' }]])
+    expect(written.at(-1)).toEqual(shared)
+    shared = { ...shared, position: 5, newest: { sequence: 5, check: 'c5' } }
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(asked.splice(0)).toEqual([[3, 'ab', { sequence: 5, check: 'c5' }]])
+    // Of another log.
+    shared = { ...shared, incarnation: 'cd', newest: { sequence: 9, check: 'c9' } }
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(asked.splice(0)).toEqual([[3, 'ab', { sequence: 5, check: 'c5' }]])
+    feeds.close()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('a shared position behind the end of the log is of the log before it was restored', async () => {
   const { feeds, now } = scene()
   const applied: number[] = []
   const ask = async (after: number): Promise<LogAnswer> => {
     const rows = [1, 2].map((sequence) => ({
-      sequence,
+      ...{ sequence, check: '' },
       state: 'closed' as const,
       changes: [{ kind: 'user', id: sequence } as const],
     }))
@@ -255,7 +305,7 @@ test('a shared position behind the end of the log is of the log before it was re
   }
   // Redis does not take the new position.
   const positions = {
-    read: async () => ({ incarnation: 'ab', position: 41, fingerprint: '' }),
+    read: async () => ({ incarnation: 'ab', position: 41, newest: undefined, fingerprint: '' }),
     write: async () => {
       throw new Error('not written')
     },
@@ -330,7 +380,7 @@ test('rows of a restored log are applied, though rows with the same changes were
     const ask = async (after: number): Promise<LogAnswer> => {
       const sequences = Array.from({ length: last }, (_, index) => index + 1)
       const rows = sequences.map((sequence) => ({
-        sequence,
+        ...{ sequence, check: '' },
         state: 'closed' as const,
         changes: [{ kind: 'user', id: sequence } as const],
       }))

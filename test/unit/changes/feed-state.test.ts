@@ -17,16 +17,17 @@ const heardAt = (position: number, more: Partial<Feed> = {}): Feed => ({
   incarnation: 'a1',
   position,
   unfinished: [],
+  newest: undefined,
   fingerprint: 'f',
   ...more,
 })
 
 const closed = (sequence: number): LogRow => ({
-  sequence,
+  ...{ sequence, check: '' },
   state: 'closed',
   changes: [{ kind: 'user', id: sequence }],
 })
-const open = (sequence: number): LogRow => ({ sequence, state: 'open' })
+const open = (sequence: number): LogRow => ({ sequence, check: '', state: 'open' })
 
 const answer = (last: number, rows: readonly LogRow[], more: Partial<LogAnswer> = {}): LogAnswer => ({
   incarnation: 'a1',
@@ -39,7 +40,7 @@ const answer = (last: number, rows: readonly LogRow[], more: Partial<LogAnswer> 
 })
 
 const stepsIn = ({ steps }: FeedReading): readonly (number | string)[] =>
-  steps.map((step) => (step.kind === 'apply' ? step.sequence : step.reason))
+  steps.map((step) => (step.kind === 'apply' ? step.row.sequence : step.reason))
 
 test('only a feed that was read completely is heard', () => {
   const states = ['cold', 'heard', 'behind', 'silent'] as const
@@ -60,7 +61,7 @@ describe('one answer of the log', () => {
     [
       'a dead row',
       heardAt(5),
-      answer(6, [{ sequence: 6, state: 'dead' }]),
+      answer(6, [{ sequence: 6, check: '', state: 'dead' }]),
       ['unfinished-request'],
       { state: 'heard' },
     ],
@@ -156,7 +157,7 @@ const logAt = (writes: readonly Write[], poll: number, asked: number, most: numb
   const rows = visible
     .map(({ sequence, closes, dies }): LogRow => {
       if (closes > poll) return open(sequence)
-      return dies ? { sequence, state: 'dead' } : closed(sequence)
+      return dies ? { sequence, check: '', state: 'dead' } : closed(sequence)
     })
     .filter((row) => row.sequence > asked || row.state === 'open')
   const last = Math.max(0, ...visible.map(({ sequence }) => sequence))
@@ -189,7 +190,7 @@ const readAll = (
     const asked = askFrom(feed)
     const reading = readLog(feed, asked, logAt(writes, poll, asked, most), page > 0)
     for (const step of reading.steps) {
-      if (step.kind === 'apply') applied.rows.set(step.sequence, poll)
+      if (step.kind === 'apply') applied.rows.set(step.row.sequence, poll)
       else applied.droppedAt = poll
     }
     feed = reading.feed

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { connectorFor } from '../../../src/cluster/redis/connections.ts'
-import { listen } from '../../../src/cluster/redis/listener.ts'
+import { listen } from '../../../src/cluster/redis/redis-ledger.ts'
 import { pause } from '../../support/origin.ts'
 import { connectedTo, mostReplyBytes } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createBacklog } from '../../../src/cluster/protocol/backlog.ts'
+import { createBacklog } from '../../../src/cluster/protocol/announce-write.ts'
 import { createNotedTags } from '../../../src/cluster/redis/tier.ts'
 import { createMemoryLedger } from '../../../src/cluster/workers/memory-ledger.ts'
 

@@ -1,4 +1,4 @@
-import type { Note } from '../../../src/cache/invalidation-note.ts'
+import type { Note } from '../../../src/cache/invalidation.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { type Coherence, createCoherence } from '../../../src/cluster/coherence.ts'
 import type { CoherenceEvent } from '../../../src/cluster/events.ts'

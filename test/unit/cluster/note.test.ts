@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decodeNote, encodeNote, type Note } from '../../../src/cache/invalidation-note.ts'
+import { decodeNote, encodeNote, type Note } from '../../../src/cache/invalidation.ts'
 
 const everything: Note = { kind: 'all', mode: 'hard' }
 

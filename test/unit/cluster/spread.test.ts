@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import type { Note } from '../../../src/cache/invalidation-note.ts'
+import type { Note } from '../../../src/cache/invalidation.ts'
 import { pause } from '../../support/origin.ts'
 import { type TestMember, testLedger } from './members.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { startSupervisor } from '../../../src/cluster/supervisor.ts'
-import type { WorkerEvent } from '../../../src/cluster/worker-messages.ts'
+import type { WorkerEvent } from '../../../src/cluster/worker-link.ts'
 
 /** Does what its settings say, and answers what is held when it is asked to let go. */
 const program = `

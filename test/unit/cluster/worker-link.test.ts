@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { linkToParent } from '../../../src/cluster/worker-link.ts'
-import type { ToParent, ToWorker } from '../../../src/cluster/worker-messages.ts'
+import { linkToParent, type ToParent, type ToWorker } from '../../../src/cluster/worker-link.ts'
 
 test('a worker whose ledger is elsewhere tells its parent that it lives', async () => {
   vi.useFakeTimers()

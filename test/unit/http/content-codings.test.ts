@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseAcceptEncoding } from '../../../src/http/coding/accept-encoding.ts'
-import { parseEntityTag, tagOfCoded, withUncodedTags } from '../../../src/http/conditional/entity-tags.ts'
+import { parseEntityTag, tagOfCoded, withUncodedTags } from '../../../src/http/conditional/preconditions.ts'
+import { parseAcceptEncoding } from '../../../src/http/content-coding.ts'
 
 describe('Accept-Encoding', () => {
   test.each<[string, string, string, number | undefined]>([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { contentEntityTag } from '../../../src/http/conditional/entity-tags.ts'
 import {
+  contentEntityTag,
   evaluatePreconditions,
   notModified,
   type PreconditionOutcome,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { parseTraceParent, withTraceFields } from '../../../src/http/forwardable-fields.ts'
 import { fieldValues } from '../../../src/http/message.ts'
-import { parseTraceParent, withTraceFields } from '../../../src/http/trace-context.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'

@@ -1,12 +1,10 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import type { Service } from '../../../src/pipeline/service.ts'
 import { createEdge } from '../../../src/server/server.ts'
+import { startHttpServer } from '../../support/http-server.ts'
 
 const service = {
   name: 'open',
@@ -38,13 +36,12 @@ const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): P
     turnedAway: () => undefined,
     inFlight: { enter: () => undefined, leave: () => undefined },
   })
-  const server = createServer(edge.request).listen(0, '127.0.0.1')
+  const server = await startHttpServer(edge.request)
   onTestFinished(async () => {
-    server.close()
+    await server.close()
     await edge.close()
   })
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return `${server.origin}/`
 }
 
 test('when even telling of an error fails, the client sees its connection end', async () => {

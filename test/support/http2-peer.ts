@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
-import { keyPair } from '../support/certificates.ts'
-import type { Resources } from './scene.ts'
+import { keyPair } from './certificates.ts'
 
 // An upstream that says in HTTP/2 what no library would say: frames by hand (RFC 9113 §4.1).
 
@@ -58,7 +57,7 @@ export const numbers = (...values: readonly number[]): Buffer => {
 /** What the peer does with the head of a request. */
 export type React = (socket: TLSSocket, stream: number) => void
 
-export type Peer = { react: React; readonly origin: string }
+export type Peer = { react: React; readonly origin: string; close(): void }
 
 export const wholeAnswer: React = (socket, stream) => {
   socket.write(frame(frames.headers, endHeaders, stream, ok))
@@ -78,13 +77,16 @@ const requestsIn = (bytes: Buffer): { readonly streams: readonly number[]; reado
   return { streams, rest: bytes.subarray(at) }
 }
 
-/** `settings` is the content of its first frame. */
-export const startPeer = async (resources: Resources, settings: Buffer = Buffer.alloc(0)): Promise<Peer> => {
-  let react: React = wholeAnswer
+/** `settings` is the content of its first frame; `opened` gets each connection. */
+export const startPeer = async (
+  opened: (socket: TLSSocket) => void,
+  settings: Buffer = Buffer.alloc(0),
+): Promise<Peer> => {
   const server = createServer({ ...keyPair('good'), ALPNProtocols: ['h2'] }, (socket) => {
     let bytes: Buffer = Buffer.alloc(0)
     let hasBegun = false
-    resources.socket(socket)
+    socket.on('error', () => {})
+    opened(socket)
     socket.write(frame(frames.settings, 0, 0, settings))
     socket.on('data', (chunk: Buffer) => {
       bytes = Buffer.concat([bytes, chunk])
@@ -92,19 +94,14 @@ export const startPeer = async (resources: Resources, settings: Buffer = Buffer.
       const { streams, rest } = requestsIn(hasBegun ? bytes : bytes.subarray(prefaceBytes))
       hasBegun = true
       bytes = rest
-      for (const stream of streams) react(socket, stream)
+      for (const stream of streams) peer.react(socket, stream)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  resources.add(() => void server.close())
-  const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    origin,
-    get react() {
-      return react
-    },
-    set react(next) {
-      react = next
-    },
+  const peer: Peer = {
+    react: wholeAnswer,
+    origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => void server.close(),
   }
+  return peer
 }

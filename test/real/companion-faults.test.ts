@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { faults } from './companion/faults.ts'
+import { findFaults, planted, startFaultySite } from './companion/find-faults.ts'
+import { faultWrites, findingsIn } from './companion/plant-in-companion.ts'
+import type { CompanionSite } from './companion/site.ts'
+import { companionFile } from './wordpress/start-wordpress.ts'
+
+const page = fileURLToPath(new URL('../../docs/evidence/planted-companion-faults.md', import.meta.url))
+
+test('each planted fault changes the companion, and the page says of each whether it is found', async () => {
+  const text = await readFile(companionFile, 'utf8')
+  for (const fault of faults) expect(planted(text, fault), fault.name).not.toBe(text)
+  const shown = await readFile(page, 'utf8')
+  for (const { name } of faults) expect(shown).toContain(`\n| ${name} | `)
+})
+
+describeWith('php', 'a fault in the WordPress companion', () => {
+  let site: CompanionSite
+
+  beforeAll(async () => {
+    site = await startFaultySite()
+  })
+  afterAll(() => site?.stop())
+
+  test('leaves a response outdated after the write with which it was found', async () => {
+    const known = findingsIn(await readFile(page, 'utf8'))
+    expect(known.length).toBeGreaterThan(60)
+    const { findings, stale } = await findFaults(site, { faults, writes: faultWrites, known, tell: () => {} })
+    expect(stale).toEqual([])
+    expect(findings.map(({ fault }) => fault).toSorted()).toEqual(known.map(({ fault }) => fault).toSorted())
+  }, 1_200_000)
+})

@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process'
+import { copyFile, rm, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+import { freePort } from '../support/ports.ts'
+import { describeWith } from '../support/requirements.ts'
+import { poll, token } from './companion/intake.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+
+const restPath = '/index.php/wp-json'
+const pollMs = 2_000
+
+type Gateway = { readonly origin: string; readonly adminOrigin: string; stop(): Promise<unknown> }
+
+describeWith('php', 'a gateway that reads the log of a WordPress', () => {
+  let site: CompanionSite
+  let polling: Gateway
+  let pushed: Gateway
+
+  const startGateway = (ports: readonly [number, number]): Promise<Gateway> =>
+    startGatewayProcess(
+      {
+        services: {
+          site: {
+            contract: 'site',
+            mount: restPath,
+            names: 'same',
+            upstream: { targets: [site.origin], basePath: restPath },
+            cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1s' }] },
+            changes: { token, poll: `${pollMs}ms`, ttlWhileHeard: '7d' },
+          },
+        },
+      },
+      {},
+      [],
+      ports,
+    )
+
+  beforeAll(async () => {
+    const ports = [await freePort(), await freePort()] as const
+    site = await startCompanionSite({}, [], [`http://127.0.0.1:${ports[1]}`])
+    await poll(site.origin, 0)
+    pushed = await startGateway(ports)
+    polling = await startGateway([await freePort(), await freePort()])
+  }, 120_000)
+  afterAll(async () => {
+    await pushed?.stop()
+    await polling?.stop()
+    await site?.stop()
+  })
+
+  const metrics = async ({ adminOrigin }: Gateway): Promise<string> =>
+    (await fetch(`${adminOrigin}/metrics`)).text()
+  const heard = (gateway: Gateway) =>
+    expect.poll(() => metrics(gateway), { timeout: 20_000 }).toMatch(/changes_state\{[^}]*"heard"[^}]*\} 1/)
+  const lag = async (gateway: Gateway): Promise<number> =>
+    Number(/changes_lag_seconds\{[^}]*\} (\S+)/.exec(await metrics(gateway))?.[1])
+  /** Right after a poll, so that the next one is an interval away. */
+  const justPolled = (gateway: Gateway) =>
+    expect.poll(() => lag(gateway), { timeout: 20_000, interval: 20 }).toBeLessThan(0.2)
+
+  /** The log was read after this call began. */
+  const later = async (gateway: Gateway): Promise<void> => {
+    await expect.poll(() => lag(gateway), { timeout: 20_000, interval: 20 }).toBeGreaterThan(0.5)
+    await justPolled(gateway)
+  }
+
+  const title = async ({ origin }: Pick<Gateway, 'origin'>, id: number): Promise<string> => {
+    const answer = await fetch(`${origin}${restPath}/wp/v2/posts/${id}`)
+    return ((await answer.json()) as { title: { rendered: string } }).title.rendered
+  }
+  const save = async (id: number, text: string): Promise<void> => {
+    const answer = await site.rest('PUT', `/wp/v2/posts/${id}`, { title: text })
+    expect(answer.status).toBe(200)
+  }
+  const database = (): string => site.dsn.replace('sqlite:', '')
+  const copy = async (): Promise<void> => {
+    await rm(`${database()}.copy`, { force: true })
+    const code = `(new PDO($argv[1]))->exec("VACUUM INTO '" . $argv[2] . "'");`
+    await promisify(execFile)('php', ['-r', code, site.dsn, `${database()}.copy`])
+  }
+  const restore = async (): Promise<void> => {
+    for (const end of ['-wal', '-shm']) await rm(database() + end, { force: true })
+    await copyFile(`${database()}.copy`, database())
+  }
+
+  beforeEach(async () => {
+    await heard(polling)
+    await heard(pushed)
+    await save(10, 'before')
+    await copy()
+  })
+
+  test('notices a database restored from a copy, though its log was written again and is longer than at the last poll', async () => {
+    await save(10, 'lost')
+    await later(polling)
+    expect(await title(polling, 10)).toBe('lost')
+    const { last } = await poll(site.origin, 1_000_000)
+    await restore()
+    for (const id of [11, 12, 13]) await save(id, 'other')
+    expect((await poll(site.origin, 1_000_000)).last).toBeGreaterThan(last)
+    expect(await title(site, 10)).toBe('before')
+    await expect.poll(() => title(polling, 10), { timeout: 3 * pollMs, interval: 50 }).toBe('before')
+    await heard(polling)
+  }, 60_000)
+
+  test('notices a database restored from a copy, though only a push has brought the lost row', async () => {
+    await justPolled(pushed)
+    await save(10, 'lost')
+    expect(await title(pushed, 10)).toBe('lost')
+    await restore()
+    expect(await title(site, 10)).toBe('before')
+    await expect.poll(() => title(pushed, 10), { timeout: 3 * pollMs, interval: 50 }).toBe('before')
+    await heard(pushed)
+  }, 60_000)
+
+  test('trusts nothing while the site is in maintenance and another server writes, and learns of it afterwards', async () => {
+    await later(polling)
+    expect(await title(polling, 10)).toBe('before')
+    const maintenance = `${site.site}/.maintenance`
+    const drops = async () =>
+      (await metrics(polling)).split('\n').filter((line) => /service_drops/.test(line))
+    const before = await drops()
+    try {
+      // For requests alone: the command line stands for the other server.
+      await writeFile(maintenance, `<?php $upgrading = 'cli' === PHP_SAPI ? 0 : time();`)
+      const saved = await site.php(`wp_update_post( array( 'ID' => 10, 'post_title' => 'other server' ) );`, {
+        TRELLIS_GATEWAYS: '',
+      })
+      expect(saved.code).toBe(0)
+      await expect
+        .poll(() => metrics(polling), { timeout: 5 * pollMs })
+        .toMatch(/changes_state\{[^}]*"silent"[^}]*\} 1/)
+      const ready = await fetch(`${polling.adminOrigin}/readyz`)
+      expect(await ready.json()).toMatchObject({ degraded: [{ reason: 'changes', service: 'site' }] })
+    } finally {
+      await rm(maintenance)
+    }
+    await expect.poll(() => title(polling, 10), { timeout: 10_000 }).toBe('other server')
+    await heard(polling)
+    expect(await drops()).toEqual(before)
+  }, 60_000)
+})

@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { cell, table } from '../promise-fuzz/fault-standing.ts'
+import { faults, remarkFor } from './faults.ts'
+import { type Finding, findFaults, startFaultySite } from './find-faults.ts'
+import { narrowWrites } from './narrow-writes.ts'
+import { moreReads, narrowReads } from './reads.ts'
+import { type Write, writes } from './writes.ts'
+
+/** Writes of the matrix that one rule decides about. */
+const common: ReadonlySet<string> = new Set([
+  'REST: a post is created',
+  'REST: a draft is created',
+  'REST: a category is renamed',
+  'REST: a tag is created',
+  'REST: a comment is added',
+  'REST: a user is created',
+  'REST: a widget area is changed',
+  'XML-RPC: a page is created',
+  'PHP: a post is inserted with a given id',
+  'PHP: terms alone',
+  'PHP: a post is made sticky',
+  '$wpdb: a type is changed',
+])
+
+/** The writes after which faults are looked for. */
+export const faultWrites: readonly Write[] = [
+  ...writes.filter(([title]) => common.has(title)),
+  ...narrowWrites,
+]
+
+type Options = {
+  /** Only faults whose names have one of these texts, separated by commas. */
+  readonly only: string
+  /** Only writes whose titles have one of these texts, separated by commas. */
+  readonly focus: string
+  /** Where the page is written; faults that it has are looked for as they were found. */
+  readonly page: string | undefined
+  tell(line: string): void
+}
+
+/** A page about all faults, for docs/evidence; a test repeats the writes and reads in its first table. */
+const faultsPage = (findings: readonly Finding[]): string => {
+  const missed = faults.filter(({ name }) => !findings.some(({ fault }) => fault === name))
+  return [
+    '# Planted faults in the WordPress companion',
+    '',
+    'Written by `npm run fuzz:promise -- --plant-companion`, with `PROMISE_PAGE` set. A fault removes or weakens one rule of `deploy/wordpress/trellis.php` (`test/real/companion/faults.ts`). The command sends writes to a real WordPress by every door, and once more for each fault on a copy of the earlier database. The functions of the gateway compute which responses it would keep. The fault is found if one of these is another now. `test/real/companion-faults.test.ts` repeats the first table in CI.',
+    '',
+    `Of ${faults.length} faults ${findings.length} were found.`,
+    '',
+    '## Found',
+    '',
+    table(
+      ['fault', 'the write', 'the read that was outdated after it'],
+      findings.map(({ fault, write, read }) => [cell(fault), cell(write), `\`${read}\``]),
+    ),
+    '## Not found',
+    '',
+    table(
+      ['fault', 'remark'],
+      missed.map(({ name }) => [cell(name), remarkFor(name)]),
+    ),
+  ].join('\n')
+}
+
+/** The findings in the first table of the page. */
+export const findingsIn = (page: string): readonly Finding[] =>
+  [...page.matchAll(/^\| (.+) \| (.+) \| `(.+)` \|$/gm)].map(([, fault = '', write = '', read = '']) => ({
+    fault,
+    write,
+    read,
+  }))
+
+/** Plants each fault in the companion of a WordPress. Is each found that can show, and nothing outdated without a fault? */
+export const plantInCompanion = async ({ only, focus, page, tell }: Options): Promise<boolean> => {
+  const known = page !== undefined && existsSync(page) ? findingsIn(await readFile(page, 'utf8')) : []
+  const site = await startFaultySite()
+  try {
+    const { findings, stale } = await findFaults(site, {
+      known,
+      faults: faults.filter(({ name }) => only.split(',').some((text) => name.includes(text))),
+      writes: faultWrites.filter(([title]) => focus.split(',').some((text) => title.includes(text))),
+      paths: [...moreReads, ...narrowReads],
+      tell,
+    })
+    if (page !== undefined) await writeFile(page, faultsPage(findings))
+    for (const one of stale) tell(`STALE without a fault: ${one}`)
+    const isFound = (name: string): boolean => findings.some(({ fault }) => fault === name)
+    return stale.length === 0 && faults.every(({ name }) => isFound(name) || remarkFor(name) !== '')
+  } finally {
+    await site.stop()
+  }
+}

@@ -1,0 +1,24 @@
+import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
+import { readPush } from '../../../src/changes/read-changes.ts'
+import { siteTags } from '../../../src/contracts/site/tags.ts'
+import type { Change } from './intake.ts'
+
+const tagger = createSiteTagger({ service: 'blog', table: siteTags })
+
+/** The tags under which a gateway stores a response with this value of Trellis-Tags. */
+export const storedTags = (tags: string): ReadonlySet<string> => {
+  const head = { status: 200, fields: [], content: Buffer.from('{}') }
+  return new Set(tagger.storedTags(undefined, {}, { ...head, hints: { tags, maxAge: undefined } }))
+}
+
+/** The tags that a gateway drops for these changes; undefined: all that it has stored. */
+export const droppedTags = (changes: readonly Change[]): readonly string[] | undefined => {
+  const push = { incarnation: '0', sequence: 1, fingerprint: '', changes }
+  return tagger.changedTags(readPush(Buffer.from(JSON.stringify(push))).changes)
+}
+
+/** Do these changes reach a response with this value of Trellis-Tags, as a gateway decides it? */
+export const reaches = (changes: readonly Change[], tags: string): boolean => {
+  const stored = storedTags(tags)
+  return droppedTags(changes)?.some((tag) => stored.has(tag)) ?? true
+}

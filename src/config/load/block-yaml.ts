@@ -31,7 +31,7 @@ const beginsPlain = (text: string): boolean => {
 const word = /^(?:~|[Nn]ull|NULL|[Tt]rue|TRUE|[Ff]alse|FALSE)?$/
 const number = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/
 const rareNumber = /^(?:0o[0-7]+|0x[\da-fA-F]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|-0+(?:\.0*)?)$/
-/** A double holds so many digits. */
+/** The number of digits that a double holds. */
 const longestNumber = 15
 
 /** A plain scalar of the core schema (YAML 1.2.2 §10.3.2). */

@@ -2097,7 +2097,7 @@ final class Trellis_Tags {
 		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );
 		$options = $this->options + ( $is_core ? array() : $this->structure );
 		if ( $is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) ) ) {
-			// Who is not logged in has no role.
+			// A visitor who is not logged in has no role.
 			unset( $options['wp_user_roles'] );
 		}
 		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => array_diff_key( $options, array( 'cron' => true ) ), 'x' => $this->tables );

@@ -51,7 +51,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault('additions: dynamic blocks are not seen', '$type && $type->is_dynamic()', 'false'),
   fault(
-    'users: a post of another user proves that one has published',
+    'users: a post of another author proves that one has published',
     '$author === (int) $post->post_author && ',
   ),
   fault(
@@ -329,7 +329,7 @@ const ofChanges: readonly Fault[] = [
     "$this->touch( $site, $kind, $id, 'user' === $kind ? false : null );",
   ),
   fault(
-    'statements: a second condition is ignored',
+    'statements: the second of two conditions joined by OR is ignored',
     '/\\b(?:OR|XOR|SELECT|LIMIT|UNION)\\b|',
     '/\\b(?:XOR|SELECT|LIMIT|UNION)\\b|',
   ),

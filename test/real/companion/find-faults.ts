@@ -91,7 +91,7 @@ const send = async (site: CompanionSite, [, , run]: Write): Promise<readonly Cha
 const keeps = (changes: readonly Change[], shown: Shown | undefined): boolean =>
   shown?.tags?.includes(';complete;') === true && !reaches(changes, shown.tags)
 
-/** Why a response is not kept, to find out how to keep more. */
+/** Why a response is not kept: what `SHOW_KEPT` prints. */
 const reasonFor = (changes: readonly Change[], shown: Shown | undefined): string => {
   const dropped = new Set(droppedTags(changes))
   const stored = [...storedTags(shown?.tags ?? '')].filter((tag) => dropped.has(tag))

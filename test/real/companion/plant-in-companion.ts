@@ -32,7 +32,7 @@ export const faultWrites: readonly Write[] = [
 type Options = {
   /** Only faults whose names have one of these texts, separated by commas. */
   readonly only: string
-  /** Only writes whose titles have one of these texts, separated by commas. */
+  /** Other writes: all whose titles have one of these texts, separated by commas. */
   readonly focus: string
   /** Where the page is written; faults that it has are looked for as they were found. */
   readonly page: string | undefined
@@ -80,7 +80,12 @@ export const plantInCompanion = async ({ only, focus, page, tell }: Options): Pr
     const { findings, stale } = await findFaults(site, {
       known,
       faults: faults.filter(({ name }) => only.split(',').some((text) => name.includes(text))),
-      writes: faultWrites.filter(([title]) => focus.split(',').some((text) => title.includes(text))),
+      writes:
+        focus === ''
+          ? faultWrites
+          : [...writes, ...narrowWrites].filter(([title]) =>
+              focus.split(',').some((text) => title.includes(text)),
+            ),
       paths: [...moreReads, ...narrowReads],
       tell,
     })

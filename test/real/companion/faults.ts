@@ -221,7 +221,7 @@ const ofChanges: readonly Fault[] = [
   ),
   fault('counts: states of terms have no count', ", 'count' => (int) $row->count ) );", ' ) );'),
   fault(
-    'counts: what was read of a term before it was written is used after it',
+    'counts: the state of a term read before the write is used after it',
     '\t\t\t$this->forget_terms( $site, $ids );\n\t\t}\n\t\t$states',
     '\t\t}\n\t\t$states',
   ),
@@ -364,7 +364,7 @@ const remarks: readonly (readonly [name: string, remark: string])[] = [
     'only what a plugin adds reads such an option, and then those of the start are named',
   ],
   [
-    'counts: what was read of a term before it was written is used after it',
+    'counts: the state of a term read before the write is used after it',
     'states of terms count only for responses that are not described completely',
   ],
   [

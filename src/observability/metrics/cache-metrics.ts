@@ -232,5 +232,5 @@ export const cacheMetrics = {
   cacheEvictedBytes: counter('cache_evicted_bytes_total', [], 'Bytes evicted to free memory.'),
   cacheEntries: gauge('cache_entries', [], 'Stored responses.'),
   cacheBytes: gauge('cache_bytes', [], 'Memory of stored responses, keys and tags.'),
-  cacheMaxBytes: gauge('cache_max_bytes', [], '`cache.maxBytes`.'),
+  cacheMaxBytes: gauge('cache_max_bytes', [], 'Memory limit (`cache.maxBytes`).'),
 } as const satisfies Record<string, MetricRow>

@@ -14,7 +14,7 @@ const switching = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUp
 /** Frames without content: of a client masked, of a server not. */
 const pongs = { client: '8a8001020304', server: '8a00' }
 
-/** The upstream and 64 WebSockets of one client, of which one side sends frames as fast as they are taken: a process of its own. */
+/** The upstream and 64 WebSockets of one client, of which one side sends frames as fast as they are taken, in a separate process. */
 const program = (side: 'client' | 'server', port: number, upstreamPort: number): string => `
 const { connect, createServer } = require('node:net')
 const block = Buffer.from(${JSON.stringify(pongs[side])}.repeat(10_000), 'hex')

@@ -4,7 +4,7 @@ const direct = (...sql: readonly string[]) =>
   php(sql.map((one) => `$GLOBALS['wpdb']->query( "${one}" );`).join(' '))
 
 /**
- * In the middle of a request, statements of another one that writes at the same time: `beside` runs them on a connection of their own,
+ * In the middle of a request, statements of another one that writes at the same time: `beside` runs them on a separate connection,
  * after an open row of the log that is closed at the end.
  */
 const meanwhile = (code: string) =>

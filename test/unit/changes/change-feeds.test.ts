@@ -253,7 +253,7 @@ test('an instance that starts goes on from the position that others have written
   feeds.close()
 })
 
-test('an instance asks whether the log has the newest row that another instance has read, also one behind its own position', async () => {
+test('an instance checks whether the log has the newest row that another instance has read, also one behind its own position', async () => {
   vi.useFakeTimers()
   try {
     const asked: unknown[] = []

@@ -108,6 +108,30 @@ const tellResets = (socket: Socket): void => {
   }
 }
 
+/**
+ * Emits the end of a connection only when a read has found nothing more. undici 7 asserts that no response is paused at that moment, and
+ * one may be whose last octets were read: the failed assertion would end the process (nodejs/undici#5360). undici 8 needs Node 22.
+ */
+const endWhenRead = (socket: Socket): void => {
+  const { push, read } = socket
+  let hasEnd = false
+  let isPushed = false
+  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    hasEnd ||= chunk === null
+    isPushed = hasEnd
+    return push.call(socket, chunk, encoding)
+  }
+  socket.read = (size?: number): unknown => {
+    if (!hasEnd) return read.call(socket, size)
+    // node:net reads nothing right after it has pushed the end, so that the end is emitted.
+    const isOfPush = isPushed && size === 0
+    isPushed = false
+    if (isOfPush) return null
+    // A read of everything emits the end, a read of as many octets as there are does not.
+    return read.call(socket, socket.readableLength > 0 ? (size ?? socket.readableLength) : size)
+  }
+}
+
 const given = <Key extends string>(key: Key, value: string): { [K in Key]?: string } =>
   value === '' ? {} : ({ [key]: value } as { [K in Key]?: string })
 
@@ -150,6 +174,7 @@ export const createConnector = (
     socket.on('error', resetIsNoEnd)
     // TLS itself marks the end of a connection.
     if (target.protocol === 'http:') tellResets(socket)
+    endWhenRead(socket)
     if (connectMs > 0) {
       deadline = new Deadline(connectMs, () => socket.destroy(new errors.ConnectTimeoutError()))
     }

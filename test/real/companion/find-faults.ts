@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pause } from '../../support/origin.ts'
 import { companionFile } from '../wordpress/start-wordpress.ts'
 import { type Change, poll } from './intake.ts'
 import { forAll } from './keep.ts'
@@ -77,11 +78,20 @@ const readAll = async (site: CompanionSite, paths: readonly string[]): Promise<A
   return new Map(shown)
 }
 
+/** The log behind a row, once no request of WordPress is open: a scheduled task may run beside a write. */
+const settledLog = async (site: CompanionSite, after: number): ReturnType<typeof poll> => {
+  for (let polls = 1; ; polls += 1) {
+    const log = await poll(site.origin, after)
+    if (polls === 50 || log.rows.every(({ state }) => state !== 'open')) return log
+    await pause(100)
+  }
+}
+
 /** Sends a write; gives what the log of the site has of it. */
 const send = async (site: CompanionSite, [, , run]: Write): Promise<readonly Change[]> => {
-  const { last } = await poll(site.origin, 1_000_000_000)
+  const { last } = await settledLog(site, 1_000_000_000)
   await run(site)
-  const { rows } = await poll(site.origin, last)
+  const { rows } = await settledLog(site, last)
   return rows.flatMap(({ state, changes = [] }): readonly Change[] =>
     state === 'closed' ? changes : [{ kind: 'all', reason: state }],
   )

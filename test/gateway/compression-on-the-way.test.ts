@@ -239,6 +239,12 @@ describe('responses that are not stored', () => {
     }
   })
 
+  test('HEAD without a length has the Vary of GET', async () => {
+    origin.script = (_received, wire) => wire.write('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n')
+    const { fields } = await ask(fresh('/passed'), gzip, { method: 'HEAD' })
+    expect([fields['content-length'], fields['vary']]).toEqual([undefined, 'Accept-Encoding'])
+  })
+
   test('compress: false leaves everything as it is', async () => {
     const got = await ask(fresh('/untouched'), gzip)
     expect([got.bytes.toString(), got.fields['content-encoding'], got.fields['vary']]).toEqual([

@@ -89,10 +89,7 @@ const takesUncodedOnly = (fields: RequestFields): boolean =>
 
 const lengthOf = ({ content, fields }: GatewayResponse): number => {
   if (Buffer.isBuffer(content)) return content.length
-  // HEAD need not have it.
-  return Number(
-    fieldValue(fields, 'content-length') ?? (content === undefined ? 0 : Number.POSITIVE_INFINITY),
-  )
+  return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
 }
 
 const lengthField: ReadonlySet<string> = new Set(['content-length'])

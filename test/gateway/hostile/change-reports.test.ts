@@ -91,7 +91,7 @@ const push = async (body: string): Promise<[number, unknown]> => {
 describe('a body that arrives slowly', () => {
   test.each<[string, () => string]>([
     ['without a credential', () => 'X: y'],
-    ['with a token that no service has', () => 'Authorization: Bearer another-token-of-nobody'],
+    ['with a token that no service has', () => 'Authorization: Bearer an-unknown-token'],
     ['with a signature of an unknown key', () => signed('').replace(/key=.{4}/, 'key=0000')],
     ['with a signature that has expired', () => signed('', now() - 400)],
   ])('is not waited for %s', async (_, credential) => {

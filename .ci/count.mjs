@@ -1,17 +1,21 @@
-// count.mjs REPORT...   Prints "N passed, N failed, N skipped" from vitest's JSON reports, as the last line of a CI run.
+// count.mjs REPORT...   Prints what failed and, as the last line of a CI run, "N passed, N failed, N skipped", from vitest's JSON reports.
 // Exit code 1 when anything failed or was skipped, or when a report is missing or empty.
 import { readFileSync } from 'node:fs'
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
-const countFile = ({ status, assertionResults }) => {
+const reportFailure = (file, title, message) => {
+  counts.failed += 1
+  process.stdout.write(`failed: ${file} > ${title}\n${message.split('\n').slice(0, 12).join('\n')}\n`)
+}
+const countFile = ({ name, status, message, assertionResults }) => {
   const failedBefore = counts.failed
-  for (const { status: outcome } of assertionResults) {
+  for (const { status: outcome, fullName, failureMessages = [] } of assertionResults) {
     if (outcome === 'passed') counts.passed += 1
-    else if (outcome === 'failed') counts.failed += 1
+    else if (outcome === 'failed') reportFailure(name, fullName, failureMessages.join('\n'))
     else counts.skipped += 1
   }
   // A file that could not even be loaded, or whose hooks failed, has no failed test of its own.
-  if (status === 'failed' && counts.failed === failedBefore) counts.failed += 1
+  if (status === 'failed' && counts.failed === failedBefore) reportFailure(name, 'the file', message ?? '')
 }
 
 let complete = true

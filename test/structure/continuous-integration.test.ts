@@ -67,8 +67,23 @@ test.each([
   const path = join(folder, 'report.json')
   writeFileSync(path, JSON.stringify(report).replace('"broken"', '{'))
   const counted = spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
-  expect(counted.stdout).toBe(`${line}\n`)
+  expect(counted.stdout.split('\n').at(-2)).toBe(line)
   expect(counted.status).toBe(code)
+})
+
+test('what failed is named with its file, its title and the beginning of its message', () => {
+  const path = join(folder, 'failed.json')
+  const failedTest = {
+    status: 'failed',
+    fullName: 'a title',
+    failureMessages: ['expected 1 to be 2\n  at line 7'],
+  }
+  const unloaded = { name: 'b.test.ts', status: 'failed', message: 'no such module', assertionResults: [] }
+  const testResults = [{ name: 'a.test.ts', status: 'failed', assertionResults: [failedTest] }, unloaded]
+  writeFileSync(path, JSON.stringify({ testResults }))
+  const { stdout } = spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
+  expect(stdout).toContain('failed: a.test.ts > a title\nexpected 1 to be 2\n  at line 7\n')
+  expect(stdout).toContain('failed: b.test.ts > the file\nno such module\n')
 })
 
 test('the last line counts all reports, and a report without a test is a failure', () => {

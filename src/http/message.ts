@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Duplex, type Readable, Transform } from 'node:stream'
 import { overheadOfChunk, type Reservation } from './bounds.ts'
 
@@ -178,11 +179,44 @@ export const contentText = (content: Buffer): ContentText => {
   return made
 }
 
+/** Field lines as they are written, checked. */
+export type HeadText = { readonly of: FieldLines; readonly text: string }
+
+/** How a connection goes on and where a content ends: node:http decides this for each response. */
+const framing: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+])
+
+/** Makes the text of lines that many responses share. Undefined: node:http would add to them, or refuse them. */
+export const headText = (fields: FieldLines, status: number): HeadText | undefined => {
+  if (hasField(fields, framing) || fieldValue(fields, 'date') === undefined) return undefined
+  if (status !== 304 && fieldValues(fields, 'content-length').length !== 1) return undefined
+  let text = ''
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    const value = fields[i + 1] as string
+    try {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+    } catch {
+      return undefined
+    }
+    text += `${name}: ${value}\r\n`
+  }
+  return { of: fields, text }
+}
+
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly content: Buffer | Readable | undefined
   /** Counts only when it is of this very content. */
   text?: ContentText | undefined
+  /** Counts only when it is of these very fields. */
+  headText?: HeadText | undefined
 }
 
 /** The result of a phase: synchronous where possible, so that a hit never waits for the microtask queue. */

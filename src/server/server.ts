@@ -1,23 +1,28 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  METHODS,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from 'node:http'
 import httpProxy from '@fastify/http-proxy'
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import {
   type Answer,
   discard,
-  fieldValue,
   type GatewayRequest,
   type GatewayResponse,
   type RequestFields,
-  withoutFields,
 } from '../http/message.ts'
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable } from '../request/service-table.ts'
 import type { UnreadAnswers } from './buffered-bytes.ts'
+import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest, isReset } from './listener/http2.ts'
@@ -33,70 +38,6 @@ import {
 import { createGathering, type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
 import type { WebSockets } from './websockets.ts'
-
-type CorsOptions = {
-  /** `*`, or origins as browsers spell them; at least one. */
-  readonly origins: readonly string[]
-  readonly methods: readonly string[]
-  readonly headers: readonly string[]
-  readonly exposedHeaders: readonly string[]
-  readonly credentials: boolean
-  readonly maxAgeMs: number
-}
-
-/** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
-const corsFields: ReadonlySet<string> = new Set([
-  'access-control-allow-origin',
-  'access-control-allow-credentials',
-  'access-control-allow-methods',
-  'access-control-allow-headers',
-  'access-control-expose-headers',
-  'access-control-max-age',
-])
-
-/** A preflight (Fetch standard, CORS-preflight fetch); any other OPTIONS is a request like others. */
-const isPreflight = ({ headers }: FastifyRequest): boolean =>
-  headers['access-control-request-method'] !== undefined && headers.origin !== undefined
-
-/** Allows cross-origin requests from some origins. Preflights are answered here, before the phases and without an upstream. */
-const registerCors = async (server: FastifyInstance, options: CorsOptions): Promise<void> => {
-  const { default: fastifyCors } = await import('@fastify/cors')
-  const everybody = options.origins.includes('*')
-  const settings = {
-    origin: everybody ? '*' : [...options.origins],
-    methods: [...options.methods],
-    allowedHeaders: [...options.headers],
-    exposedHeaders: [...options.exposedHeaders],
-    credentials: options.credentials,
-    maxAge: Math.floor(options.maxAgeMs / 1000),
-  }
-  await server.register(fastifyCors, {
-    delegator: (
-      request: FastifyRequest,
-      answer: (error: Error | null, chosen: typeof settings & { preflight: boolean }) => void,
-    ) => answer(null, { ...settings, preflight: isPreflight(request) }),
-  })
-}
-
-/** The response with the gateway's CORS fields in place of the upstream's. */
-const withCorsFields = (response: GatewayResponse, reply: FastifyReply): GatewayResponse => {
-  const fields = withoutFields(response.fields, new Set([...corsFields, 'vary']))
-  const upstreamVary = fieldValue(response.fields, 'vary')
-  const { vary: ownVary, ...own } = reply.getHeaders()
-  for (const [name, value] of Object.entries(own)) {
-    // Without Access-Control-Allow-Origin the other fields have no effect (Fetch standard, CORS check).
-    if (corsFields.has(name) && own['access-control-allow-origin'] !== undefined)
-      fields.push(name, String(value))
-  }
-  const names = new Set(
-    [upstreamVary, ownVary === undefined ? undefined : String(ownVary)]
-      .flatMap((text) => text?.split(',') ?? [])
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
-  )
-  if (names.size > 0) fields.push('Vary', [...names].join(', '))
-  return { ...response, fields }
-}
 
 /** Cheap ids, unique across processes: a random prefix for the process, then a count. */
 const createRequestIds = (): (() => string) => {
@@ -131,6 +72,7 @@ type EdgeOptions = Omit<
   readonly services: readonly Service[]
   readonly limits: {
     readonly urlBytes: number
+    readonly keepAliveTimeoutMs: number
   }
   readonly trustedProxies: readonly string[]
   /** The port offers HTTP/2 too. */
@@ -154,10 +96,28 @@ const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method 
 const notFoundCode = (kind: 'no-service' | string): ErrorCode =>
   kind === 'no-service' ? 'no_route' : 'misdirected_request'
 
+/** Where a response goes: `cors` has the CORS fields that Fastify has made for it. */
+type Destination = { readonly outgoing: ServerResponse; readonly cors: OutgoingHttpHeaders | undefined }
+
 /** `isWatched`: it counts as in flight already. */
-type ReadyAnswer = { exchange: Received; reply: FastifyReply; response: GatewayResponse; isWatched: boolean }
+type ReadyAnswer = {
+  exchange: Received
+  destination: Destination
+  response: GatewayResponse
+  isWatched: boolean
+}
 
 const noQuery: Record<string, never> = {}
+
+/** GET or HEAD of a path that Fastify reads as it is. It decodes others, and refuses what it cannot decode. */
+const isPlainRead = ({ method, url }: IncomingMessage): boolean => {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const target = url as string
+  const encoded = target.indexOf('%')
+  if (encoded === -1) return true
+  const query = target.indexOf('?')
+  return query !== -1 && query < encoded
+}
 
 /** Creates the handlers of one configuration; every request runs through the phases. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
@@ -166,25 +126,30 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const clientOf = createClientOf(createAddressList(options.trustedProxies))
   const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
 
+  const keepAliveSeconds = Math.floor(limits.keepAliveTimeoutMs / 1000)
   const sending: SendOptions = {
     isDraining: options.isDraining,
+    keepAliveLines:
+      limits.keepAliveTimeoutMs === 0
+        ? 'Connection: keep-alive\r\n'
+        : `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n`,
     broken,
   }
 
   const send = options.http2 ? sendEither : sendResponse
-  const sendHijacked = (reply: FastifyReply, response: GatewayResponse): void => {
-    const { raw } = reply
-    reply.hijack()
-    if (raw.headersSent || raw.destroyed) {
+  /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
+  const sendTo = (
+    { outgoing, cors }: Destination,
+    service: Service | undefined,
+    response: GatewayResponse,
+  ): void => {
+    if (outgoing.headersSent || outgoing.destroyed) {
       discard(response.content)
       return
     }
-    send(raw, withUnreadContent(raw, response, options.distrusted), sending)
-  }
-  /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
-  const sendRaw = (reply: FastifyReply, service: Service | undefined, response: GatewayResponse): void => {
-    const complete = options.cors === undefined ? response : withCorsFields(response, reply)
-    sendHijacked(reply, changedResponse(complete, service))
+    const complete = cors === undefined ? response : withCorsFields(response, cors)
+    const changed = changedResponse(complete, service)
+    send(outgoing, withUnreadContent(outgoing, changed, options.distrusted), sending)
   }
   const requestOf = options.http2
     ? (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
@@ -212,9 +177,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     })
     return id
   }
-  const refuse = (reply: FastifyReply, service: Service | undefined, error: GatewayError): void => {
-    const { req } = reply.raw
-    sendRaw(reply, service, errorAnswer(service, error, refusedEarly(error, service, req.socket, req)))
+  const refuse = (destination: Destination, service: Service | undefined, error: GatewayError): void => {
+    const { req } = destination.outgoing
+    sendTo(destination, service, errorAnswer(service, error, refusedEarly(error, service, req.socket, req)))
   }
   const receive = (service: Service, incoming: IncomingMessage, request: GatewayRequest): Received => {
     const target = incoming.url as string
@@ -233,46 +198,58 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
 
   const isUnderWay = (raw: ServerResponse): boolean =>
     !raw.destroyed && !(raw.writableEnded && raw.writableLength === 0)
-  const holdUnread = ({ raw }: FastifyReply, content: GatewayResponse['content'], client: Client): void => {
-    if (Buffer.isBuffer(content) && isUnderWay(raw)) options.unread.hold(raw, content, client.address)
+  const holdUnread = (
+    outgoing: ServerResponse,
+    content: GatewayResponse['content'],
+    client: Client,
+  ): void => {
+    if (Buffer.isBuffer(content) && isUnderWay(outgoing))
+      options.unread.hold(outgoing, content, client.address)
   }
-  const failed = ({ service }: Received, reply: FastifyReply, cause: unknown): void => {
+  const failed = (destination: Destination, service: Service, cause: unknown): void => {
     try {
-      refuse(reply, service, new GatewayError('internal', { cause }))
+      refuse(destination, service, new GatewayError('internal', { cause }))
     } catch (error) {
       broken(error as Error)
-      reply.raw.destroy()
+      destination.outgoing.destroy()
     }
   }
   /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
-  const mayWait = ({ exchange: { request }, reply }: ReadyAnswer): boolean =>
-    request.method === 'GET' || reply.request.raw.complete
-  const answer = createGathering<ReadyAnswer>(({ exchange, reply, response, isWatched }) => {
+  const mayWait = ({ exchange: { request }, destination: { outgoing } }: ReadyAnswer): boolean =>
+    request.method === 'GET' || outgoing.req.complete
+  const answer = createGathering<ReadyAnswer>(({ exchange, destination, response, isWatched }) => {
+    const { outgoing } = destination
     try {
-      sendRaw(reply, exchange.service, response)
-      holdUnread(reply, response.content, exchange.client)
+      sendTo(destination, exchange.service, response)
+      holdUnread(outgoing, response.content, exchange.client)
     } catch (error) {
-      failed(exchange, reply, error)
+      failed(destination, exchange.service, error)
     }
-    if (!isWatched && isUnderWay(reply.raw)) watch(reply.raw)
+    if (!isWatched && isUnderWay(outgoing)) watch(outgoing)
   }, mayWait)
-  const answerLater = (exchange: Received, reply: FastifyReply, later: Promise<GatewayResponse>): void => {
-    watch(reply.raw)
+  const answerLater = (
+    exchange: Received,
+    destination: Destination,
+    later: Promise<GatewayResponse>,
+  ): void => {
+    watch(destination.outgoing)
     later.then(
-      (response) => answer({ exchange, reply, response, isWatched: true }),
-      (cause: unknown) => failed(exchange, reply, cause),
+      (response) => answer({ exchange, destination, response, isWatched: true }),
+      (cause: unknown) => failed(destination, exchange.service, cause),
     )
   }
-  const takeFor = (service: Service, request: FastifyRequest, reply: FastifyReply): void => {
-    if (options.http2 && isReset(request.raw)) return
-    if ((request.raw.url as string).length > limits.urlBytes) {
-      refuse(reply, service, new GatewayError('target_too_long'))
+  const takeFor = (service: Service, destination: Destination): void => {
+    const { outgoing } = destination
+    const incoming = outgoing.req
+    if (options.http2 && isReset(incoming)) return
+    if ((incoming.url as string).length > limits.urlBytes) {
+      refuse(destination, service, new GatewayError('target_too_long'))
       return
     }
-    const exchange = receive(service, request.raw, requestOf(request.raw, reply.raw))
+    const exchange = receive(service, incoming, requestOf(incoming, outgoing))
     const response = options.run(exchange)
-    if (response instanceof Promise) answerLater(exchange, reply, response)
-    else answer({ exchange, reply, response, isWatched: false })
+    if (response instanceof Promise) answerLater(exchange, destination, response)
+    else answer({ exchange, destination, response, isWatched: false })
   }
 
   const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
@@ -280,39 +257,38 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     const choice = table.find(authority, target)
     return choice.kind === 'found' ? choice.service : undefined
   }
-  const serviceOf = ({ raw }: FastifyRequest): Service | undefined =>
-    serviceFor(authorityOf(raw), raw.url as string)
-  const takeByHost = (request: FastifyRequest, reply: FastifyReply): void => {
-    const choice = table.find(authorityOf(request.raw), request.raw.url as string)
-    if (choice.kind === 'found') takeFor(choice.service, request, reply)
-    else refuse(reply, undefined, new GatewayError(notFoundCode(choice.kind)))
+  const serviceOf = (incoming: IncomingMessage): Service | undefined =>
+    serviceFor(authorityOf(incoming), incoming.url as string)
+  const takeByTarget = (destination: Destination): void => {
+    const { req } = destination.outgoing
+    const choice = table.find(authorityOf(req), req.url as string)
+    if (choice.kind === 'found') takeFor(choice.service, destination)
+    else refuse(destination, undefined, new GatewayError(notFoundCode(choice.kind)))
+  }
+  /** Takes the response out of Fastify's hands. */
+  const hijacked = (reply: FastifyReply): Destination => {
+    reply.hijack()
+    return { outgoing: reply.raw, cors: options.cors && (reply.getHeaders() as OutgoingHttpHeaders) }
   }
 
   /**
-   * The phases answer each request in `onRequest`, as soon as its route is known: later hooks of Fastify check the content type
-   * and may read the content. So @fastify/http-proxy mounts the service and is never called; its upstream is a placeholder
-   * (docs/decisions/0013).
+   * The table chooses the service, so all paths are one route. The phases answer in `onRequest`: later hooks of Fastify check the
+   * content type and may read the content. So @fastify/http-proxy is never called; its upstream is a placeholder (docs/decisions/0013).
    */
-  const register = async (
-    server: FastifyInstance,
-    { mount, upstream }: Pick<Service, 'mount' | 'upstream'>,
-    take: (request: FastifyRequest, reply: FastifyReply) => void,
-  ): Promise<void> => {
+  const registerAll = async (server: FastifyInstance, placeholder: string): Promise<void> => {
     await server.register(async (scope) => {
-      scope.addHook('onRequest', (request, reply) => take(request, reply))
+      scope.addHook('onRequest', (_request, reply) => takeByTarget(hijacked(reply)))
       await scope.register(httpProxy, {
-        prefix: mount,
-        upstream: upstream.placeholderOrigin,
-        // @fastify/cors declares OPTIONS at the root itself; other OPTIONS requests reach the hook below.
+        prefix: '',
+        upstream: placeholder,
+        // @fastify/cors declares OPTIONS itself; OPTIONS requests that are no preflights reach the hook below.
         httpMethods:
-          options.cors !== undefined && mount === ''
-            ? routedMethods.filter((method) => method !== 'OPTIONS')
-            : routedMethods,
+          options.cors === undefined ? routedMethods : routedMethods.filter((method) => method !== 'OPTIONS'),
       })
     })
   }
 
-  let take: EdgeHandlers['request'] | undefined
+  let takeByFastify: EdgeHandlers['request'] | undefined
 
   const server = fastify({
     // The phases log failures once; Fastify would create a logger for each request.
@@ -321,13 +297,17 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     routerOptions: { querystringParser: () => noQuery },
     // The listener owns the port and its limits and outlives this instance; Fastify's own server never listens.
     serverFactory: (handler) => {
-      take = handler as EdgeHandlers['request']
+      takeByFastify = handler as EdgeHandlers['request']
       return createServer()
     },
     return503OnClosing: false,
     // An invalid URL is refused before routing; host and mount alone select the service.
     frameworkErrors: (error, request, reply) =>
-      refuse(reply, serviceOf(request), new GatewayError('malformed_request', { cause: error })),
+      refuse(
+        hijacked(reply),
+        serviceOf(request.raw),
+        new GatewayError('malformed_request', { cause: error }),
+      ),
   })
   const known = new Set(server.supportedMethods)
   for (const method of routedMethods.filter((one) => !known.has(one))) server.addHttpMethod(method)
@@ -335,34 +315,37 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   server.setErrorHandler((error, request, reply) => {
     const status = (error as { statusCode?: number }).statusCode
     const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
-    refuse(reply, serviceOf(request), new GatewayError(code, { cause: error }))
+    refuse(hijacked(reply), serviceOf(request.raw), new GatewayError(code, { cause: error }))
   })
   if (options.cors !== undefined) {
     await registerCors(server, options.cors)
     // Fastify sends nothing but preflights.
     server.addHook('onSend', async (request, reply) => {
-      const changes = serviceOf(request)?.responseChanges
+      const changes = serviceOf(request.raw)?.responseChanges
       if (changes === undefined) return
       for (const name of changes.removed) reply.removeHeader(name)
       for (let i = 0; i < changes.set.length; i += 2)
         reply.header(changes.set[i] as string, changes.set[i + 1])
     })
   }
-  // Fastify chooses by path alone, so with hosts all paths are one route.
   const [first] = services
-  if (first !== undefined && table.hasHosts) {
-    await register(server, { mount: '', upstream: first.upstream }, takeByHost)
-  } else {
-    for (const service of services)
-      await register(server, service, (request, reply) => takeFor(service, request, reply))
-  }
-  // Added after the services, so that their routes do not have it: answers other paths and methods before Fastify reads the content.
+  if (first !== undefined) await registerAll(server, first.upstream.placeholderOrigin)
+  // Added after the route, so that the route does not have it: answers the methods that it lacks.
   server.addHook('onRequest', (request, reply) => {
-    if (request.method === 'OPTIONS') takeByHost(request, reply)
-    else refuse(reply, serviceOf(request), new GatewayError('no_route'))
+    if (request.method === 'OPTIONS') takeByTarget(hijacked(reply))
+    else refuse(hijacked(reply), serviceOf(request.raw), new GatewayError('no_route'))
   })
   await server.ready()
-  if (take === undefined) throw new TypeError('Fastify made no server')
+  const throughFastify = takeByFastify
+  if (throughFastify === undefined) throw new TypeError('Fastify made no server')
+  /** Without CORS, Fastify only refuses paths that it cannot decode. */
+  const take: EdgeHandlers['request'] =
+    options.cors === undefined
+      ? (incoming, outgoing) => {
+          if (isPlainRead(incoming)) takeByTarget({ outgoing, cors: undefined })
+          else throughFastify(incoming, outgoing)
+        }
+      : throughFastify
   const refuseRaw = (outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void => {
     const id = refusedEarly(error, service, outgoing.req.socket, outgoing.req)
     send(outgoing, changedResponse(errorAnswer(service, error, id), service), sending)

@@ -1,7 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { Moment } from '../../clock.ts'
 import { isConditional } from '../../http/conditional/preconditions.ts'
-import { contentText, type FieldLines, type GatewayResponse, longestText } from '../../http/message.ts'
+import {
+  contentText,
+  type FieldLines,
+  type GatewayResponse,
+  headText,
+  longestText,
+} from '../../http/message.ts'
 import type { CacheAnswer, CacheRead } from '../cache-read.ts'
 import {
   type ForwardReason,
@@ -151,6 +157,7 @@ const freshAnswer = (
     fields: response.fields,
     content: response.content,
     text: undefined,
+    headText: undefined,
     outcome: 'hit',
     ageSeconds: seconds(ageMs),
   }
@@ -186,7 +193,10 @@ export const createResponder = (encodings: Encodings): Responder => {
       return made
     }
     const answer = freshAnswer(stored, read, ageMs, ttl, at)
-    if (prepared !== undefined) prepared[form] = answer
+    if (prepared !== undefined) {
+      answer.headText = headText(answer.fields, answer.status)
+      prepared[form] = answer
+    }
     return answer
   }
 

@@ -33,7 +33,7 @@ export const stamp = (options: {
 
   const stamped = (exchange: Received, began: number, response: GatewayResponse): GatewayResponse => {
     const { record, request } = exchange
-    const { status, fields, content, text } = response
+    const { status, fields, content, text, headText } = response
     report({
       kind: 'exchange-finished',
       id: exchange.id,
@@ -49,11 +49,19 @@ export const stamp = (options: {
       trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
       origin: exchange.origin,
     })
+    const stampedFields = [...fields, 'Via', '1.1 trellis', 'X-Request-Id', exchange.id]
     return {
       status,
-      fields: [...fields, 'Via', '1.1 trellis', 'X-Request-Id', exchange.id],
+      fields: stampedFields,
       content,
       text,
+      headText:
+        headText?.of === fields
+          ? {
+              of: stampedFields,
+              text: `${headText.text}Via: 1.1 trellis\r\nX-Request-Id: ${exchange.id}\r\n`,
+            }
+          : undefined,
     }
   }
 

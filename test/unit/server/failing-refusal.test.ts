@@ -19,7 +19,7 @@ type Edge = Parameters<typeof createEdge>[0]
 /** The origin of an edge whose requests are answered by `run`. */
 const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): Promise<string> => {
   const edge = await createEdge({
-    limits: { urlBytes: 1_000 },
+    limits: { urlBytes: 1_000, keepAliveTimeoutMs: 5_000 },
     trustedProxies: [],
     http2: false,
     cors: undefined,

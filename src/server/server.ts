@@ -206,7 +206,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     if (Buffer.isBuffer(content) && isUnderWay(outgoing))
       options.unread.hold(outgoing, content, client.address)
   }
-  const failed = (destination: Destination, service: Service, cause: unknown): void => {
+  const failed = (destination: Destination, service: Service | undefined, cause: unknown): void => {
     try {
       refuse(destination, service, new GatewayError('internal', { cause }))
     } catch (error) {
@@ -261,9 +261,15 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     serviceFor(authorityOf(incoming), incoming.url as string)
   const takeByTarget = (destination: Destination): void => {
     const { req } = destination.outgoing
-    const choice = table.find(authorityOf(req), req.url as string)
-    if (choice.kind === 'found') takeFor(choice.service, destination)
-    else refuse(destination, undefined, new GatewayError(notFoundCode(choice.kind)))
+    let service: Service | undefined
+    try {
+      const choice = table.find(authorityOf(req), req.url as string)
+      service = choice.kind === 'found' ? choice.service : undefined
+      if (service === undefined) refuse(destination, undefined, new GatewayError(notFoundCode(choice.kind)))
+      else takeFor(service, destination)
+    } catch (cause) {
+      failed(destination, service, cause)
+    }
   }
   /** Takes the response out of Fastify's hands. */
   const hijacked = (reply: FastifyReply): Destination => {

@@ -54,6 +54,20 @@ test('when even telling of an error fails, the client sees its connection end', 
   await expect(fetch(origin)).rejects.toThrow('fetch failed')
 })
 
+test.each(['GET', 'POST'])(
+  'an error that no phase handles is a 500 for %s, and the process goes on',
+  async (method) => {
+    const origin = await originOf(
+      () => {
+        throw new Error('planted')
+      },
+      () => 'id',
+    )
+    expect((await fetch(origin, { method })).status).toBe(500)
+    expect((await fetch(origin, { method })).status).toBe(500)
+  },
+)
+
 test('a body that fails before its response is sent ends the connection and not the process', async () => {
   const failing = async (): Promise<GatewayResponse> => {
     const content = new PassThrough()

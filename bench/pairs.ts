@@ -62,10 +62,13 @@ export async function withBoth(
     for (const peer of [trellis, other]) {
       const started = await startPeer(peer, { originPort, answers, pin: serverPin })
       running.push(started)
-      for (const { name, fill: filled } of chosen) {
+      for (const { name, fill: filled, revalidates } of chosen) {
         if (filled !== undefined) await fill(started, name)
         const probed = await probe(started, name)
-        if (peer === trellis) answers.push(...readyAnswers(name, probed))
+        if (peer !== trellis) continue
+        answers.push(...readyAnswers(name, probed))
+        // Bare node:http makes its 304 of the whole response.
+        if (revalidates !== undefined) answers.push(...readyAnswers('hit', await probe(started, 'hit')))
       }
     }
     const [mine, theirs] = running as [RunningPeer, RunningPeer]

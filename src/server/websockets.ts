@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { addCount, addressGroup, createFairTurns } from '../http/bounds.ts'
 
@@ -23,10 +22,6 @@ export type WebSocketOutcome = (typeof websocketOutcomes)[number]
 export type WebSocketEvent =
   | { readonly kind: 'websockets-configured'; readonly service: string }
   | { readonly kind: 'websocket-ended'; readonly service: string; readonly outcome: WebSocketOutcome }
-
-/** RFC 6455 §1.3: proves that the 101 is for this handshake, and not an answer that only has that status. */
-export const acceptOf = (key: string): string =>
-  createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
 
 /** 1001: the endpoint is going away (RFC 6455 §7.4.1). */
 const goingAway = Buffer.from([0x88, 0x02, 0x03, 0xe9])

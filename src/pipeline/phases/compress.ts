@@ -34,9 +34,11 @@ export type CompressOptions = {
 
 /** Responses that are compressed at once; each has a window of up to 256 KiB and some tables. Beyond that they are sent uncompressed. */
 const mostAtOnce = 64
-/** Of one client: one that reads slowly must not leave the others without. */
-const mostOfClient = 48
 
+/**
+ * Clients that read slowly hold slots for long. A client may hold half of those that others do not hold, as in upstream/send/slots.ts: n
+ * such clients get one part in n + 1 each, and one part stays free.
+ */
 type Slots = {
   /** The function that gives the slot back, to be called once; undefined when none is free. */
   take(client: string): (() => void) | undefined
@@ -55,7 +57,7 @@ const createCompressionSlots = (): Slots => {
     take: (address) => {
       const client = addressGroup(address)
       const ofClient = byClient.get(client) ?? 0
-      if (taken >= mostAtOnce || ofClient >= mostOfClient) return undefined
+      if (ofClient >= mostAtOnce - taken) return undefined
       taken += 1
       byClient.set(client, ofClient + 1)
       return () => give(client)

@@ -2,17 +2,11 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
-import {
-  type Answer,
-  fieldValue,
-  type GatewayRequest,
-  type GatewayResponse,
-  withoutFields,
-} from '../../http/message.ts'
+import { type Answer, type GatewayRequest, type GatewayResponse, withoutFields } from '../../http/message.ts'
 import type { Service } from '../../pipeline/service.ts'
 import { currentResponse } from '../listener/connections.ts'
 import { EdgeRequest, hasContent } from '../read-request.ts'
-import { acceptOf, type WebSockets } from '../websockets.ts'
+import type { WebSockets } from '../websockets.ts'
 
 /** Does a request ask for a WebSocket (RFC 6455 §4.1)? Any other protocol may be ignored (RFC 9110 §7.8). */
 export const asksWebSocket = ({ headers, method }: IncomingMessage): boolean =>
@@ -115,9 +109,7 @@ export const createHandshake = (
     const answered = (response: GatewayResponse): void => {
       inFlight.leave()
       const { connection } = request
-      const isOpen = response.status === 101 && connection !== undefined && !socket.destroyed
-      const accept = acceptOf(incoming.headers['sec-websocket-key'] ?? '')
-      if (isOpen && fieldValue(response.fields, 'sec-websocket-accept') === accept) {
+      if (response.status === 101 && connection !== undefined && !socket.destroyed) {
         socket.write(switchingHead(complete(response, service)))
         if (head.length > 0) socket.unshift(head)
         // The end of one direction of a WebSocket is passed on and does not end the other.
@@ -127,10 +119,7 @@ export const createHandshake = (
       }
       connection?.destroy()
       counted.refused()
-      if (isOpen) {
-        const detail = 'It opened no WebSocket for this request.'
-        refuse(outgoing, service, new GatewayError('upstream_broken', { detail }))
-      } else send(outgoing, complete(response, service))
+      send(outgoing, complete(response, service))
     }
     inFlight.enter()
     const failed = (cause: unknown): void => {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import {
+  acceptOf,
   type FieldLines,
   fieldValue,
   hasField,
@@ -12,6 +13,14 @@ import {
 
 const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 
+/** Why a 101 opens no WebSocket for the request (RFC 6455 §4.1); undefined if it does. */
+const invalidSwitch = (requestFields: FieldLines, fields: FieldLines): string | undefined => {
+  if (fieldValue(fields, 'upgrade')?.toLowerCase() !== 'websocket') return 'a 101 for another protocol'
+  const key = fieldValue(requestFields, 'sec-websocket-key') ?? ''
+  if (fieldValue(fields, 'sec-websocket-accept') !== acceptOf(key)) return 'a 101 for another handshake'
+  return undefined
+}
+
 /**
  * Why a response head is invalid for the request; undefined if it is valid. Forwarding it would mislead the client or be stored as
  * another response.
@@ -21,6 +30,7 @@ export const invalidResponse = (
   status: number,
   fields: FieldLines,
 ): string | undefined => {
+  if (status === 101) return invalidSwitch(requestFields, fields)
   // RFC 9110 §15: three digits, of which the first is 1 to 5.
   if (status < 200 || status > 599) return 'an invalid status'
   // The HTTP client decodes chunks; any other coding would be lost with its name (RFC 9112 §6.1).

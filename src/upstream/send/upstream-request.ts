@@ -196,14 +196,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const attempt = this.#attempt
     if (attempt === undefined) return
     const fields = fieldTexts(rawFields)
-    const invalid = invalidResponse(this.#request.fields, status, fields)
-    if (invalid !== undefined) {
-      const error = new GatewayError('upstream_broken', { detail: `It sent ${invalid}.` })
-      // The connection cannot be trusted with another response.
-      attempt.stop(error, () => {})
-      this.failed(error)
-      return
-    }
+    if (this.#failsAsInvalid(status, fields)) return
     // The upstream is not at fault if it gives up a request that the client does not complete.
     const isFailure = isGatewayStatus(status) && !attempt.isHeldUpByClient
     attempt.judge(status, isFailure)
@@ -216,14 +209,29 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     queueMicrotask(() => this.#answer())
   }
 
+  #failsAsInvalid(status: number, fields: FieldLines): boolean {
+    const invalid = invalidResponse(this.#request.fields, status, fields)
+    if (invalid === undefined) return false
+    const error = new GatewayError('upstream_broken', { detail: `It sent ${invalid}.` })
+    // The connection cannot be trusted with another response.
+    this.#attempt?.stop(error, () => {})
+    this.failed(error)
+    return true
+  }
+
   upgraded(status: number, rawFields: readonly (Buffer | string)[], connection: Duplex): void {
+    const fields = fieldTexts(rawFields)
+    if (this.#failsAsInvalid(status, fields)) {
+      connection.destroy()
+      return
+    }
     this.#attempt?.judge(status, false)
     this.#settleBreaker('answered')
     this.#recordTime()
     // An open WebSocket takes no slot: it may last for days.
     this.#finish('answered')
     this.#request.upgrade?.(connection)
-    this.#resolve({ status, fields: endToEndFields(fieldTexts(rawFields)), content: undefined })
+    this.#resolve({ status, fields: endToEndFields(fields), content: undefined })
   }
 
   #answer(): void {

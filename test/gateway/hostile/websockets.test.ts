@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { acceptOf } from '../../../src/server/websockets.ts'
+import { acceptOf } from '../../../src/http/message.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { pause, type Script, startOrigin } from '../../support/origin.ts'
 
@@ -15,14 +15,18 @@ const handshake = (path: string, more = ''): string =>
 
 const switching = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n`
 
-const startBoth = async (script: Script, more: Record<string, unknown> = {}) => {
+const startBoth = async (script: Script, upstream: Record<string, unknown> = {}) => {
   const origin = await startOrigin(script)
   onTestFinished(() => origin.close())
   const gateway = await startTestGateway({
     services: {
-      live: { contract: 'open', mount: '/live', upstream: { targets: [origin.origin] }, websockets: true },
+      live: {
+        contract: 'open',
+        mount: '/live',
+        upstream: { targets: [origin.origin], ...upstream },
+        websockets: true,
+      },
     },
-    ...more,
   })
   onTestFinished(() => gateway.close())
   return { origin, gateway }
@@ -179,6 +183,52 @@ describe('handshakes and what follows them', () => {
       const { read } = await connectTo(gateway.publicAddress, handshake(path))
       await expect.poll(() => read.text).toContain('HTTP/1.1 101')
     }
+  })
+  test.each([
+    ['with the proof of another key', `Sec-WebSocket-Accept: ${acceptOf('AAAAAAAAAAAAAAAAAAAAAA==')}\r\n`],
+    ['without a proof', ''],
+    ['with two proofs', `Sec-WebSocket-Accept: ${acceptOf(key)}\r\n`.repeat(2)],
+  ])('a 101 %s counts as a failure of the upstream', async (_, accept) => {
+    const bad = switching.replace(/Sec-WebSocket-Accept.*\r\n/, accept)
+    const { gateway, origin } = await startBoth((_received, wire) => wire.write(`${bad}\r\n\x81\x02hi`), {
+      breaker: { failureRatio: 0.5, minRequests: 4 },
+    })
+    for (let i = 0; i < 4; i++) {
+      const { read } = await connectTo(gateway.publicAddress, handshake('/live/a'))
+      await expect.poll(() => read.isClosed).toBe(true)
+      expect(read.text).toMatch(/^HTTP\/1\.1 502 /)
+      expect(read.text).not.toContain('\x81\x02hi')
+    }
+    expect((await fetch(`${gateway.publicAddress}/live/a`)).status).toBe(503)
+    await origin.until(() => origin.open === 0)
+    expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="answered"')).toBe(0)
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+  })
+  test('a handshake that one target answers with a wrong proof is sent to another', async () => {
+    const bad = await startOrigin((_received, wire) =>
+      wire.write(`${switching.replace(acceptOf(key), acceptOf('AAAAAAAAAAAAAAAAAAAAAA=='))}\r\n`),
+    )
+    const good = await startOrigin((_received, wire) => wire.write(`${switching}\r\n`))
+    onTestFinished(async () => {
+      await bad.close()
+      await good.close()
+    })
+    const gateway = await startTestGateway({
+      services: {
+        live: {
+          contract: 'open',
+          mount: '/live',
+          upstream: { targets: [bad.origin, good.origin] },
+          websockets: true,
+        },
+      },
+    })
+    onTestFinished(() => gateway.close())
+    for (const path of ['/live/a', '/live/b']) {
+      const { read } = await connectTo(gateway.publicAddress, handshake(path))
+      await expect.poll(() => read.text).toContain('HTTP/1.1 101')
+    }
+    expect(bad.received.length).toBeGreaterThan(0)
   })
   test('all that an upstream has sent before it ended reaches a client that reads later', async () => {
     const { gateway } = await startBoth((_received, wire) => {

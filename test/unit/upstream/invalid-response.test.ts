@@ -2,6 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fieldTexts, invalidResponse } from '../../../src/upstream/send/response.ts'
 
+const socketKey = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==']
+const socketAccept = ['Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=']
+
 test.each<[string, string[], number, readonly string[], boolean]>([
   ['an answer', [], 200, [], false],
   ['an error', [], 599, [], false],
@@ -10,6 +13,16 @@ test.each<[string, string[], number, readonly string[], boolean]>([
   ['chunks', [], 200, ['Transfer-Encoding', 'Chunked'], false],
   ['chunks of something coded', [], 200, ['Transfer-Encoding', 'gzip, chunked'], true],
   ['another coding', [], 200, ['Transfer-Encoding', 'rot13'], true],
+  ['a WebSocket', socketKey, 101, ['Upgrade', 'WebSocket', ...socketAccept], false],
+  [
+    'a WebSocket for another key',
+    socketKey,
+    101,
+    ['Upgrade', 'websocket', 'Sec-WebSocket-Accept', 'x'],
+    true,
+  ],
+  ['another protocol', socketKey, 101, ['Upgrade', 'h2c', ...socketAccept], true],
+  ['a change of protocol without a name', socketKey, 101, socketAccept, true],
   ['a 304 unasked', [], 304, [], true],
   ['a 304 to a tag', ['if-none-match', '"a"'], 304, [], false],
   ['a 304 to a date', ['if-modified-since', 'x'], 304, [], false],

@@ -1,5 +1,13 @@
 import type { Method } from '../method.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../row.ts'
+import {
+  type ArgumentSchema,
+  type Arguments,
+  type Endpoint,
+  mapParts,
+  mapSchemas,
+  type Row,
+  type RowKind,
+} from '../row.ts'
 import words from './descriptions.json' with { type: 'json' }
 import { context } from './parameter-sets.ts'
 
@@ -18,25 +26,11 @@ const withDescription = (schema: ArgumentSchema, description: string | undefined
 /** Fills in the descriptions of the parts of a schema; parts without one stay as they are. */
 const describedParts = (schema: ArgumentSchema): ArgumentSchema => ({
   ...schema,
-  ...(schema.items && { items: describedParts(schema.items) }),
-  ...(schema.oneOf && { oneOf: schema.oneOf.map(describedParts) }),
-  ...(schema.properties && {
-    properties: Object.fromEntries(
-      Object.entries(schema.properties).map(([name, part]) => [
-        name,
-        withDescription(describedParts(part), partDescriptions[name]),
-      ]),
-    ),
-  }),
+  ...mapParts(schema, describedParts, (properties) => described(properties, partDescriptions)),
 })
 
-const described = (argumentsOf: Arguments, descriptions: Descriptions): Arguments =>
-  Object.fromEntries(
-    Object.entries(argumentsOf).map(([name, schema]) => [
-      name,
-      withDescription(describedParts(schema), descriptions[name]),
-    ]),
-  )
+const described = (map: Arguments, descriptions: Descriptions): Arguments =>
+  mapSchemas(map, (schema, name) => withDescription(describedParts(schema), descriptions[name]))
 
 type Marks = Pick<Endpoint, 'allowBatch' | 'acceptsUploads'>
 

@@ -1,26 +1,13 @@
-import type { ArgumentSchema, Arguments, Endpoint, Row } from '../../contracts/row.ts'
+import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } from '../../contracts/row.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 
 /** PHP has one kind of array, so WordPress writes `[]` for a map without entries. */
 const orEmptyList = (map: JsonObject): JsonObject | readonly [] => (Object.keys(map).length === 0 ? [] : map)
 
-/** Keywords that hold schemas need a second look, all others are written as they stand. */
-const describeParts = (schema: ArgumentSchema): JsonObject => {
-  const { properties, items, oneOf, anyOf, additionalProperties } = schema
-  return {
-    ...schema,
-    ...(properties && { properties: orEmptyList(describeMap(properties, describeParts)) }),
-    ...(items && { items: describeParts(items) }),
-    ...(oneOf && { oneOf: oneOf.map(describeParts) }),
-    ...(anyOf && { anyOf: anyOf.map(describeParts) }),
-    ...(typeof additionalProperties === 'object' && {
-      additionalProperties: describeParts(additionalProperties),
-    }),
-  }
-}
-
-const describeMap = (map: Arguments, describe: (schema: ArgumentSchema) => JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, describe(schema)]))
+const describeParts = (schema: ArgumentSchema): JsonObject => ({
+  ...schema,
+  ...mapParts(schema, describeParts, (properties) => orEmptyList(mapSchemas(properties, describeParts))),
+})
 
 /** WordPress announces neither for an argument itself, only for its parts, and `required` for each argument. */
 const describeArgument = (schema: ArgumentSchema): JsonObject => {
@@ -31,7 +18,7 @@ const describeArgument = (schema: ArgumentSchema): JsonObject => {
 const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
   methods: endpoint.methods,
   ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
-  args: orEmptyList(describeMap(endpoint.arguments, describeArgument)),
+  args: orEmptyList(mapSchemas(endpoint.arguments, describeArgument)),
 })
 
 const wordsOf = (schema: JsonObject): string | undefined => {

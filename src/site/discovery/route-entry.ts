@@ -1,5 +1,6 @@
 import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } from '../../contracts/row.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
+import { endpointWith } from './index-document.ts'
 
 /** PHP has one kind of array, so WordPress writes `[]` for a map without entries. */
 const orEmptyList = (map: JsonObject): JsonObject | readonly [] => (Object.keys(map).length === 0 ? [] : map)
@@ -15,7 +16,8 @@ const describeArgument = (schema: ArgumentSchema): JsonObject => {
   return { ...describeParts(announced), required: schema.required === true }
 }
 
-const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
+/** An endpoint as WordPress announces it, with the arguments that the gateway enforces. */
+export const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
   methods: endpoint.methods,
   ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
   args: orEmptyList(mapSchemas(endpoint.arguments, describeArgument)),
@@ -37,16 +39,6 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
     .filter(([name, part]) => name !== 'description' || typeof part !== 'string')
     .map(([name, part]) => [name, inWordsOf(part, ownMember(theirs, name))])
   return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
-}
-
-/** The upstream's entry for the endpoint with that method. */
-const endpointWith = (entry: JsonObject | undefined, method: string | undefined): unknown => {
-  const endpoints = entry === undefined ? undefined : ownMember(entry, 'endpoints')
-  if (!Array.isArray(endpoints)) return undefined
-  return endpoints.filter(isJsonObject).find((one) => {
-    const methods = ownMember(one, 'methods')
-    return Array.isArray(methods) && methods.includes(method)
-  })
 }
 
 /**

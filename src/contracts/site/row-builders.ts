@@ -103,7 +103,7 @@ export const collectionRow = (
   kind: RowKind,
   name: string,
   segments: readonly Segment[],
-  endpoints: readonly Endpoint[],
+  ...endpoints: readonly Endpoint[]
 ): Row => {
   const base = `/${collection.namespace}/${collection.name}`
   const template = segments.map((s) => (typeof s === 'string' ? `/${s}` : `/{${s.name}}`)).join('')
@@ -123,7 +123,7 @@ export const collectionRow = (
 
 /** List and creation. */
 export const listRow = (collection: Collection, query: Arguments, create: Endpoint): Row =>
-  collectionRow(collection, 'collection', 'collection', [], [reads(query, collection.marks), create])
+  collectionRow(collection, 'collection', 'collection', [], reads(query, collection.marks), create)
 
 /** Reading, updating and deleting one item. */
 export const itemRow = (
@@ -136,11 +136,9 @@ export const itemRow = (
     'item',
     'item',
     [{ name: 'id', pattern: collection.identifier }],
-    [
-      reads({ ...id, context, ...facts.query }, collection.marks),
-      updates({ ...id, ...facts.fields }, collection.marks),
-      deletes({ ...id, ...force }, collection.marks),
-    ],
+    reads({ ...id, context, ...facts.query }, collection.marks),
+    updates({ ...id, ...facts.fields }, collection.marks),
+    deletes({ ...id, ...force }, collection.marks),
   )
 }
 
@@ -149,13 +147,14 @@ export const revisionRows = (collection: Collection, query: Arguments): readonly
   const parent = { name: 'parent', pattern: collection.identifier }
   const both: Arguments = { parent: collection.identifierSchema, id: integer }
   return [
-    collectionRow(collection, 'revisions', 'revisions', [parent, 'revisions'], [reads(query)]),
+    collectionRow(collection, 'revisions', 'revisions', [parent, 'revisions'], reads(query)),
     collectionRow(
       collection,
       'revision',
       'revision',
       [parent, 'revisions', { name: 'id', pattern: digits }],
-      [reads({ ...both, context }), deletes({ ...both, ...force })],
+      reads({ ...both, context }),
+      deletes({ ...both, ...force }),
     ),
   ]
 }
@@ -173,14 +172,15 @@ export const autosaveRows = (
       'autosaves',
       'autosaves',
       [{ name: 'id', pattern: collection.identifier }, 'autosaves'],
-      [reads({ ...item, context }), posts({ ...item, ...fields })],
+      reads({ ...item, context }),
+      posts({ ...item, ...fields }),
     ),
     collectionRow(
       collection,
       'autosave',
       'autosave',
       [{ name: 'parent', pattern: collection.identifier }, 'autosaves', { name: 'id', pattern: digits }],
-      [reads({ parent: collection.identifierSchema, id: integer, context })],
+      reads({ parent: collection.identifierSchema, id: integer, context }),
     ),
   ]
 }

@@ -3,7 +3,14 @@ import { type Clock, readClock } from '../clock.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
 import type { FeedState } from './feed-state.ts'
-import { type PlainChange, type Push, readPlainChange, readPush, UnreadableChange } from './read-changes.ts'
+import {
+  isWithoutRow,
+  type PlainChange,
+  type Push,
+  readPlainChange,
+  readPush,
+  UnreadableChange,
+} from './read-changes.ts'
 import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
 import { namedToken, signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
 
@@ -187,12 +194,20 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return entries === 'unheard' ? refuse(services, 'not-spread') : { kind: 'dropped', sequence, entries }
   }
 
-  /** A push that is signed but cannot be read reports an unknown change: everything is dropped. */
-  const dropUnreadable = async (services: readonly Running[], detail: string): Promise<ChangesAnswer> => {
+  /** A push that is signed but cannot be read reports an unknown change: everything is dropped, but not again for copies of it. */
+  const dropUnreadable = async (
+    services: readonly Running[],
+    signature: string,
+    body: Buffer,
+    detail: string,
+  ): Promise<ChangesAnswer> => {
     const counts = await Promise.all(
-      services.map(({ service }) => {
+      services.map(async ({ service, feed }) => {
+        if (feed.wasApplied(signature)) return 0
         report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
-        return service.ports.apply(everything('unreadable'))
+        const entries = await service.ports.apply(everything('unreadable'))
+        if (entries !== 'unheard' && !isWithoutRow(body)) feed.droppedAll(signature)
+        return entries
       }),
     )
     return together(counts) === 'unheard'
@@ -207,10 +222,10 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     const services = withToken(verdict.token)
     const push = readablePush(body)
     // Copies of a push, which anyone on the way can send, take nothing from the rate.
-    const isNew = push instanceof UnreadableChange || services.some(({ feed }) => !feed.wasApplied(signature))
+    const isNew = services.some(({ feed }) => !feed.wasApplied(signature))
     if (isNew && !buckets.take(verdict.token)) return refuse(services, 'too-many')
     return push instanceof UnreadableChange
-      ? dropUnreadable(services, push.message)
+      ? dropUnreadable(services, signature, body, push.message)
       : applyPush(services, signature, push)
   }
 

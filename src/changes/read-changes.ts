@@ -174,6 +174,16 @@ const membersOfReport = (body: Buffer, known: readonly string[]): Members => {
 
 const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
 
+/** Is it of no row of a log? Then two changes may have the same text; also of a push that cannot be read. */
+export const isWithoutRow = (body: Buffer): boolean => {
+  try {
+    const content: unknown = JSON.parse(body.toString('utf8'))
+    return isMembers(content) && content['sequence'] === 0
+  } catch {
+    return false
+  }
+}
+
 /** Reads the content of a push; throws UnreadableChange. */
 export const readPush = (body: Buffer): Push => {
   const one = membersOfReport(body, [

@@ -55,6 +55,7 @@ export type FeedMessage =
       readonly row: RowName
       readonly digest: string
     }
+  | { readonly kind: 'unreadable'; readonly service: string; readonly signature: string }
 
 /** A poll that failed. */
 export class PollError extends Error {
@@ -80,11 +81,16 @@ export type ServiceFeed = {
   readonly lease: FeedLease
   /** The state, and the seconds since the last complete poll was sent. */
   reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
-  /** Was a push with this signature applied? One with the same row but another signature may be of a restored log. */
+  /**
+   * Was a push with this signature applied, or everything dropped because it could not be read? One with the same row but another
+   * signature may be of a restored log.
+   */
   wasApplied(signature: string): boolean
   /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation, a sequence and a check value. */
   hasApplied(row: string): boolean
   applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'check' | 'changes'>): void
+  /** Everything was dropped for a push that could not be read. */
+  droppedAll(signature: string): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
   /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
@@ -305,11 +311,16 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       notePush(message)
       ports.tell(message)
     },
+    droppedAll: (signature) => {
+      rows.add(signature, '')
+      ports.tell({ kind: 'unreadable', service, signature })
+    },
     isOtherFingerprint: (fingerprint) =>
       fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
     told: (message) => {
       if (isStopped) return
       if (message.kind === 'applied') return notePush(message)
+      if (message.kind === 'unreadable') return rows.add(message.signature, '')
       // A message is sent to all processes, also to its sender.
       if (message.from === own) return
       if (message.restarted) rows.clear()

@@ -169,6 +169,62 @@ describe('a push', () => {
     expect(await at.feeds.receive(request)).toMatchObject({ kind: 'refused', reason: 'unreadable' })
     expect(reached).toEqual(['all'])
   })
+
+  test.each([
+    ['that cannot be read', { sequence: 7, changes: [{ kind: 'unknown' }] }],
+    ['whose row cannot be read', { sequence: 'seven', changes }],
+  ])('%s drops everything once, however often it is copied and sent again', async (_, content) => {
+    const { reached, ports } = counted()
+    const at = scene()
+    at.feeds.use([service({ ports })])
+    const { answer, again } = pushTo(at, content)
+    expect(await answer).toMatchObject({ kind: 'refused', reason: 'unreadable' })
+    for (let n = 0; n < 1_000; n += 1)
+      expect(await again()).toMatchObject({ kind: 'refused', reason: 'unreadable' })
+    expect(reached).toEqual(['all'])
+    expect(await pushTo(at, { sequence: 8, changes }).answer).toMatchObject({ kind: 'dropped', entries: 1 })
+  })
+
+  test('that cannot be read and was not spread to all instances drops everything again', async () => {
+    const { reached, ports } = counted()
+    const at = scene()
+    let isHeard = false
+    const apply: typeof ports.apply = async (given) => {
+      const entries = await ports.apply(given)
+      return isHeard ? entries : 'unheard'
+    }
+    at.feeds.use([service({ ports: { ...ports, apply } })])
+    const { answer, again } = pushTo(at, { sequence: 7, changes: [{ kind: 'unknown' }] })
+    expect(await answer).toMatchObject({ reason: 'not-spread' })
+    isHeard = true
+    expect(await again()).toMatchObject({ reason: 'unreadable' })
+    expect(await again()).toMatchObject({ reason: 'unreadable' })
+    expect(reached).toEqual(['all', 'all'])
+  })
+
+  test('that cannot be read and has no row of the log drops everything each time', async () => {
+    const { reached, ports } = counted()
+    const at = scene()
+    at.feeds.use([service({ ports })])
+    const { answer, again } = pushTo(at, { sequence: 0, changes: [{ kind: 'unknown' }] })
+    await answer
+    await again()
+    expect(reached).toEqual(['all', 'all'])
+  })
+
+  test('that cannot be read is known to the other processes of the port', async () => {
+    const one = counted()
+    const other = counted()
+    const at = scene()
+    const beside = scene()
+    const tell: FeedService['ports']['tell'] = (message) => beside.feeds.told(message)
+    at.feeds.use([service({ ports: { ...one.ports, tell } })])
+    beside.feeds.use([service({ ports: other.ports })])
+    const content = { sequence: 7, changes: [{ kind: 'unknown' }] }
+    await pushTo(at, content).answer
+    expect(await pushTo(beside, content).answer).toMatchObject({ kind: 'refused', reason: 'unreadable' })
+    expect([one.reached, other.reached]).toEqual([['all'], []])
+  })
 })
 
 const log = (last: number): LogAnswer => ({

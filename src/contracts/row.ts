@@ -3,7 +3,7 @@ import type { Operation } from './openapi/operation.ts'
 
 /**
  * A route of a contract. The row validates requests, fills the discovery document and the OpenAPI document, and names the
- * metric label. Data only: this folder imports nothing from outside.
+ * metric label. This folder imports nothing from outside.
  */
 export type JsonTypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
@@ -39,6 +39,29 @@ export type ArgumentSchema = {
 }
 
 export type Arguments = Readonly<Record<string, ArgumentSchema>>
+
+/** The same names with another value for each schema. */
+export const mapSchemas = <Value>(
+  map: Arguments,
+  toValue: (schema: ArgumentSchema, name: string) => Value,
+): Readonly<Record<string, Value>> =>
+  Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, toValue(schema, name)]))
+
+/** The keywords of a schema that hold other schemas, each of these replaced by its `part`, and `properties` by its `map`. */
+export const mapParts = <Part, Properties>(
+  { properties, items, additionalProperties, oneOf, anyOf }: ArgumentSchema,
+  part: (schema: ArgumentSchema) => Part,
+  map: (properties: Arguments) => Properties,
+) => ({
+  ...(properties && { properties: map(properties) }),
+  ...(items && { items: part(items) }),
+  ...(additionalProperties !== undefined && {
+    additionalProperties:
+      typeof additionalProperties === 'boolean' ? additionalProperties : part(additionalProperties),
+  }),
+  ...(oneOf && { oneOf: oneOf.map(part) }),
+  ...(anyOf && { anyOf: anyOf.map(part) }),
+})
 
 /** One entry of a route's `endpoints`: methods that share their arguments. */
 export type Endpoint = {

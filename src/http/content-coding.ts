@@ -206,12 +206,6 @@ export const decodedHead = (head: ResponseHead): ResponseHead => {
   return { status: head.status, fields }
 }
 
-/** Weights of content codings as a client states them (RFC 9110 §12.5.3). */
-export type AcceptedCodings = {
-  /** 0 = refused; undefined = not named, neither itself nor by `*`. */
-  weightOf(coding: string): number | undefined
-}
-
 /** More members than any client sends; the rest is not read. */
 const mostMembers = 32
 
@@ -246,12 +240,11 @@ const weightsIn = (value: string): ReadonlyMap<string, number> => {
   return weights
 }
 
-export const parseAcceptEncoding = (value: string): AcceptedCodings => {
+/** Weights as a client states them (RFC 9110 §12.5.3). 0 = refused; undefined = not named, neither itself nor by `*`. */
+export const parseAcceptEncoding = (value: string) => {
   const weights = weightsIn(value)
   const others = weights.get('*')
-  return {
-    weightOf: (coding) => weights.get(coding) ?? others,
-  }
+  return { weightOf: (coding: string): number | undefined => weights.get(coding) ?? others }
 }
 
 /** The meaning of an Accept-Encoding field. */

@@ -263,28 +263,9 @@ const proxyPrefixes: readonly string[] = ['forwarded', 'x-forwarded']
 
 /** Fields that content networks, balancers and meshes add beside those, and that upstreams may get. */
 const networkPrefixes: readonly string[] = [
-  ...[
-    'cf-',
-    'cdn-',
-    'cloudfront-',
-    'x-amz-cf-',
-    'x-amzn-',
-    'x-azure-',
-    'x-arr-',
-    'x-appengine-',
-    'x-cloud-trace-',
-  ],
-  ...[
-    'x-envoy-',
-    'fastly-',
-    'fly-',
-    'x-vercel-',
-    'x-nf-',
-    'x-akamai-',
-    'akamai-',
-    'x-sucuri-',
-    'max-forwards',
-  ],
+  ...['cf-', 'cdn-', 'cloudfront-', 'x-amz-cf-', 'x-amzn-', 'x-azure-', 'x-arr-', 'x-appengine-'],
+  ...['x-cloud-trace-', 'x-envoy-', 'fastly-', 'fly-', 'x-vercel-', 'x-nf-', 'x-akamai-', 'akamai-'],
+  ...['x-sucuri-', 'max-forwards'],
 ]
 
 const proxyNames: ReadonlySet<string> = new Set(Object.values(proxyFields).flat())

@@ -26,7 +26,8 @@ export const ownMember = (object: JsonObject, key: string): unknown =>
  */
 export type JsonText = string
 
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+export const isSpace = (code: number): boolean =>
+  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
 export const skipSpace = (text: JsonText, from: number): number => {
   let at = from

@@ -54,3 +54,18 @@ export const createRecentValues = <Value>(mostValues: number): RecentValues<Valu
     set,
   }
 }
+
+/** The same function of an object, with its result for as long as the object exists. For objects that are never changed. */
+export const rememberedFor = <Key extends object, Result extends object>(
+  read: (key: Key) => Result,
+): ((key: Key) => Result) => {
+  const known = new WeakMap<Key, Result>()
+  return (key) => {
+    let result = known.get(key)
+    if (result === undefined) {
+      result = read(key)
+      known.set(key, result)
+    }
+    return result
+  }
+}

@@ -1,4 +1,5 @@
 import type { Endpoint, PathRefusal, RouteFinding, Row } from '../contracts/row.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
 import {
@@ -83,13 +84,7 @@ const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): vo
 }
 
 /** A table is indexed anew whenever rows are learned, and most of its rows are the same objects then. */
-const compiledRows = new WeakMap<Row, ReturnType<typeof compileRowPattern>>()
-
-const compiledPattern = (row: Row): ReturnType<typeof compileRowPattern> => {
-  const compiled = compiledRows.get(row) ?? compileRowPattern(row.pattern)
-  compiledRows.set(row, compiled)
-  return compiled
-}
+const compiledPattern = rememberedFor(({ pattern }: Row) => compileRowPattern(pattern))
 
 const slashes = (text: string): number => text.split('/').length - 1
 

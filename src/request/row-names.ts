@@ -1,20 +1,15 @@
-import type { ArgumentSchema, Arguments, Endpoint, Row } from '../contracts/row.ts'
+import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
 import type { NameSwap } from './name-swap.ts'
 import { mapPath } from './names/urls.ts'
 
-const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => {
-  const { properties, items, oneOf, anyOf, additionalProperties } = schema
-  return {
-    ...schema,
-    ...(properties === undefined ? {} : { properties: mapArguments(properties, swap) }),
-    ...(items === undefined ? {} : { items: mapSchema(items, swap) }),
-    ...(oneOf === undefined ? {} : { oneOf: oneOf.map((option) => mapSchema(option, swap)) }),
-    ...(anyOf === undefined ? {} : { anyOf: anyOf.map((option) => mapSchema(option, swap)) }),
-    ...(typeof additionalProperties === 'object'
-      ? { additionalProperties: mapSchema(additionalProperties, swap) }
-      : {}),
-  }
-}
+const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => ({
+  ...schema,
+  ...mapParts(
+    schema,
+    (part) => mapSchema(part, swap),
+    (properties) => mapArguments(properties, swap),
+  ),
+})
 
 const mapArguments = (args: Arguments, swap: NameSwap): Arguments =>
   Object.fromEntries(

@@ -1,14 +1,7 @@
-import type { Endpoint } from '../contracts/row.ts'
-import type {
-  Invalid,
-  UndeclaredParameters,
-  Validation,
-  ValidationInput,
-  Validator,
-} from '../contracts/validation.ts'
+import type { Endpoint, Row } from '../contracts/row.ts'
+import type { Invalid, Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { rememberedFor } from '../http/memo.ts'
 import {
-  bytesKept,
-  bytesRefused,
   type CompiledEndpoint,
   canonicalSpelling,
   compileEndpoint,
@@ -149,19 +142,10 @@ const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
 const neverForwarded: ReadonlySet<string> = new Set(['_method', 'rest_route'])
 
 /** What happens to parameters that the contract does not name. Tracking parameters are always dropped. */
-export type UnknownParameters = {
+type UnknownParameters = {
   readonly handling: 'strip' | 'forward'
   isTracking(name: string): boolean
 }
-
-/** The canonical query, or the refusal of a parameter that has no spelling. */
-type CanonicalQuery =
-  | {
-      readonly kind: 'canonical'
-      readonly query: string
-      readonly undeclared: UndeclaredParameters | undefined
-    }
-  | { readonly kind: 'refused'; readonly refusal: Invalid }
 
 type Spelling = string | undefined | Invalid
 
@@ -175,7 +159,7 @@ const spellArgument = (
 ): Spelling => {
   const unchecked = argument.checked === 'never' || argument.checked === 'container'
   const spelling = unchecked
-    ? spellVerbatim(encodeQueryText(argument.name), value, bytesRefused)
+    ? spellVerbatim(encodeQueryText(argument.name), value, 'refused')
     : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
   if (spelling === undefined) return unspellable(argument.name)
   return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
@@ -193,7 +177,7 @@ const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling
   if (neverForwarded.has(name) || writing.unknown.isTracking(name)) return undefined
   writing.undeclared.push(name)
   if (!isForwarding(writing)) return undefined
-  return spellVerbatim(encodeQueryText(name), value, bytesKept) ?? unspellable('query')
+  return spellVerbatim(encodeQueryText(name), value, 'kept') ?? unspellable('query')
 }
 
 /**
@@ -231,22 +215,22 @@ const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelli
 }
 
 /**
- * Writes the query in the one spelling of its meaning: defaults dropped, sorted.
+ * Writes the query in the one spelling of its meaning: defaults dropped, sorted. A parameter without a spelling is refused.
  * Injective: the spelling can be read back to exactly the typed values it was written from.
  */
-const canonicalQuery = (given: Omit<Writing, 'undeclared'>): CanonicalQuery => {
+const withCanonicalQuery = (given: Omit<Writing, 'undeclared'>): Validation => {
   const parts: string[] = []
   const writing: Writing = { ...given, undeclared: [] }
   for (const [name, value] of writing.sources.query) {
     const spelling = spellParameter(name, value, writing)
-    if (typeof spelling === 'object') return { kind: 'refused', refusal: spelling }
+    if (typeof spelling === 'object') return spelling
     if (spelling !== undefined) parts.push(spelling)
   }
   const query = parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '')
+  const valid = { kind: 'valid', query, arguments: given.typed } as const
   const names = writing.undeclared
-  if (names.length === 0) return { kind: 'canonical', query, undeclared: undefined }
-  const handling = isForwarding(writing) ? 'sent' : 'stripped'
-  return { kind: 'canonical', query, undeclared: { handling, names } }
+  if (names.length === 0) return valid
+  return { ...valid, undeclared: { handling: isForwarding(writing) ? 'sent' : 'stripped', names } }
 }
 
 export type SiteValidatorOptions = {
@@ -260,6 +244,10 @@ export type SiteValidatorOptions = {
   /** Names that are always dropped; a trailing `*` matches any ending. */
   readonly trackingParameters: readonly string[]
 }
+
+const compiledEndpoint = rememberedFor((row: Row) =>
+  rememberedFor((endpoint: Endpoint) => compileEndpoint(row, endpoint)),
+)
 
 const refuse = (endpoint: CompiledEndpoint, sources: Sources): Invalid | undefined => {
   const missing = missingArguments(endpoint, sources)
@@ -277,26 +265,17 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     handling: options.unknownParameters,
     isTracking: trackingMatcher(options.trackingParameters),
   }
-  const compiled = new WeakMap<Endpoint, CompiledEndpoint>()
-
-  const endpointOf = (input: ValidationInput): CompiledEndpoint => {
-    const known = compiled.get(input.endpoint)
-    if (known !== undefined) return known
-    const fresh = compileEndpoint(input.row, input.endpoint)
-    compiled.set(input.endpoint, fresh)
-    return fresh
-  }
 
   const validate = (input: ValidationInput): Validation => {
     // The request target is short, so names in it need no separate bound.
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
     if (hasInvalidCallback(query.parameters)) return invalidCallback()
-    const endpoint = endpointOf(input)
+    const endpoint = compiledEndpoint(input.row)(input.endpoint)
     const isDeclared = (name: string): boolean =>
       endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
     const content = readSiteContent(input, limits.jsonDepth, isDeclared)
-    if (content.kind === 'refused') return content.refusal
+    if (content.kind === 'invalid') return content
     const sources: Sources = {
       content: content.parameters,
       query: query.parameters,
@@ -304,13 +283,7 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     }
     const refusal = refuse(endpoint, sources)
     if (refusal !== undefined) return refusal
-    const typed = typedArguments(endpoint, sources)
-    const canonical = canonicalQuery({ endpoint, sources, typed, unknown })
-    if (canonical.kind === 'refused') return canonical.refusal
-    const { query: written, undeclared } = canonical
-    return undeclared === undefined
-      ? { kind: 'valid', query: written, arguments: typed }
-      : { kind: 'valid', query: written, arguments: typed, undeclared }
+    return withCanonicalQuery({ endpoint, sources, typed: typedArguments(endpoint, sources), unknown })
   }
 
   return { validate }

@@ -65,10 +65,6 @@ const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] =>
   return kept.length === 0 ? [] : Object.fromEntries(kept)
 }
 
-/** The members of a document that `_fields` names. */
-const selectFields = (document: JsonObject, fields: readonly string[]): JsonObject | readonly [] =>
-  prune(document, treeOf(fields))
-
 /** All names are public ones; `toPublic` translates the upstream's index. */
 export type DiscoveryOptions = {
   /** Name of the service in the configuration. */
@@ -178,7 +174,7 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
 
   const selected = (document: JsonObject, query: string): DiscoveryDocument => {
     const fields = selectedFields(query)
-    return documentOf(fields === undefined ? document : selectFields(document, fields), publicRoot, ['GET'])
+    return documentOf(fields === undefined ? document : prune(document, treeOf(fields)), publicRoot, ['GET'])
   }
 
   const indexNow = (query: string): SiteIndexAnswer => {

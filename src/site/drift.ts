@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../http/json-text.ts'
 import { routeTemplate } from '../request/route-pattern.ts'
-import type { IndexDocument } from './discovery/index-document.ts'
-import { describeRow } from './discovery/route-entry.ts'
+import { endpointsIn, endpointWith, type IndexDocument, methodsIn } from './discovery/index-document.ts'
+import { describeEndpoint } from './discovery/route-entry.ts'
 import type { DifferenceKind } from './events.ts'
 
 const typesOf = (schema: JsonObject): readonly unknown[] | undefined => {
@@ -88,10 +88,8 @@ export type Unlisted = {
   readonly parameters: 'strip' | 'forward'
 }
 
-type Report = (difference: Difference) => void
-
 /** A difference before the decision whether it matters. */
-type Place = Omit<Difference, 'matters'>
+type UnratedDifference = Omit<Difference, 'matters'>
 
 /** Words for people, not rules. */
 const proseKeywords = new Set(['description', 'title'])
@@ -115,96 +113,99 @@ const normalised = (value: unknown): unknown => {
 
 const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
-/** Path parameters are compared by the pattern: values that only the upstream's pattern takes are unlisted routes. */
-const isInPath = ({ pattern }: Row, argument: string): boolean => pattern.includes(`(?P<${argument}>`)
-
-const compareArgument = (
-  row: Row,
-  at: Place & { readonly argument: string },
+function* compareArgument(
+  at: UnratedDifference,
   ours: JsonObject,
   theirs: JsonObject,
-  report: Report,
-): void => {
+  isInPath: boolean,
+): Iterable<Difference> {
   const our = asMap(normalised(ours))
   const their = asMap(normalised(theirs))
-  const matters = !isInPath(row, at.argument) && isAnsweredOtherwise(our, their)
+  const matters = !isInPath && isAnsweredOtherwise(our, their)
   for (const keyword of new Set([...Object.keys(our), ...Object.keys(their)])) {
     const difference = { ours: ownMember(our, keyword), theirs: ownMember(their, keyword) }
     if (!isDeepStrictEqual(difference.ours, difference.theirs))
-      report({ ...at, matters, keyword, ...difference })
+      yield { ...at, matters, keyword, ...difference }
   }
 }
 
-const compareArguments = (
+function* compareArguments(
   row: Row,
-  at: Place,
+  at: UnratedDifference,
   ours: JsonObject,
   theirs: JsonObject,
   unlisted: Unlisted,
-  report: Report,
-): void => {
+): Iterable<Difference> {
   for (const argument of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
     const our = ownMember(ours, argument)
     const their = ownMember(theirs, argument)
     if (their === undefined) {
       // The upstream does not look at it, wherever it comes from.
       const matters = ownMember(asMap(our), 'required') === true
-      report({ ...at, kind: 'argument-missing', matters, argument })
+      yield { ...at, kind: 'argument-missing', matters, argument }
     } else if (our === undefined) {
-      report({ ...at, kind: 'argument-added', matters: unlisted.parameters === 'strip', argument })
-    } else
-      compareArgument(row, { ...at, kind: 'argument-changed', argument }, asMap(our), asMap(their), report)
+      yield { ...at, kind: 'argument-added', matters: unlisted.parameters === 'strip', argument }
+    } else {
+      // Path parameters are compared by the pattern: values that only the upstream's pattern takes are unlisted routes.
+      const isInPath = row.pattern.includes(`(?P<${argument}>`)
+      const changed = { ...at, kind: 'argument-changed', argument } as const
+      yield* compareArgument(changed, asMap(our), asMap(their), isInPath)
+    }
   }
 }
 
-const methodsOf = (endpoint: JsonObject): readonly unknown[] => {
-  const methods = ownMember(endpoint, 'methods')
-  return Array.isArray(methods) ? methods : []
-}
-
-const endpointsOf = (entry: JsonObject): JsonObject[] => {
-  const endpoints = ownMember(entry, 'endpoints')
-  return Array.isArray(endpoints) ? endpoints.filter(isJsonObject) : []
-}
-
-const compareEndpoint = (
+function* compareEndpoint(
   row: Row,
   endpoint: Endpoint,
-  ours: JsonObject,
   theirs: JsonObject,
   unlisted: Unlisted,
-  report: Report,
-): void => {
+): Iterable<Difference> {
+  const ours = describeEndpoint(endpoint)
   for (const method of endpoint.methods) {
-    const their = endpointsOf(theirs).find((candidate) => methodsOf(candidate).includes(method))
-    if (their === undefined) report({ kind: 'method-missing', matters: true, route: row.template, method })
+    const their = endpointWith(theirs, method)
+    if (their === undefined) yield { kind: 'method-missing', matters: true, route: row.template, method }
     // The methods of an endpoint share their arguments: once is enough.
     else if (method === endpoint.methods[0]) {
-      const at: Place = { kind: 'batch-changed', route: row.template, method }
+      const at: UnratedDifference = { kind: 'batch-changed', route: row.template, method }
       const marks = { ours: ownMember(ours, 'allow_batch'), theirs: ownMember(their, 'allow_batch') }
-      if (!isDeepStrictEqual(marks.ours, marks.theirs)) report({ ...at, matters: true, ...marks })
-      compareArguments(
-        row,
-        at,
-        asMap(ownMember(ours, 'args')),
-        asMap(ownMember(their, 'args')),
-        unlisted,
-        report,
-      )
+      if (!isDeepStrictEqual(marks.ours, marks.theirs)) yield { ...at, matters: true, ...marks }
+      const [our, announced] = [asMap(ownMember(ours, 'args')), asMap(ownMember(their, 'args'))]
+      yield* compareArguments(row, at, our, announced, unlisted)
     }
   }
 }
 
-const compareRoute = (row: Row, theirs: JsonObject, unlisted: Unlisted, report: Report): void => {
-  const ours = endpointsOf(describeRow(row, '', undefined))
-  row.endpoints.forEach((endpoint, i) => {
-    compareEndpoint(row, endpoint, ours[i] ?? {}, theirs, unlisted, report)
-  })
+function* compareRoute(row: Row, theirs: JsonObject, unlisted: Unlisted): Iterable<Difference> {
+  for (const endpoint of row.endpoints) yield* compareEndpoint(row, endpoint, theirs, unlisted)
   const known = new Set<unknown>(row.endpoints.flatMap((endpoint) => endpoint.methods))
-  for (const method of new Set(endpointsOf(theirs).flatMap(methodsOf))) {
+  for (const method of new Set(endpointsIn(theirs)?.flatMap(methodsIn))) {
     if (typeof method === 'string' && method.length <= 16 && !known.has(method)) {
-      report({ kind: 'method-added', matters: true, route: row.template, method })
+      yield { kind: 'method-added', matters: true, route: row.template, method }
     }
+  }
+}
+
+function* compareRoutes(
+  rows: readonly Row[],
+  index: IndexDocument,
+  unlisted: Unlisted,
+): Iterable<Difference> {
+  const byTemplate = new Map<string, string>()
+  for (const pattern of index.routes.keys()) {
+    byTemplate.set((routeTemplate(pattern) ?? pattern).toLowerCase(), pattern)
+  }
+  for (const row of rows) {
+    const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())
+    const theirs = pattern === undefined ? undefined : index.routes.get(pattern)
+    if (theirs === undefined) {
+      yield { kind: 'route-missing', matters: true, route: row.template }
+      continue
+    }
+    if (pattern !== row.pattern) {
+      const matters = unlisted.routes === 'refuse'
+      yield { kind: 'pattern-changed', matters, route: row.template, ours: row.pattern, theirs: pattern }
+    }
+    yield* compareRoute(row, theirs, unlisted)
   }
 }
 
@@ -218,29 +219,9 @@ export const compareWithUpstream = (
   unlisted: Unlisted,
 ): readonly Difference[] => {
   const differences: Difference[] = []
-  const report: Report = (difference) => {
-    if (differences.length < maxDifferences) differences.push(difference)
-  }
-  const byTemplate = new Map<string, string>()
-  for (const pattern of index.routes.keys()) {
-    byTemplate.set((routeTemplate(pattern) ?? pattern).toLowerCase(), pattern)
-  }
-  for (const row of rows) {
-    const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())
-    const theirs = pattern === undefined ? undefined : index.routes.get(pattern)
-    if (theirs === undefined) report({ kind: 'route-missing', matters: true, route: row.template })
-    else {
-      if (pattern !== row.pattern) {
-        report({
-          kind: 'pattern-changed',
-          matters: unlisted.routes === 'refuse',
-          route: row.template,
-          ours: row.pattern,
-          theirs: pattern,
-        })
-      }
-      compareRoute(row, theirs, unlisted, report)
-    }
+  for (const difference of compareRoutes(rows, index, unlisted)) {
+    if (differences.length === maxDifferences) break
+    differences.push(difference)
   }
   return differences
 }

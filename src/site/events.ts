@@ -42,6 +42,15 @@ export type DifferenceKind = (typeof differenceKinds)[number]
 export const responseCheckResults = ['fits', 'differs', 'undescribed', 'unchecked', 'failed'] as const
 export type ResponseCheckResult = (typeof responseCheckResults)[number]
 
+/** A response that does not fit its description, the first of its operation; texts of the document and positions. */
+export type ResponseDifference = {
+  readonly operation: string
+  readonly status: number
+  /** JSON Pointer into the response; `*` stands for positions and for names that the document does not declare. */
+  readonly pointer: string
+  readonly detail: string
+}
+
 /** What discovery reports. `service` comes from the configuration, all else from closed lists and counts. */
 export type DiscoveryEvent =
   | {
@@ -73,12 +82,6 @@ export type DiscoveryEvent =
       readonly kind: 'response-checked'
       readonly service: string
       readonly result: Exclude<ResponseCheckResult, 'failed'>
-      /** The first one of its operation; texts of the document and positions. */
-      readonly difference?: {
-        readonly operation: string
-        readonly status: number
-        readonly pointer: string
-        readonly detail: string
-      }
+      readonly difference?: ResponseDifference
     }
   | { readonly kind: 'response-checks-failed'; readonly service: string; readonly cause: unknown }

@@ -2,6 +2,7 @@ import type { Method } from '../contracts/method.ts'
 import { type ApiBundle, fileOfReference, isObject, member } from '../contracts/openapi/bundle.ts'
 import type { ArgumentSchema, Endpoint, Row, RowKind } from '../contracts/row.ts'
 import type { JsonObject } from '../http/json-text.ts'
+import { routeParts } from '../request/route-pattern.ts'
 import {
   answersOf,
   batchAnswer,
@@ -45,31 +46,15 @@ const summaryOf = (row: Row, method: Method): string => {
 const pathNames = (template: string): readonly string[] =>
   [...template.matchAll(/\{([^{}/]+)\}/g)].map(([, name]) => name as string)
 
-const groupEnd = (pattern: string, from: number): number => {
-  let depth = 1
-  let inClass = false
-  for (let at = from; at < pattern.length; at++) {
-    const character = pattern[at]
-    if (character === '\\') at++
-    else if (inClass) inClass = character !== ']'
-    else if (character === '[') inClass = true
-    else if (character === '(') depth++
-    else if (character === ')' && --depth === 0) return at
-  }
-  return pattern.length
-}
-
 /** Short enough that no pattern can take long on them. */
 const slashed = ['a/b', '1/2', 'a//b'] as const
 
 /** Whether the identifier of that name may contain slashes, as those of templates and themes do. */
 const takesSlashes = (pattern: string, name: string): boolean => {
-  const opening = `(?P<${name}>`
-  const start = pattern.indexOf(opening)
-  if (start === -1) return false
-  const from = start + opening.length
+  const part = routeParts(pattern)?.find((one) => one.kind === 'parameter' && one.name === name)
+  if (part?.kind !== 'parameter') return false
   try {
-    const group = new RegExp(`^(?:${pattern.slice(from, groupEnd(pattern, from))})$`)
+    const group = new RegExp(`^(?:${part.source})$`)
     return slashed.some((text) => group.test(text))
   } catch {
     return false

@@ -6,16 +6,7 @@ import { unlimited } from '../http/bounds.ts'
 import { fieldValue, type GatewayResponse, hasNoContent, teeContent } from '../http/message.ts'
 import { threadEntry } from '../package-file.ts'
 import type { ResponseCheck, ResponseSample } from '../request/openapi-responses.ts'
-import type { DiscoveryEvent } from './events.ts'
-
-/** A response that does not fit its description; the first of its operation. */
-export type ResponseDifference = {
-  readonly operation: string
-  readonly status: number
-  /** JSON Pointer into the response; `*` stands for positions and for names that the document does not declare. */
-  readonly pointer: string
-  readonly detail: string
-}
+import type { DiscoveryEvent, ResponseDifference } from './events.ts'
 
 export type ResponseDriftOptions = {
   readonly service: string

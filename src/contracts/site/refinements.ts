@@ -32,26 +32,15 @@ export type NamedEffect = {
 
 type FilteredLists = { readonly collection: string; readonly property: string }
 
-type EffectOptions = {
-  readonly siblings?: true
-  readonly embedded?: true
-  readonly shownBy?: true
-  readonly nameShownBy?: true
-  readonly countedBy?: readonly string[]
-  readonly filteredBy?: readonly FilteredLists[]
-  readonly contents?: ReachedContents
-}
-
 /** A reach that contains the named responses only. */
-export const effect = (collections: readonly string[], options: EffectOptions = {}): NamedEffect => ({
-  siblings: options.siblings === true,
+export const effect = (
+  collections: readonly string[],
+  more: Partial<Omit<NamedEffect, 'collections'>> = {},
+): NamedEffect => ({
+  ...{ siblings: false, embedded: false, shownBy: false, nameShownBy: false },
+  ...{ countedBy: [], filteredBy: [], contents: 'none' },
+  ...more,
   collections,
-  embedded: options.embedded === true,
-  shownBy: options.shownBy === true,
-  nameShownBy: options.nameShownBy === true,
-  countedBy: options.countedBy ?? [],
-  filteredBy: options.filteredBy ?? [],
-  contents: options.contents ?? 'none',
 })
 
 /** How much less a write reaches when the item before it is known as well. */
@@ -125,14 +114,16 @@ const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as con
 /** Menu items without their own label take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
+/** Nothing has a copy of a property, and no status hides an item. */
+const shownPlainly = { copied: [], hidden: [], listed: undefined } as const
+
 /** The slug of a term is in the classes of its posts, and in links; posts list their terms in the order of the names. */
 const term: Refinement = {
+  ...shownPlainly,
   structure: ['slug', 'link', 'taxonomy', 'parent'],
   texts: [...ofAnswers, 'name', 'description', 'count'],
   minor: effect([], { contents: 'dynamic' }),
   copied: [{ property: 'name', effect: effect(['search/term'], { nameShownBy: true }) }],
-  hidden: [],
-  listed: undefined,
 }
 
 /** By collection. As observed on WordPress 6.9. */
@@ -180,27 +171,21 @@ export const refinements = {
       ...['target', 'type_label', 'url', 'xfn'],
     ],
     minor: effect([], { siblings: true, contents: 'dynamic' }),
-    copied: [],
-    hidden: [],
-    listed: undefined,
+    ...shownPlainly,
   },
   navigation: {
     structure: ['status'],
     texts: [...ofAnswers, 'title', 'content', 'slug', 'link', 'date', 'date_gmt', 'template'],
     minor: effect([], { contents: 'dynamic' }),
     filled: 'content.rendered',
-    copied: [],
-    hidden: [],
-    listed: undefined,
+    ...shownPlainly,
   },
   // What it holds is shown unrendered: contents change with that, not with its title or its categories.
   blocks: {
     structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
     texts: [...ofAnswers, 'title', 'excerpt', 'wp_pattern_category', 'site_pattern_category'],
     minor: effect([], { siblings: true }),
-    copied: [],
-    hidden: [],
-    listed: undefined,
+    ...shownPlainly,
   },
   // Colours and fonts are in the style sheet of a page, not in its content.
   'global-styles': {
@@ -208,9 +193,7 @@ export const refinements = {
     texts: [...ofAnswers, 'title'],
     within: { styles: ['color', 'typography', 'css'] },
     minor: effect([], { siblings: true }),
-    copied: [],
-    hidden: [],
-    listed: undefined,
+    ...shownPlainly,
   },
   media: {
     structure: [
@@ -229,9 +212,7 @@ export const refinements = {
     texts: [...ofAnswers, 'title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
     // Rendered images have their texts from the content; galleries take them from here.
     minor: effect([], { contents: 'dynamic' }),
-    copied: [],
-    hidden: [],
-    listed: undefined,
+    ...shownPlainly,
   },
   categories: term,
   tags: { ...term, structure: ['slug', 'link', 'taxonomy'] },
@@ -240,8 +221,6 @@ export const refinements = {
     structure: ['name', 'slug', 'link', 'url', 'roles', 'capabilities', 'avatar_urls'],
     texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
     minor: effect([], { contents: 'dynamic' }),
-    copied: [],
-    hidden: [],
-    listed: undefined,
+    ...shownPlainly,
   },
 } as const satisfies Readonly<Record<string, Refinement>>

@@ -66,13 +66,17 @@ const oembedRows: readonly Row[] = [
   row({ id: 'oembed.proxy', template: '/oembed/1.0/proxy', ...lookup, endpoints: [reads(embedProxyQuery)] }),
 ]
 
-const forms: Collection = {
-  name: 'contact-forms',
-  namespace: 'contact-form/v1',
-  identifier: '\\d+',
+const batchable = { allowBatch: true } as const
+
+const collection = (name: string, marks: Collection['marks'] = batchable): Collection => ({
+  name,
+  namespace: 'site/v2',
+  identifier: digits,
   identifierSchema: integer,
-  marks: {},
-}
+  marks,
+})
+
+const forms = { ...collection('contact-forms', {}), namespace: 'contact-form/v1', identifier: '\\d+' }
 const form = { name: 'id', pattern: forms.identifier }
 
 /** Browsers send forms as multipart, perhaps with files. */
@@ -80,11 +84,11 @@ const uploads = { acceptsUploads: true } as const
 
 const formRows: readonly Row[] = [
   namespaceIndex('contact-form.index', forms.namespace),
-  collectionRow(forms, 'collection', 'collection', [], [reads({}), posts({}, uploads)]),
-  collectionRow(forms, 'item', 'item', [form], [reads({}), updates({}, uploads), deletes({})]),
-  collectionRow(forms, 'action', 'feedback', [form, 'feedback'], [posts({}, uploads)]),
-  collectionRow(forms, 'related', 'feedback-schema', [form, 'feedback', 'schema'], [reads({})]),
-  collectionRow(forms, 'related', 'refill', [form, 'refill'], [reads({})]),
+  collectionRow(forms, 'collection', 'collection', [], reads({}), posts({}, uploads)),
+  collectionRow(forms, 'item', 'item', [form], reads({}), updates({}, uploads), deletes({})),
+  collectionRow(forms, 'action', 'feedback', [form, 'feedback'], posts({}, uploads)),
+  collectionRow(forms, 'related', 'feedback-schema', [form, 'feedback', 'schema'], reads({})),
+  collectionRow(forms, 'related', 'refill', [form, 'refill'], reads({})),
 ]
 
 /** Contact forms. Their arguments are not announced: all parameters are forwarded. */
@@ -185,29 +189,17 @@ const text: ArgumentSchema = { type: 'string' }
 
 /** Templates and template parts differ in name and fields only. The identifier matches slashes too: revisions and autosaves come first. */
 const templateRows = (name: string, created: Arguments, updated: Arguments): readonly Row[] => {
-  const collection: Collection = {
-    name,
-    namespace: 'site/v2',
-    identifier: templateIdentifier,
-    identifierSchema: text,
-    marks: {},
-  }
+  const templates = { ...collection(name, {}), identifier: templateIdentifier, identifierSchema: text }
   return [
-    ...revisionRows(collection, revisionsQuery(text)),
-    ...autosaveRows(collection, 'id', updated),
-    listRow(collection, templatesQuery, posts(created)),
-    collectionRow(collection, 'lookup', 'lookup', ['lookup'], [reads(templateLookupQuery)]),
-    itemRow(collection, { query: {}, fields: updated }),
+    ...revisionRows(templates, revisionsQuery(text)),
+    ...autosaveRows(templates, 'id', updated),
+    listRow(templates, templatesQuery, posts(created)),
+    collectionRow(templates, 'lookup', 'lookup', ['lookup'], reads(templateLookupQuery)),
+    itemRow(templates, { query: {}, fields: updated }),
   ]
 }
 
-const styles: Collection = {
-  name: 'global-styles',
-  namespace: 'site/v2',
-  identifier: digits,
-  identifierSchema: integer,
-  marks: {},
-}
+const styles = collection('global-styles', {})
 const revisionsOf = { name: 'parent', pattern: digits }
 const unbatched = { allowBatch: false } as const
 const stylesheet: Arguments = { stylesheet: text }
@@ -218,28 +210,28 @@ const globalStylesRows: readonly Row[] = [
     'revisions',
     'revisions',
     [revisionsOf, 'revisions'],
-    [reads(globalStylesRevisionsQuery)],
+    reads(globalStylesRevisionsQuery),
   ),
   collectionRow(
     styles,
     'revision',
     'revision',
     [revisionsOf, 'revisions', { name: 'id', pattern: digits }],
-    [reads({ parent: integer, id: integer, context })],
+    reads({ parent: integer, id: integer, context }),
   ),
   collectionRow(
     styles,
     'related',
     'variations',
     ['themes', { name: 'stylesheet', pattern: '[\\/\\s%\\w\\.\\(\\)\\[\\]\\@_\\-]+' }, 'variations'],
-    [reads(stylesheet, unbatched)],
+    reads(stylesheet, unbatched),
   ),
   collectionRow(
     styles,
     'related',
     'theme',
     ['themes', { name: 'stylesheet', pattern: '[^\\/:<>\\*\\?"\\|]+(?:\\/[^\\/:<>\\*\\?"\\|]+)?' }],
-    [reads(stylesheet, unbatched)],
+    reads(stylesheet, unbatched),
   ),
   collectionRow(
     styles,
@@ -247,17 +239,12 @@ const globalStylesRows: readonly Row[] = [
     'item',
     // As announced: a class of slash, digit and plus. It matches `/5/6` too, which the integer type of `id` then refuses.
     [{ name: 'id', pattern: '[\\/\\d+]+' }],
-    [reads({ id: integer }, unbatched), updates(globalStylesFields, unbatched)],
+    reads({ id: integer }, unbatched),
+    updates(globalStylesFields, unbatched),
   ),
 ]
 
-const navigation: Collection = {
-  name: 'navigation',
-  namespace: 'site/v2',
-  identifier: digits,
-  identifierSchema: integer,
-  marks: { allowBatch: true },
-}
+const navigation = collection('navigation')
 
 /** Templates, template parts, global styles and navigation. */
 const appearanceRows: readonly Row[] = [
@@ -266,16 +253,6 @@ const appearanceRows: readonly Row[] = [
   ...globalStylesRows,
   listRow(navigation, navigationQuery, posts(navigationFields, navigation.marks)),
 ]
-
-const batchable = { allowBatch: true } as const
-
-const collection = (name: string, marks: Collection['marks'] = batchable): Collection => ({
-  name,
-  namespace: 'site/v2',
-  identifier: digits,
-  identifierSchema: integer,
-  marks,
-})
 
 const postsOf = collection('posts')
 const pagesOf = collection('pages')
@@ -302,14 +279,8 @@ const contentRows: readonly Row[] = [
 
   listRow(mediaOf, mediaQuery, posts(mediaFields, { acceptsUploads: true })),
   itemRow(mediaOf, { query: {}, fields: mediaFields }),
-  collectionRow(
-    mediaOf,
-    'action',
-    'post-process',
-    [mediaItem, 'post-process'],
-    [posts(mediaPostProcessBody)],
-  ),
-  collectionRow(mediaOf, 'action', 'edit', [mediaItem, 'edit'], [posts(mediaEditBody)]),
+  collectionRow(mediaOf, 'action', 'post-process', [mediaItem, 'post-process'], posts(mediaPostProcessBody)),
+  collectionRow(mediaOf, 'action', 'edit', [mediaItem, 'edit'], posts(mediaEditBody)),
 
   listRow(menuItemsOf, menuItemsQuery, posts(newMenuItemFields, batchable)),
   itemRow(menuItemsOf, { query: {}, fields: menuItemFields }),

@@ -1,5 +1,13 @@
 import type { Method } from '../method.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../row.ts'
+import {
+  type ArgumentSchema,
+  type Arguments,
+  type Endpoint,
+  mapParts,
+  mapSchemas,
+  type Row,
+  type RowKind,
+} from '../row.ts'
 import words from './descriptions.json' with { type: 'json' }
 import { context } from './parameter-sets.ts'
 
@@ -18,25 +26,11 @@ const withDescription = (schema: ArgumentSchema, description: string | undefined
 /** Fills in the descriptions of the parts of a schema; parts without one stay as they are. */
 const describedParts = (schema: ArgumentSchema): ArgumentSchema => ({
   ...schema,
-  ...(schema.items && { items: describedParts(schema.items) }),
-  ...(schema.oneOf && { oneOf: schema.oneOf.map(describedParts) }),
-  ...(schema.properties && {
-    properties: Object.fromEntries(
-      Object.entries(schema.properties).map(([name, part]) => [
-        name,
-        withDescription(describedParts(part), partDescriptions[name]),
-      ]),
-    ),
-  }),
+  ...mapParts(schema, describedParts, (properties) => described(properties, partDescriptions)),
 })
 
-const described = (argumentsOf: Arguments, descriptions: Descriptions): Arguments =>
-  Object.fromEntries(
-    Object.entries(argumentsOf).map(([name, schema]) => [
-      name,
-      withDescription(describedParts(schema), descriptions[name]),
-    ]),
-  )
+const described = (map: Arguments, descriptions: Descriptions): Arguments =>
+  mapSchemas(map, (schema, name) => withDescription(describedParts(schema), descriptions[name]))
 
 type Marks = Pick<Endpoint, 'allowBatch' | 'acceptsUploads'>
 
@@ -109,7 +103,7 @@ export const collectionRow = (
   kind: RowKind,
   name: string,
   segments: readonly Segment[],
-  endpoints: readonly Endpoint[],
+  ...endpoints: readonly Endpoint[]
 ): Row => {
   const base = `/${collection.namespace}/${collection.name}`
   const template = segments.map((s) => (typeof s === 'string' ? `/${s}` : `/{${s.name}}`)).join('')
@@ -129,7 +123,7 @@ export const collectionRow = (
 
 /** List and creation. */
 export const listRow = (collection: Collection, query: Arguments, create: Endpoint): Row =>
-  collectionRow(collection, 'collection', 'collection', [], [reads(query, collection.marks), create])
+  collectionRow(collection, 'collection', 'collection', [], reads(query, collection.marks), create)
 
 /** Reading, updating and deleting one item. */
 export const itemRow = (
@@ -142,11 +136,9 @@ export const itemRow = (
     'item',
     'item',
     [{ name: 'id', pattern: collection.identifier }],
-    [
-      reads({ ...id, context, ...facts.query }, collection.marks),
-      updates({ ...id, ...facts.fields }, collection.marks),
-      deletes({ ...id, ...force }, collection.marks),
-    ],
+    reads({ ...id, context, ...facts.query }, collection.marks),
+    updates({ ...id, ...facts.fields }, collection.marks),
+    deletes({ ...id, ...force }, collection.marks),
   )
 }
 
@@ -155,13 +147,14 @@ export const revisionRows = (collection: Collection, query: Arguments): readonly
   const parent = { name: 'parent', pattern: collection.identifier }
   const both: Arguments = { parent: collection.identifierSchema, id: integer }
   return [
-    collectionRow(collection, 'revisions', 'revisions', [parent, 'revisions'], [reads(query)]),
+    collectionRow(collection, 'revisions', 'revisions', [parent, 'revisions'], reads(query)),
     collectionRow(
       collection,
       'revision',
       'revision',
       [parent, 'revisions', { name: 'id', pattern: digits }],
-      [reads({ ...both, context }), deletes({ ...both, ...force })],
+      reads({ ...both, context }),
+      deletes({ ...both, ...force }),
     ),
   ]
 }
@@ -179,14 +172,15 @@ export const autosaveRows = (
       'autosaves',
       'autosaves',
       [{ name: 'id', pattern: collection.identifier }, 'autosaves'],
-      [reads({ ...item, context }), posts({ ...item, ...fields })],
+      reads({ ...item, context }),
+      posts({ ...item, ...fields }),
     ),
     collectionRow(
       collection,
       'autosave',
       'autosave',
       [{ name: 'parent', pattern: collection.identifier }, 'autosaves', { name: 'id', pattern: digits }],
-      [reads({ parent: collection.identifierSchema, id: integer, context })],
+      reads({ parent: collection.identifierSchema, id: integer, context }),
     ),
   ]
 }

@@ -75,28 +75,23 @@ const everything = always('everything')
 const shown = ['search', 'oembed', 'users', 'comments'] as const
 
 const counted = countedInTerms(['categories', 'tags'])
+const anywhere = { shownBy: true, embedded: true } as const
 
 /** What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. */
 const post: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { ...counted, contents: 'dynamic' }),
-  update: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
-  delete: effect(['media', ...shown], { ...counted, shownBy: true, embedded: true, contents: 'dynamic' }),
+  update: effect(['media', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
+  delete: effect(['media', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
 }
 
 // A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
 // one, and the pages below a deleted page have another parent and another permalink.
 const page: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
-  update: effect(['media', 'menu-items', ...shown], {
-    siblings: true,
-    shownBy: true,
-    embedded: true,
-    contents: 'any',
-  }),
+  update: effect(['media', 'menu-items', ...shown], { ...anywhere, siblings: true, contents: 'any' }),
   delete: effect(['media', 'settings', 'menu-items', ...shown], {
+    ...anywhere,
     siblings: true,
-    shownBy: true,
-    embedded: true,
     contents: 'any',
   }),
 }
@@ -106,13 +101,12 @@ const byTerm = (property: string) =>
 
 /**
  * `class_list` of a post holds the slugs of its terms, and lists may follow the parents of terms. A deleted term leaves its posts to the
- * default one. `moved`: what else a new slug or parent changes.
+ * default one. The last parameter: what else a new slug or parent changes.
  */
 const term = (
   property: string,
-  moved: Parameters<typeof effect>[1] & { readonly collections?: readonly string[] } = {},
+  { collections = [], ...more }: Partial<NamedEffect> = {},
 ): CollectionTags['effects'] => {
-  const { collections = [], ...more } = moved
   const reached = effect(['search/term', ...collections], {
     shownBy: true,
     filteredBy: byTerm(property),
@@ -153,13 +147,9 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
       // A gallery of what is attached was empty before, and left no trace.
       create: effect(['posts', 'pages'], { contents: 'dynamic' }),
       // Rendered images take their sizes from the media item.
-      update: effect(['oembed'], { shownBy: true, embedded: true, contents: 'dynamic' }),
+      update: effect(['oembed'], { ...anywhere, contents: 'dynamic' }),
       // Its comments go with it, and so does the logo of the site.
-      delete: effect(['oembed', 'comments', 'settings'], {
-        shownBy: true,
-        embedded: true,
-        contents: 'dynamic',
-      }),
+      delete: effect(['oembed', 'comments', 'settings'], { ...anywhere, contents: 'dynamic' }),
     },
     filters: [same('author'), { argument: 'parent', property: 'post' }],
     refinement: refinements.media,

@@ -9,21 +9,13 @@ import {
 } from '../validation/argument-rules.ts'
 import { sanitiseValue } from '../validation/check-value.ts'
 import { canonicalDateTime } from '../validation/formats.ts'
-import {
-  encodeQueryText,
-  isContainer,
-  isUnreadable,
-  PhpArray,
-  type PhpValue,
-  type Unreadable,
-} from './php-query.ts'
+import { encodeQueryText, isContainer, isUnreadable, PhpArray, type PhpValue } from './php-query.ts'
 
 const inCsv = /^[^ \t\n\v\f\r,]+$/
 const openBracket = '%5B'
 const closeBracket = '%5D'
 
-const scalarSpelling = (value: unknown): string =>
-  typeof value === 'string' ? encodeQueryText(value) : encodeQueryText(String(value))
+const scalarSpelling = (value: unknown): string => encodeQueryText(String(value))
 
 const key = (parent: string, index: string): string =>
   parent + openBracket + encodeQueryText(index) + closeBracket
@@ -70,24 +62,19 @@ function spell(name: string, value: unknown, schema: ArgumentSchema | undefined)
   return isContainer(value) ? recordSpelling(name, value, schema) : `${name}=${scalarSpelling(value)}`
 }
 
-/** Spells bytes that are not UTF-8; undefined when they cannot be written. */
-type SpellBytes = (value: Unreadable) => string | undefined
-
-/** Unchanged, for parameters of unknown meaning. */
-export const bytesKept: SpellBytes = (value) => value.description
-
-export const bytesRefused: SpellBytes = () => undefined
-
-/** Spells a value of unknown meaning: every key and the order stay. Undefined when it cannot be spelled. */
-export function spellVerbatim(name: string, value: PhpValue, spellBytes: SpellBytes): string | undefined {
+/**
+ * Spells a value of unknown meaning: every key and the order stay. Undefined when it cannot be spelled. `bytes`: those that are not
+ * UTF-8 are written as they are, or have no spelling.
+ */
+export function spellVerbatim(name: string, value: PhpValue, bytes: 'kept' | 'refused'): string | undefined {
   if (isUnreadable(value)) {
-    const bytes = spellBytes(value)
-    return bytes === undefined ? undefined : `${name}=${bytes}`
+    const { description } = value
+    return bytes === 'refused' || description === undefined ? undefined : `${name}=${description}`
   }
   if (!(value instanceof PhpArray)) return `${name}=${encodeQueryText(value)}`
   const parts: string[] = []
   for (const [index, member] of value) {
-    const part = spellVerbatim(key(name, index), member, spellBytes)
+    const part = spellVerbatim(key(name, index), member, bytes)
     if (part === undefined) return undefined
     parts.push(part)
   }

@@ -180,7 +180,7 @@ export class PhpArray extends Map<string, PhpValue> {
  * Text that is not UTF-8, with its escaped bytes as the description; or, without a description, brackets nested too deep or an
  * index too large to decode exactly. No type accepts it, so a declared parameter with it is refused.
  */
-export type Unreadable = symbol
+type Unreadable = symbol
 
 export const isUnreadable = (value: unknown): value is Unreadable => typeof value === 'symbol'
 

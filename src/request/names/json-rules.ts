@@ -1,3 +1,4 @@
+import { backslash } from '../../http/json-text.ts'
 import { contentText } from '../../http/message.ts'
 import type { NameSwap } from '../name-swap.ts'
 import { type StringRules, type ValueKind, valueKinds } from './json-scanner.ts'
@@ -56,7 +57,7 @@ const startsWith = (content: Buffer, start: number, end: number, prefix: Buffer)
 }
 
 const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
-  for (let i = start; i < end; i++) if (content[i] === 0x5c) return true
+  for (let i = start; i < end; i++) if (content[i] === backslash) return true
   return false
 }
 

@@ -1,3 +1,4 @@
+import { backslash, quote } from '../../http/json-text.ts'
 import type { ContentMapper } from '../content-mapper.ts'
 
 /** The meaning of a value, by its key. Containers pass it on: see `containerBits`. */
@@ -24,8 +25,6 @@ export type StringRules = {
   value(content: Buffer, start: number, end: number, kind: ValueKind): string | undefined
 }
 
-const quote = 0x22
-const backslash = 0x5c
 const objectBit = 0x80
 
 /** Deeper content passes unmapped: WordPress itself refuses to read or write more than 512 levels. */

@@ -1,10 +1,9 @@
+import { backslash, isSpace, quote } from '../../http/json-text.ts'
 import { endsRoot, isUrlOctet, maxUrlLength } from './urls.ts'
 
 /** A root behind the quote that opens a string, and its replacement. */
 type Needle = { readonly octets: Buffer; readonly text: Buffer; readonly isEscaped: boolean }
 
-const quote = 0x22
-const backslash = 0x5c
 const slash = 0x2f
 
 const escapedSlashes = (text: string): string => text.replaceAll('/', '\\/')
@@ -45,13 +44,10 @@ const afterRoot = (content: Buffer, at: number): string | undefined => {
   return octet === quote || octet === undefined ? undefined : String.fromCharCode(octet)
 }
 
-const isSpace = (octet: number | undefined): boolean =>
-  octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09
-
 /** Names of members are not URLs. */
 const isKey = (content: Buffer, end: number): boolean => {
   let at = end + 1
-  while (isSpace(content[at])) at++
+  while (isSpace(content[at] ?? 0)) at++
   return content[at] === 0x3a
 }
 

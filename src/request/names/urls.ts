@@ -1,5 +1,5 @@
 import type { FieldLines } from '../../http/message.ts'
-import { longestParameterName, parameterEnd, parameterStart } from '../../http/php-names.ts'
+import { foldPhpName, longestParameterName, parameterEnd, parameterStart } from '../../http/php-names.ts'
 import { type NameSwap, noSwap } from '../name-swap.ts'
 
 /** Longer text is not taken for a URL: bounds what the content scanner holds back. */
@@ -161,12 +161,6 @@ export const mapPath = (path: string, swap: NameSwap): string => {
   )
 }
 
-/** PHP reads `site.id` and `site id` as `site_id`, drops leading spaces and cuts at a NUL. */
-const folded = (name: string): string => {
-  const nul = name.indexOf('\0')
-  return (nul === -1 ? name : name.slice(0, nul)).replace(/^ +/, '').replace(/[ .]/g, '_')
-}
-
 const formDecoded = (text: string): string =>
   text.includes('+') || text.includes('%') ? decoded(text.replaceAll('+', ' ')) : text
 
@@ -175,7 +169,7 @@ const mapName = (raw: string, swap: NameSwap): string => {
   // The validator refuses such names.
   if (raw.length > longestParameterName) return raw
   const parts = formDecoded(raw).split(/([[\]])/)
-  const mapped = parts.map((part, i) => swap.keys.get(i === 0 ? folded(part) : part))
+  const mapped = parts.map((part, i) => swap.keys.get(i === 0 ? foldPhpName(part) : part))
   if (mapped.every((part) => part === undefined)) return raw
   const brackets = raw.includes('[')
   return parts

@@ -1,4 +1,5 @@
 import type { ArgumentSchema, JsonTypeName } from '../../contracts/row.ts'
+import { rememberedFor } from '../../http/memo.ts'
 import {
   asList,
   entriesOf,
@@ -11,7 +12,7 @@ import {
 import { booleanOf, isIntegral, numberOf, scalarOf, typeFor } from './coerce-scalar.ts'
 import { type Match, matchAnyOf, matchOneOf } from './combining.ts'
 import { formats } from './formats.ts'
-import { compilePattern, type PatternCheck } from './safe-pattern.ts'
+import { compilePattern } from './safe-pattern.ts'
 import { countOf, type Issue, issueOf, listInWords, wrongType } from './site-errors.ts'
 
 type Bounds = Pick<ArgumentSchema, 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum'>
@@ -53,15 +54,7 @@ const checkNumber = (
   return type === 'integer' && !isIntegral(value) ? wrongType(path, 'integer') : undefined
 }
 
-const compiled = new WeakMap<ArgumentSchema, PatternCheck>()
-
-const patternCheck = (schema: ArgumentSchema, pattern: string): PatternCheck => {
-  const known = compiled.get(schema)
-  if (known !== undefined) return known
-  const check = compilePattern(pattern)
-  compiled.set(schema, check)
-  return check
-}
+const patternCheck = rememberedFor((schema: ArgumentSchema) => compilePattern(schema.pattern ?? ''))
 
 const surrogates = /[\ud800-\udbff]/
 
@@ -84,7 +77,7 @@ const checkString = (value: unknown, schema: ArgumentSchema, path: string): Issu
   if (typeof value !== 'string') return wrongType(path, 'string')
   const tooLongOrShort = checkLength(value, schema, path)
   if (tooLongOrShort !== undefined) return tooLongOrShort
-  if (schema.pattern !== undefined && patternCheck(schema, schema.pattern)(value) === false) {
+  if (schema.pattern !== undefined && patternCheck(schema)(value) === false) {
     return issueOf('rest_invalid_pattern', `${path} does not match pattern ${schema.pattern}.`)
   }
   return undefined
@@ -161,22 +154,13 @@ const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue
 }
 
 /** Draft 4 lists required names on the object, draft 3 marks each property; WordPress reads both, the list first. */
-const readRequired = (schema: ArgumentSchema): readonly string[] => {
+const requiredNames = rememberedFor((schema: ArgumentSchema): readonly string[] => {
   const required: unknown = schema.required
   if (Array.isArray(required)) return required.map(String)
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
     property.required === true ? [name] : [],
   )
-}
-
-const requiredOf = new WeakMap<ArgumentSchema, readonly string[]>()
-
-/** Computed once for each schema: a list can hold thousands of objects. */
-const requiredNames = (schema: ArgumentSchema): readonly string[] => {
-  const known = requiredOf.get(schema) ?? readRequired(schema)
-  requiredOf.set(schema, known)
-  return known
-}
+})
 
 /** The members that the schema describes, in the order given: there may be a hundred thousand others. */
 const namesToCheck = (container: object, schema: ArgumentSchema): readonly string[] => {

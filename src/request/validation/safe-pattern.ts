@@ -38,7 +38,7 @@ const isLinear = (tokens: readonly Token[]): boolean => {
 }
 
 /** Whether a text contains a match; undefined leaves the check to the upstream. */
-export type PatternCheck = (text: string) => boolean | undefined
+type PatternCheck = (text: string) => boolean | undefined
 
 const undecided: PatternCheck = () => undefined
 

@@ -201,9 +201,7 @@ const formText = (content: Buffer): string => {
 /** Parameters of the content by name: PHP treats JSON and forms alike. */
 type ContentParameters = ReadonlyMap<string, unknown>
 
-type SiteContent =
-  | { readonly kind: 'parameters'; readonly parameters: ContentParameters }
-  | { readonly kind: 'refused'; readonly refusal: Invalid }
+type SiteContent = { readonly kind: 'parameters'; readonly parameters: ContentParameters } | Invalid
 
 const empty: SiteContent = { kind: 'parameters', parameters: new Map() }
 
@@ -223,9 +221,8 @@ const declaredMembers = (object: object, isDeclared: IsDeclared): ContentParamet
 
 const jsonParameters = (content: Buffer, maxDepth: number, isDeclared: IsDeclared): SiteContent => {
   const reading = readJson(content, maxDepth)
-  if (reading.kind === 'too-many-values') return { kind: 'refused', refusal: tooManyParameters() }
-  if (reading.kind === 'refused')
-    return { kind: 'refused', refusal: invalidJson(reading.code, reading.message) }
+  if (reading.kind === 'too-many-values') return tooManyParameters()
+  if (reading.kind === 'refused') return invalidJson(reading.code, reading.message)
   // An array has no named members, and a scalar none at all: no parameters, no error.
   if (!isContainer(reading.value) || Array.isArray(reading.value)) return empty
   return { kind: 'parameters', parameters: declaredMembers(reading.value, isDeclared) }
@@ -233,9 +230,7 @@ const jsonParameters = (content: Buffer, maxDepth: number, isDeclared: IsDeclare
 
 const formParameters = (content: Buffer): SiteContent => {
   const form = parsePhpQuery(formText(content), maxFormParameters, longestParameterName)
-  return form.kind === 'read'
-    ? { kind: 'parameters', parameters: form.parameters }
-    : { kind: 'refused', refusal: unreadQuery(form.kind) }
+  return form.kind === 'read' ? { kind: 'parameters', parameters: form.parameters } : unreadQuery(form.kind)
 }
 
 /** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */
@@ -254,8 +249,6 @@ export const readSiteContent = (
       return formParameters(content)
     case 'other':
       // WordPress ignores text/plain and guesses the type of content without one: neither result is what the client meant.
-      return input.endpoint.acceptsUploads === true
-        ? empty
-        : { kind: 'refused', refusal: unsupportedContentType() }
+      return input.endpoint.acceptsUploads === true ? empty : unsupportedContentType()
   }
 }

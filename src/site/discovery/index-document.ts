@@ -52,6 +52,20 @@ export const readIndex = (content: Buffer): IndexReading => {
   }
 }
 
+/** The endpoints that a route's entry announces; undefined where it has no list of them. */
+export const endpointsIn = (entry: JsonObject): readonly JsonObject[] | undefined => {
+  const endpoints = ownMember(entry, 'endpoints')
+  return Array.isArray(endpoints) ? endpoints.filter(isJsonObject) : undefined
+}
+
+export const methodsIn = (endpoint: JsonObject): readonly unknown[] => {
+  const methods = ownMember(endpoint, 'methods')
+  return Array.isArray(methods) ? methods : []
+}
+
+export const endpointWith = (entry: JsonObject | undefined, method: string | undefined) =>
+  entry && endpointsIn(entry)?.find((endpoint) => methodsIn(endpoint).includes(method))
+
 const firstLink = (entry: JsonObject | undefined): unknown => {
   const links = entry === undefined ? undefined : ownMember(entry, '_links')
   const self = isJsonObject(links) ? ownMember(links, 'self') : undefined

@@ -5,7 +5,7 @@ import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { routeTemplate } from '../../request/route-pattern.ts'
 import type { RouteRefusal } from '../events.ts'
-import type { IndexDocument } from './index-document.ts'
+import { endpointsIn, type IndexDocument, methodsIn } from './index-document.ts'
 
 /** Far beyond what WordPress and its large plugins announce. */
 const schemaLimits = {
@@ -121,9 +121,6 @@ export type LearnedRows = {
 const methodNames: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const writing: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
-const knownMethods = (value: unknown): Method[] =>
-  Array.isArray(value) ? methodNames.filter((method) => value.includes(method)) : []
-
 const allowsBatch = (endpoint: JsonObject): boolean | undefined => {
   const marker = ownMember(endpoint, 'allow_batch')
   const v1 = isJsonObject(marker) ? ownMember(marker, 'v1') : undefined
@@ -143,11 +140,11 @@ const endpointOf = (
 })
 
 const endpointsOf = (entry: JsonObject): Endpoint[] | RouteRefusal => {
-  const announced = ownMember(entry, 'endpoints')
-  if (!Array.isArray(announced)) return 'not-a-route'
+  const announced = endpointsIn(entry)
+  if (announced === undefined) return 'not-a-route'
   const endpoints: Endpoint[] = []
-  for (const endpoint of announced.filter(isJsonObject)) {
-    const methods = knownMethods(ownMember(endpoint, 'methods'))
+  for (const endpoint of announced) {
+    const methods = methodNames.filter((method) => methodsIn(endpoint).includes(method))
     const args = cleanArguments(ownMember(endpoint, 'args') ?? [])
     if (args === undefined) return 'too-many-arguments'
     if (methods.length > 0) endpoints.push(endpointOf(methods, args, allowsBatch(endpoint)))

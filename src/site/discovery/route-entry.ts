@@ -1,26 +1,14 @@
-import type { ArgumentSchema, Arguments, Endpoint, Row } from '../../contracts/row.ts'
+import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } from '../../contracts/row.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
+import { endpointWith } from './index-document.ts'
 
 /** PHP has one kind of array, so WordPress writes `[]` for a map without entries. */
 const orEmptyList = (map: JsonObject): JsonObject | readonly [] => (Object.keys(map).length === 0 ? [] : map)
 
-/** Keywords that hold schemas need a second look, all others are written as they stand. */
-const describeParts = (schema: ArgumentSchema): JsonObject => {
-  const { properties, items, oneOf, anyOf, additionalProperties } = schema
-  return {
-    ...schema,
-    ...(properties && { properties: orEmptyList(describeMap(properties, describeParts)) }),
-    ...(items && { items: describeParts(items) }),
-    ...(oneOf && { oneOf: oneOf.map(describeParts) }),
-    ...(anyOf && { anyOf: anyOf.map(describeParts) }),
-    ...(typeof additionalProperties === 'object' && {
-      additionalProperties: describeParts(additionalProperties),
-    }),
-  }
-}
-
-const describeMap = (map: Arguments, describe: (schema: ArgumentSchema) => JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, describe(schema)]))
+const describeParts = (schema: ArgumentSchema): JsonObject => ({
+  ...schema,
+  ...mapParts(schema, describeParts, (properties) => orEmptyList(mapSchemas(properties, describeParts))),
+})
 
 /** WordPress announces neither for an argument itself, only for its parts, and `required` for each argument. */
 const describeArgument = (schema: ArgumentSchema): JsonObject => {
@@ -28,10 +16,11 @@ const describeArgument = (schema: ArgumentSchema): JsonObject => {
   return { ...describeParts(announced), required: schema.required === true }
 }
 
-const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
+/** An endpoint as WordPress announces it, with the arguments that the gateway enforces. */
+export const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
   methods: endpoint.methods,
   ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
-  args: orEmptyList(describeMap(endpoint.arguments, describeArgument)),
+  args: orEmptyList(mapSchemas(endpoint.arguments, describeArgument)),
 })
 
 const wordsOf = (schema: JsonObject): string | undefined => {
@@ -50,16 +39,6 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
     .filter(([name, part]) => name !== 'description' || typeof part !== 'string')
     .map(([name, part]) => [name, inWordsOf(part, ownMember(theirs, name))])
   return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
-}
-
-/** The upstream's entry for the endpoint with that method. */
-const endpointWith = (entry: JsonObject | undefined, method: string | undefined): unknown => {
-  const endpoints = entry === undefined ? undefined : ownMember(entry, 'endpoints')
-  if (!Array.isArray(endpoints)) return undefined
-  return endpoints.filter(isJsonObject).find((one) => {
-    const methods = ownMember(one, 'methods')
-    return Array.isArray(methods) && methods.includes(method)
-  })
 }
 
 /**

@@ -8,16 +8,6 @@ import type { IndexDocument } from './index-document.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
 import { describeRow } from './route-entry.ts'
 
-/** The parts of the documents. */
-type SiteIndexParts = {
-  readonly rows: readonly Row[]
-  /** Entries of the upstream's routes that no row lists, in its order; empty where they are not to be reached. */
-  readonly unlisted: ReadonlyMap<string, JsonObject>
-  readonly index: IndexDocument
-  readonly announcesUpstreamNamespaces: boolean
-  readonly publicRoot: string
-}
-
 /** The documents that the gateway answers itself, before `_fields`. */
 type SiteIndex = {
   readonly site: JsonObject
@@ -45,63 +35,6 @@ const pick = (identity: JsonObject, names: readonly string[]): JsonObject =>
     names.filter((name) => Object.hasOwn(identity, name)).map((name) => [name, identity[name]]),
   )
 
-/**
- * Rows of the table that the upstream has: those of a plugin go with it. Before its index is known, all of them are announced; so
- * is the interface itself, without which there is no site.
- */
-const presentRows = ({ rows, index }: SiteIndexParts): readonly Row[] => {
-  const announced = new Set(index.namespaces)
-  if (announced.size === 0) return rows
-  return rows.filter(({ namespace }) => namespace === '' || announced.has(namespace))
-}
-
-const namespacesOf = ({ rows, index, announcesUpstreamNamespaces }: SiteIndexParts): string[] => {
-  const listed = rows.map((row) => row.namespace).filter((namespace) => namespace !== '')
-  return [...new Set([...(announcesUpstreamNamespaces ? index.namespaces : []), ...listed])]
-}
-
-const routesOf = ({ rows, unlisted, index, publicRoot }: SiteIndexParts): Map<string, JsonObject> => {
-  const routes = new Map(
-    rows.map((row) => [row.pattern, describeRow(row, publicRoot, index.routes.get(row.pattern))]),
-  )
-  for (const [pattern, entry] of unlisted) if (!routes.has(pattern)) routes.set(pattern, entry)
-  return routes
-}
-
-/** Merges the gateway's table with the index of the upstream. */
-const buildSiteIndex = (given: SiteIndexParts): SiteIndex => {
-  const parts = { ...given, rows: presentRows(given) }
-  const { identity } = parts.index
-  const namespaces = namespacesOf(parts)
-  const routes = routesOf(parts)
-  const authentication = ownMember(identity, 'authentication')
-  const links = ownMember(identity, '_links')
-  return {
-    site: {
-      ...pick(identity, before),
-      namespaces,
-      authentication: isJsonObject(authentication) ? authentication : [],
-      routes: Object.fromEntries(routes),
-      ...pick(identity, behind),
-      // Members that plugins add.
-      ...pick(
-        identity,
-        Object.keys(identity).filter((name) => !placed.has(name)),
-      ),
-      ...(isJsonObject(links) ? { _links: links } : {}),
-    },
-    namespace: (name) => {
-      if (!namespaces.includes(name)) return undefined
-      const own = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
-      return {
-        namespace: name,
-        routes: Object.fromEntries(own),
-        _links: { up: [{ href: `${parts.publicRoot}/` }] },
-      }
-    },
-  }
-}
-
 /** What decides how an index is understood. */
 type Outlook = {
   readonly service: string
@@ -127,33 +60,76 @@ type SiteKnowledge = {
 /** An empty index, for the time before one is known. */
 export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes: new Map() }
 
-/** Nothing learned yet, or not to be learned. */
-const nothingLearned: LearnedRows = { rows: [], refused: [] }
-
 /** Rows of plugins that the upstream has; all of them while it has announced nothing. */
 const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): readonly Row[] =>
   routes.size === 0
     ? rows
     : rows.filter(({ ofPlugin, namespace }) => ofPlugin !== true || namespaces.includes(namespace))
 
+/**
+ * Merges the gateway's table with the index of the upstream. Rows whose namespace it does not announce are left out; before its
+ * index is known, all of them are announced. So is the interface itself, without which there is no site.
+ */
+const buildSiteIndex = (
+  index: IndexDocument,
+  { rows, publicRoot, unlistedRoutes }: Outlook,
+  unlisted: readonly string[],
+): SiteIndex => {
+  const { identity } = index
+  const announced = new Set(['', ...index.namespaces])
+  const present = offered(rows, index).filter(
+    ({ namespace }) => index.namespaces.length === 0 || announced.has(namespace),
+  )
+  const namespaces = new Set([
+    ...(unlistedRoutes === 'refuse' ? [] : index.namespaces),
+    ...present.map(({ namespace }) => namespace),
+  ])
+  namespaces.delete('')
+  const routes = new Map(
+    present.map((row) => [row.pattern, describeRow(row, publicRoot, index.routes.get(row.pattern))]),
+  )
+  for (const pattern of unlistedRoutes === 'refuse' ? [] : unlisted) {
+    if (!routes.has(pattern)) routes.set(pattern, index.routes.get(pattern) ?? {})
+  }
+  const authentication = ownMember(identity, 'authentication')
+  const links = ownMember(identity, '_links')
+  return {
+    site: {
+      ...pick(identity, before),
+      namespaces: [...namespaces],
+      authentication: isJsonObject(authentication) ? authentication : [],
+      routes: Object.fromEntries(routes),
+      ...pick(identity, behind),
+      // Members that plugins add.
+      ...pick(
+        identity,
+        Object.keys(identity).filter((name) => !placed.has(name)),
+      ),
+      ...(isJsonObject(links) ? { _links: links } : {}),
+    },
+    namespace: (name) => {
+      if (!namespaces.has(name)) return undefined
+      const own = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
+      return {
+        namespace: name,
+        routes: Object.fromEntries(own),
+        _links: { up: [{ href: `${publicRoot}/` }] },
+      }
+    },
+  }
+}
+
 /** Reads an index whose names are already public. */
 export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowledge => {
   const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = outlook
   const unlisted = unlistedPatterns(index, rows)
-  const shown = unlistedRoutes === 'refuse' ? [] : unlisted
-  const site = buildSiteIndex({
-    rows: offered(rows, index),
-    unlisted: new Map([...index.routes].filter(([pattern]) => shown.includes(pattern))),
-    index,
-    announcesUpstreamNamespaces: unlistedRoutes !== 'refuse',
-    publicRoot,
-  })
+  const site = buildSiteIndex(index, outlook, unlisted)
   return {
     site,
     entries: index.routes,
     document: documentOf(site.site, publicRoot, ['GET']),
     unlistedRoutes: unlisted.length,
-    learned: unlistedRoutes === 'learn' ? learnRows(index, rows) : nothingLearned,
+    learned: unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] },
     drift: compareWithUpstream(offered(announced, index), index, {
       routes: unlistedRoutes,
       parameters: undeclaredParameters,

@@ -1,12 +1,13 @@
 import type { ContractName, Method } from '../../contracts/method.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Row } from '../../contracts/row.ts'
+import {
+  type ArgumentSchema,
+  type Arguments,
+  type Endpoint,
+  mapParts,
+  mapSchemas,
+  type Row,
+} from '../../contracts/row.ts'
 import type { JsonObject } from '../../http/json-text.ts'
-
-const mapValues = (
-  map: Arguments,
-  translate: (schema: ArgumentSchema) => JsonObject,
-): Record<string, JsonObject> =>
-  Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, translate(schema)]))
 
 /** Required names: members marked so (draft 3) and names that the object lists (draft 4). */
 const requiredNames = (properties: Arguments, required: ArgumentSchema['required']): readonly string[] => {
@@ -30,17 +31,6 @@ const patternOf = (pattern: string): JsonObject => {
   }
 }
 
-const parts = ({ properties, items, additionalProperties, oneOf, anyOf }: ArgumentSchema): JsonObject => ({
-  ...(properties && { properties: mapValues(properties, jsonSchema) }),
-  ...(items && { items: jsonSchema(items) }),
-  ...(additionalProperties !== undefined && {
-    additionalProperties:
-      typeof additionalProperties === 'boolean' ? additionalProperties : jsonSchema(additionalProperties),
-  }),
-  ...(oneOf && { oneOf: oneOf.map(jsonSchema) }),
-  ...(anyOf && { anyOf: anyOf.map(jsonSchema) }),
-})
-
 /** A schema in WordPress's dialect as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
 export const jsonSchema = (schema: ArgumentSchema): JsonObject => {
   const { type, title, description, format, pattern, readonly, context, properties, required } = schema
@@ -53,7 +43,7 @@ export const jsonSchema = (schema: ArgumentSchema): JsonObject => {
     ...Object.fromEntries(Object.entries({ ...given, ...sizes }).filter(([, value]) => value !== undefined)),
     ...bounds(schema),
     ...(pattern !== undefined && patternOf(pattern)),
-    ...parts(schema),
+    ...mapParts(schema, jsonSchema, (parts) => mapSchemas(parts, jsonSchema)),
     ...(names.length > 0 && { required: names }),
     ...(readonly === true && { readOnly: true }),
     ...(context && { 'x-context': context }),

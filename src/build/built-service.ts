@@ -186,6 +186,7 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
 export const noServiceTexts = {
   'unknown-host': 'no service answers this host; give the whole URL',
   'no-service': 'no service is mounted there',
+  ambiguous: 'an upstream may read this path as one of another service',
 } as const
 
 /** The one spelling under which answers to a GET are stored, or why there is none. */

@@ -9,11 +9,15 @@ type Located = {
   readonly mount: string
 }
 
-/** The service for a request, or why there is none. `unknown-host`: no service answers this host at any path. */
+/**
+ * The service for a request, or why there is none. `unknown-host`: no service answers this host at any path. `ambiguous`: an upstream may
+ * read the path as one of another service, which may have other access rules.
+ */
 export type ServiceChoice<Service> =
   | { readonly kind: 'found'; readonly service: Service }
   | { readonly kind: 'unknown-host' }
   | { readonly kind: 'no-service' }
+  | { readonly kind: 'ambiguous' }
 
 /** Chooses the service that answers a request. */
 export type ServiceTable<Service> = {
@@ -33,8 +37,55 @@ const isUnder = (mount: string, target: string): boolean => {
   return next === slash || next === questionMark || target.length === mount.length
 }
 
+/** Does the path of a service lie under that of another one? */
+const isNested = (services: readonly Located[]): boolean =>
+  services.some(({ mount }) => services.some((other) => other.mount.startsWith(`${mount}/`)))
+
+/** Without these, all upstreams read a path alike. */
+const severalReadings = /%|\/\/|;/
+
+const dotSegment = /\/\.\.?(?:\/|$)/
+
+/**
+ * The path as some upstreams read it: decoded, without the parameters of segments, and with merged slashes. Undefined if it leads
+ * upwards then.
+ */
+const otherReading = (path: string): string | undefined => {
+  try {
+    const text = decodeURIComponent(path)
+      .replace(/;[^/]*/g, '')
+      .replace(/\/{2,}/g, '/')
+    return dotSegment.test(text) ? undefined : text
+  } catch {
+    // The router refuses it.
+    return path
+  }
+}
+
+const pathOf = (target: string): string => {
+  const at = target.indexOf('?')
+  return at === -1 ? target : target.slice(0, at)
+}
+
+/** The services of a host, in the order in which they are tried. */
+type Candidates<Service> = { readonly services: readonly Service[]; readonly isNested: boolean }
+
+const candidates = <Service extends Located>(services: readonly Service[]): Candidates<Service> => ({
+  services,
+  isNested: isNested(services),
+})
+
+const ambiguous = { kind: 'ambiguous' } as const
 const unknownHost = { kind: 'unknown-host' } as const
 const noService = { kind: 'no-service' } as const
+
+const firstUnder = <Service extends Located>(
+  services: readonly Service[],
+  target: string,
+): Service | undefined => {
+  for (const service of services) if (isUnder(service.mount, target)) return service
+  return undefined
+}
 
 /** `atHost` gives the form of a service for one host; it is called once for each host that is remembered. */
 export const createServiceTable = <Service extends Located>(
@@ -45,18 +96,23 @@ export const createServiceTable = <Service extends Located>(
   const hosts = createHostTable(byMount.map((value) => ({ hosts: value.hosts, value })))
   const ofEveryHost = byMount.filter((service) => service.hosts.length === 0)
   const hasHosts = ofEveryHost.length < services.length
-  const candidatesFor = remembered((authority): readonly Service[] => {
+  const withoutHost = candidates(ofEveryHost)
+  const candidatesFor = remembered((authority): Candidates<Service> => {
     const host = hostOf(authority)
-    return [...hosts.matching(host).map((service) => atHost(service, host)), ...ofEveryHost]
+    return candidates([...hosts.matching(host).map((service) => atHost(service, host)), ...ofEveryHost])
   })
   return {
     hasHosts,
     find: (authority, target) => {
-      const candidates = hasHosts ? candidatesFor(authority) : ofEveryHost
-      for (const service of candidates) {
-        if (isUnder(service.mount, target)) return { kind: 'found', service }
+      const { services: known, isNested: mayDiffer } = hasHosts ? candidatesFor(authority) : withoutHost
+      const service = firstUnder(known, target)
+      if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService
+      if (mayDiffer) {
+        const path = pathOf(target)
+        const read = severalReadings.test(path) ? otherReading(path) : path
+        if (read === undefined || (read !== path && firstUnder(known, read) !== service)) return ambiguous
       }
-      return hasHosts && candidates.length === 0 ? unknownHost : noService
+      return { kind: 'found', service }
     },
   }
 }

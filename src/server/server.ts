@@ -20,7 +20,7 @@ import {
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
-import { createServiceTable } from '../request/service-table.ts'
+import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
 import type { UnreadAnswers } from './buffered-bytes.ts'
 import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
@@ -93,8 +93,12 @@ export type Edge = Front & { close(): Promise<void> }
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
 
-const notFoundCode = (kind: 'no-service' | string): ErrorCode =>
-  kind === 'no-service' ? 'no_route' : 'misdirected_request'
+/** Why no service takes a request. */
+const refusals: Readonly<Record<Exclude<ServiceChoice<Service>['kind'], 'found'>, ErrorCode>> = {
+  'no-service': 'no_route',
+  'unknown-host': 'misdirected_request',
+  ambiguous: 'ambiguous_request',
+}
 
 /** Where a response goes: `cors` has the CORS fields that Fastify has made for it. */
 type Destination = { readonly outgoing: ServerResponse; readonly cors: OutgoingHttpHeaders | undefined }
@@ -264,9 +268,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     let service: Service | undefined
     try {
       const choice = table.find(authorityOf(req), req.url as string)
-      service = choice.kind === 'found' ? choice.service : undefined
-      if (service === undefined) refuse(destination, undefined, new GatewayError(notFoundCode(choice.kind)))
-      else takeFor(service, destination)
+      if (choice.kind === 'found') {
+        service = choice.service
+        takeFor(service, destination)
+      } else refuse(destination, undefined, new GatewayError(refusals[choice.kind]))
     } catch (cause) {
       failed(destination, service, cause)
     }
@@ -368,10 +373,12 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const openWebSocket: FrontOptions['openWebSocket'] = (incoming, outgoing, head) => {
     const target = incoming.url as string
     const choice = table.find(authorityOf(incoming), target)
-    const service = choice.kind === 'found' ? choice.service : undefined
-    if (service === undefined) refuseRaw(outgoing, service, new GatewayError(notFoundCode(choice.kind)))
-    else if (target.length > limits.urlBytes)
-      refuseRaw(outgoing, service, new GatewayError('target_too_long'))
+    if (choice.kind !== 'found') {
+      refuseRaw(outgoing, undefined, new GatewayError(refusals[choice.kind]))
+      return
+    }
+    const { service } = choice
+    if (target.length > limits.urlBytes) refuseRaw(outgoing, service, new GatewayError('target_too_long'))
     else if (options.isDraining())
       refuseRaw(outgoing, service, new GatewayError('shutting_down', { retryAfterSeconds: 1 }))
     else handshake(service, incoming, outgoing, head)

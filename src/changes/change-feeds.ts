@@ -2,7 +2,6 @@ import type { FeedLease } from '../cache/decide-caching.ts'
 import { type Clock, readClock } from '../clock.ts'
 import { addCount } from '../http/bounds.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
-import type { FeedState } from './feed-state.ts'
 import {
   everything,
   isWithoutRow,
@@ -51,11 +50,7 @@ export type ChangesAnswer =
   | { readonly kind: 'refused'; readonly reason: ChangeRefusal; readonly detail: string }
 
 /** State of one feed, for metrics, readiness and explanations. */
-export type FeedStanding = {
-  readonly service: string
-  readonly state: FeedState
-  readonly lagSeconds: number | undefined
-}
+export type FeedStanding = ReturnType<ServiceFeed['reading']> & { readonly service: string }
 
 /** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
 export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }

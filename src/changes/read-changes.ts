@@ -28,14 +28,14 @@ export type LogAnswer = {
   readonly more: boolean
 }
 
-/** What the companion sends at the end of a PHP request that wrote. */
+/** The report of the companion at the end of a PHP request that wrote. */
 export type Push = RowName & {
   readonly incarnation: string
   readonly fingerprint: string
   readonly changes: readonly SiteChange[]
 }
 
-/** What any service sends. */
+/** The report of a service without the companion. */
 export type PlainChange = {
   readonly service: string | undefined
   readonly tags: readonly string[]

@@ -1,9 +1,9 @@
 import type { FeedLease } from '../cache/decide-caching.ts'
 import { type Clock, readClock } from '../clock.ts'
-import type { SiteChange } from '../contracts/site/changes.ts'
+import { addCount } from '../http/bounds.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
-import type { FeedState } from './feed-state.ts'
 import {
+  everything,
   isWithoutRow,
   type PlainChange,
   type Push,
@@ -50,11 +50,7 @@ export type ChangesAnswer =
   | { readonly kind: 'refused'; readonly reason: ChangeRefusal; readonly detail: string }
 
 /** State of one feed, for metrics, readiness and explanations. */
-export type FeedStanding = {
-  readonly service: string
-  readonly state: FeedState
-  readonly lagSeconds: number | undefined
-}
+export type FeedStanding = ReturnType<ServiceFeed['reading']> & { readonly service: string }
 
 /** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
 export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }
@@ -118,14 +114,6 @@ const refusals: Readonly<Record<ChangeRefusal, string>> = {
   'not-spread': 'Dropped in this instance only: the other instances cannot be reached.',
 }
 
-const refused = (reason: ChangeRefusal, detail = refusals[reason]): RefusedChanges => ({
-  kind: 'refused',
-  reason,
-  detail,
-})
-
-const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
-
 const readablePush = (body: Buffer): Push | UnreadableChange => {
   try {
     return readPush(body)
@@ -158,10 +146,14 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return { service, feed }
   }
 
-  const refuse = (services: readonly Running[], reason: ChangeRefusal, detail?: string): RefusedChanges => {
+  const refuse = (
+    services: readonly Running[],
+    reason: ChangeRefusal,
+    detail = refusals[reason],
+  ): RefusedChanges => {
     const names = services.length === 0 ? ['none'] : services.map(({ service }) => service.name)
     for (const service of names) report({ kind: 'changes-refused', service, reason })
-    return refused(reason, detail)
+    return { kind: 'refused', reason, detail }
   }
 
   const tokens = (): readonly string[] => [
@@ -268,20 +260,13 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return tokenOfBearer(authorization, tokens()) ?? refuse([], 'unknown-key')
   }
 
-  const hold = (token: string, more: number): number => {
-    const count = (held.get(token) ?? 0) + more
-    if (count === 0) held.delete(token)
-    else held.set(token, count)
-    return count
-  }
-
   return {
     admit: (credential) => {
       const token = tokenNamed(credential)
       if (typeof token !== 'string') return token
       if ((held.get(token) ?? 0) >= mostHeld) return refuse(withToken(token), 'too-many')
-      hold(token, 1)
-      return { kind: 'admitted', release: () => hold(token, -1) }
+      addCount(held, token, 1)
+      return { kind: 'admitted', release: () => addCount(held, token, -1) }
     },
     use: (services) => {
       for (const [name, { service, feed }] of running) {

@@ -10,7 +10,7 @@ export type ChangeRefusal = SignatureRefusal | 'no-credential' | 'too-many' | 'u
 /** `unreachable`: no response. `no-companion`: another response than the log. `not-spread`: the cluster cannot be reached. */
 export type PollFailure = 'unreachable' | 'no-companion' | 'not-spread'
 
-/** What happens to the change feeds; services come from the configuration, everything else from closed lists. */
+/** Events of the change feeds; services come from the configuration, everything else from closed lists. */
 export type ChangeEvent =
   | {
       readonly kind: 'changes-applied'

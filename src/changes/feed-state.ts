@@ -8,16 +8,6 @@ import type { LogAnswer, LogRow, RowName } from './read-changes.ts'
  */
 export type FeedState = 'cold' | 'heard' | 'behind' | 'silent'
 
-/** `restarted`: earlier changes cannot be known, and everything is dropped. `partly-read`: rows are missing, or more follow. */
-type FeedEvent = 'restarted' | 'partly-read' | 'read' | 'lost'
-
-export const transitions: Readonly<Record<FeedState, Readonly<Record<FeedEvent, FeedState>>>> = {
-  cold: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'cold' },
-  heard: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'silent' },
-  behind: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'silent' },
-  silent: { restarted: 'behind', 'partly-read': 'behind', read: 'heard', lost: 'silent' },
-}
-
 /** A row that is not complete: a PHP request is still writing, or the row is missing, perhaps not yet committed. */
 type Unfinished = {
   readonly sequence: number
@@ -98,12 +88,13 @@ export const newerRow = (known: RowName | undefined, row: RowName | undefined): 
 export const safePosition = ({ position, unfinished }: Feed): number =>
   Math.min(position, ...unfinished.map(({ sequence }) => sequence - 1))
 
-const restarted = (feed: Feed, answer: LogAnswer, reason: ServiceDropReason): FeedReading => {
-  const { incarnation, first, last, fingerprint } = answer
+const restarted = (
+  { incarnation, first, last, fingerprint }: LogAnswer,
+  reason: ServiceDropReason,
+): FeedReading => {
   const position = Math.max(0, first - 1, last - readBack)
-  const state = transitions[feed.state].restarted
   return {
-    feed: { state, incarnation, position, unfinished: [], newest: undefined, fingerprint },
+    feed: { ...coldFeed, state: 'behind', incarnation, position, fingerprint },
     steps: [{ kind: 'drop-service', reason }],
     again: true,
     restarted: true,
@@ -167,11 +158,11 @@ const unfinishedAfter = (
  */
 export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
   const reason = restartReason(feed, asked, answer)
-  if (reason !== undefined) return restarted(feed, answer, reason)
+  if (reason !== undefined) return restarted(answer, reason)
   const upTo = readUpTo(answer)
   const isStuck = answer.more && upTo <= asked
   const isWide = upTo - asked > answer.rows.length + mostMissing
-  if (isStuck || isWide) return restarted(feed, answer, isStuck ? 'unreadable' : 'gap')
+  if (isStuck || isWide) return restarted(answer, isStuck ? 'unreadable' : 'gap')
   const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
   const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
   const kept = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
@@ -181,10 +172,9 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp
   const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
   if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
   if (kept.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
-  const event = answer.more || missing.length > 0 || isLongOpen ? 'partly-read' : 'read'
   return {
     feed: {
-      state: transitions[feed.state][event],
+      state: answer.more || missing.length > 0 || isLongOpen ? 'behind' : 'heard',
       incarnation: feed.incarnation,
       position: Math.max(feed.position, upTo),
       unfinished: kept,
@@ -199,4 +189,4 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp
 }
 
 /** After a time in which no poll succeeded. */
-export const lost = (feed: Feed): Feed => ({ ...feed, state: transitions[feed.state].lost })
+export const lost = (feed: Feed): Feed => ({ ...feed, state: feed.state === 'cold' ? 'cold' : 'silent' })

@@ -1,5 +1,5 @@
 import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
-import { visitMembers } from '../http/json-text.ts'
+import { isJsonObject, type JsonObject, parsedJson, visitMembers } from '../http/json-text.ts'
 
 /** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
 export type RowName = { readonly sequence: number; readonly check: string }
@@ -28,14 +28,14 @@ export type LogAnswer = {
   readonly more: boolean
 }
 
-/** What the companion sends at the end of a PHP request that wrote. */
+/** The report of the companion at the end of a PHP request that wrote. */
 export type Push = RowName & {
   readonly incarnation: string
   readonly fingerprint: string
   readonly changes: readonly SiteChange[]
 }
 
-/** What any service sends. */
+/** The report of a service without the companion. */
 export type PlainChange = {
   readonly service: string | undefined
   readonly tags: readonly string[]
@@ -45,8 +45,6 @@ export type PlainChange = {
   readonly sequence: number | undefined
 }
 
-type Members = Readonly<Record<string, unknown>>
-
 /** The text has not the form that was agreed; the message names the member. */
 export class UnreadableChange extends Error {}
 
@@ -54,12 +52,9 @@ const refuse = (member: string, expected: string): never => {
   throw new UnreadableChange(`${member}: expected ${expected}`)
 }
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The members of an object that has no others than these. */
-const membersOf = (value: unknown, name: string, known: readonly string[]): Members => {
-  if (!isMembers(value)) return refuse(name, 'an object')
+const membersOf = (value: unknown, name: string, known: readonly string[]): JsonObject => {
+  if (!isJsonObject(value)) return refuse(name, 'an object')
   const unknown = Object.keys(value).some((member) => !known.includes(member))
   return unknown ? refuse(name, `no other members than ${known.join(', ')}`) : value
 }
@@ -100,11 +95,11 @@ const isFlat = (value: unknown, levels = mostLevels): boolean =>
 
 /** A missing state is unknown; null means that there was none. */
 const stateOf = (value: unknown, name: string): MaybeState => {
-  const isState = value === undefined || value === null || (isMembers(value) && isFlat(value))
+  const isState = value === undefined || value === null || (isJsonObject(value) && isFlat(value))
   return isState ? value : refuse(name, `an object of at most ${mostLevels} levels, or null`)
 }
 
-const statesOf = ({ before, after }: Members): { before: MaybeState; after: MaybeState } => ({
+const statesOf = ({ before, after }: JsonObject): { before: MaybeState; after: MaybeState } => ({
   before: stateOf(before, 'before'),
   after: stateOf(after, 'after'),
 })
@@ -145,7 +140,7 @@ const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
 }
 
 const changeOf = (value: unknown): SiteChange => {
-  const kind = isMembers(value) ? value['kind'] : undefined
+  const kind = isJsonObject(value) ? value['kind'] : undefined
   const read = typeof kind === 'string' && Object.hasOwn(readers, kind) ? readers[kind] : undefined
   return read === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : read(value)
 }
@@ -154,15 +149,12 @@ const changesOf = (value: unknown): readonly SiteChange[] =>
   listOf(value, 'changes', mostChanges).map(changeOf)
 
 const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return refuse('the body', 'JSON')
-  }
+  const value = parsedJson(text)
+  return value === undefined ? refuse('the body', 'JSON') : value
 }
 
 /** The members of a report. JSON.parse would take the last one of a name, and the changes in the others would be lost. */
-const membersOfReport = (body: Buffer, known: readonly string[]): Members => {
+const membersOfReport = (body: Buffer, known: readonly string[]): JsonObject => {
   const text = body.toString('utf8')
   const members = membersOf(parsed(text), 'the body', known)
   let count = 0
@@ -172,16 +164,13 @@ const membersOfReport = (body: Buffer, known: readonly string[]): Members => {
   return count === Object.keys(members).length ? members : refuse('the body', 'each member once')
 }
 
-const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
+/** A change of everything, where the single changes are not known. */
+export const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
 
 /** Is it of no row of a log? Then two changes may have the same text; also of a push that cannot be read. */
 export const isWithoutRow = (body: Buffer): boolean => {
-  try {
-    const content: unknown = JSON.parse(body.toString('utf8'))
-    return isMembers(content) && content['sequence'] === 0
-  } catch {
-    return false
-  }
+  const content = parsedJson(body.toString('utf8'))
+  return isJsonObject(content) && content['sequence'] === 0
 }
 
 /** Reads the content of a push; throws UnreadableChange. */
@@ -203,7 +192,7 @@ export const readPush = (body: Buffer): Push => {
 }
 
 /** Changes of a closed row that cannot be read count as a change of everything. */
-const closedChanges = (one: Members): readonly SiteChange[] => {
+const closedChanges = (one: JsonObject): readonly SiteChange[] => {
   if (one['overflow'] === true) return everything('overflow')
   try {
     return changesOf(one['changes'])
@@ -213,7 +202,7 @@ const closedChanges = (one: Members): readonly SiteChange[] => {
 }
 
 const rowOf = (value: unknown): LogRow => {
-  if (!isMembers(value)) return refuse('rows', 'objects')
+  if (!isJsonObject(value)) return refuse('rows', 'objects')
   const name = { sequence: wholeOf(value['sequence'], 'sequence'), check: checkOf(value['check']) }
   switch (value['state']) {
     case 'closed':
@@ -231,7 +220,7 @@ const mostRows = 10_000
 /** Reads the answer to the poll with this nonce; throws UnreadableChange. */
 export const readLogAnswer = (body: Buffer, nonce: string): LogAnswer => {
   const value = parsed(body.toString('utf8'))
-  const one = isMembers(value) ? value : refuse('the body', 'an object')
+  const one = isJsonObject(value) ? value : refuse('the body', 'an object')
   // A copy from a cache on the way lacks the changes since then.
   if (one['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
   return {

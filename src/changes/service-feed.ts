@@ -35,7 +35,7 @@ export type FeedPorts = {
     | undefined
 }
 
-/** What one process sends the others, as plain data. */
+/** Messages between processes, as plain data. */
 export type FeedMessage =
   | {
       readonly kind: 'read'
@@ -195,7 +195,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     report({ kind: 'changes-applied', service, source: 'poll', changes: changes.length, entries })
   }
 
-  /** What another instance has read is skipped, so the log must still have its newest row as well. */
+  /** Rows that another instance has read are skipped, so the log must still have its newest row as well. */
   const resumed = (shared: SharedPosition | undefined): Feed => {
     if (shared === undefined) return feed
     if (feed.incarnation === '') return { ...feed, ...shared }

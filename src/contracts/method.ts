@@ -1,4 +1,4 @@
-/** What a service accepts, and the form of the gateway's own answers for it. */
+/** The contract of a service: the requests that it accepts, and the form of the gateway's own responses. */
 export type ContractName = 'plants' | 'site' | 'openapi' | 'open'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'

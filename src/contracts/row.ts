@@ -94,7 +94,7 @@ export type RowKind =
   | 'action'
   | 'related'
 
-/** What answers: the gateway itself (`discovery`, `batch`), or the upstream. */
+/** The sender of the response: the gateway itself (`discovery`, `batch`), or the upstream. */
 export type HandledBy = 'discovery' | 'batch' | 'upstream'
 
 export type Row = {

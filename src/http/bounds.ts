@@ -32,7 +32,7 @@ export const addressNetwork = (address: string): string => {
 }
 
 /**
- * Who counts as one caller: an IPv4 address, or the /64 that an IPv6 address is in, since a single host is handed a whole
+ * The addresses that limits count as one client: an IPv4 address, or the /64 of an IPv6 address, since a single host gets a whole
  * /64 to take addresses from (RFC 6177 §2).
  */
 export const addressGroup = (address: string): string => {
@@ -40,17 +40,17 @@ export const addressGroup = (address: string): string => {
   return mappedForm.exec(address)?.[1] ?? `${firstGroups(address, 4)}::/64`
 }
 
-/** What bytes are buffered for; also a metric label. */
+/** Reasons to buffer bytes; also a metric label. */
 export const bufferedWork = [
   /** A response that is being stored, or read whole before it is judged. */
   'fill',
   /** A request body that is read whole. */
   'request-body',
-  /** An answer within a batch. */
+  /** The response to an item of a batch. */
   'batch-item',
   /** The response to a write, which shows what the write changed. */
   'write-answer',
-  /** An answer that its client has not taken yet. */
+  /** A response that its client has not read yet. */
   'slow-reader',
 ] as const
 export type BufferedFor = (typeof bufferedWork)[number]

@@ -132,7 +132,7 @@ export const parseVary = (fields: FieldLines): Vary => {
   return value === undefined ? nothing : readNames(value)
 }
 
-/** What a response can have been selected by: the fields of its request as the upstream got them, not as the client sent them. */
+/** The fields by which the upstream can have selected a response: as the gateway sent them, not as the client did. */
 export type SelectingFields = {
   /** The value with which a field is sent to the upstream (lower-case name); undefined when it is not sent. */
   sentField(name: string): string | undefined

@@ -183,7 +183,7 @@ export const contentCodingOf = (head: ResponseHead): ContentCoding => {
 /** A stream that undoes the coding; it fails at a content that is not of the coding, or is incomplete. */
 export const createDecoder = (coding: Decodable): Transform => decoders[coding]()
 
-/** They describe the bytes as they were coded. */
+/** Fields that describe the coded bytes. */
 const ofCoded: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-length',

@@ -131,7 +131,7 @@ const noOptions: ReadonlySet<string> = new Set()
 
 /** Names listed in a Connection field that may be removed because of it. */
 const connectionOptions = (connection: string | undefined): ReadonlySet<string> => {
-  // What most say names nothing.
+  // The usual values name no field.
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return noOptions
   const options = connection.toLowerCase().split(',')
   return new Set(options.map((option) => option.trim()).filter((option) => isNamedAway(option)))

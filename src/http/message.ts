@@ -167,7 +167,7 @@ export type Interim = (head: ResponseHead) => void
 /** Takes a connection that the upstream has switched to another protocol. Must not throw. */
 export type TakeConnection = (connection: Duplex) => void
 
-/** Longest content that is sent as text (edge/send-response.ts): node:http writes up to 16 KiB at once, head and content together. */
+/** Longest content that is sent as text (server/send/send-response.ts): node:http writes up to 16 KiB at once, head and content together. */
 export const longestText = 14 * 1024
 
 /** A content in the form in which a small one is sent: Latin-1 gives its octets one to one. */
@@ -186,7 +186,7 @@ export const contentText = (content: Buffer): ContentText => {
 /** Field lines as they are written, checked. */
 export type HeadText = { readonly of: FieldLines; readonly text: string }
 
-/** How a connection goes on and where a content ends: node:http decides this for each response. */
+/** Fields that node:http decides for each response: whether the connection stays open, and where the content ends. */
 const framing: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',

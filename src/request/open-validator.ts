@@ -1,9 +1,5 @@
 import type { Validation, Validator } from '../contracts/validation.ts'
 
-export type OpenValidatorOptions = {
-  readonly limits: { readonly queryParameters: number }
-}
-
 const noArguments: Readonly<Record<string, unknown>> = Object.freeze({})
 
 const tooMany: Validation = {
@@ -21,9 +17,11 @@ const parameterCount = (query: string): number => {
 }
 
 /** Checks bounds only. The query stays byte for byte the same: its meaning is not known. */
-export const createOpenValidator = (options: OpenValidatorOptions): Validator => ({
-  validate(input) {
-    if (parameterCount(input.query) > options.limits.queryParameters) return tooMany
-    return { kind: 'valid', query: input.query, arguments: noArguments }
-  },
+export const createOpenValidator = (options: {
+  readonly limits: { readonly queryParameters: number }
+}): Validator => ({
+  validate: ({ query }) =>
+    parameterCount(query) > options.limits.queryParameters
+      ? tooMany
+      : { kind: 'valid', query, arguments: noArguments },
 })

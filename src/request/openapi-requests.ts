@@ -80,7 +80,7 @@ export const missingCredential = (
 /** How the body of a request is described; undefined where the operation does not take its media type. */
 export const contentFor = contentOf
 
-/** What of a document is not checked, or not in full, with the reason. */
+/** Parts of a document that are not checked, or not in full, with the reason. */
 export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
   const checker = createSchemaChecker(contract.definitions)
   const found = new Set<string>()

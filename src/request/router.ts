@@ -20,7 +20,7 @@ import {
 /** Why a request is refused: its query or a header field would give it another method or route in WordPress. */
 type MeaningRefusal = 'method-override' | 'route-override'
 
-/** What a request to a WordPress-like service means (docs/decisions/0003-requests-that-mean-something-else.md). */
+/** The method that a request to a WordPress-like service means (docs/decisions/0003-requests-that-mean-something-else.md). */
 type RequestMeaning =
   | { readonly kind: 'method'; readonly method: string }
   | { readonly kind: 'refused'; readonly reason: MeaningRefusal }
@@ -150,7 +150,6 @@ const findAny = (row: Row, method: string, path: string): RouteFinding => {
 }
 
 export type Router = {
-  readonly rows: readonly Row[]
   /** Rows that never match, because the cost or the meaning of their patterns is not certain. */
   readonly skipped: readonly SkippedRow[]
   /** Looks up a method and a path without its query. The cost is linear in the length of the path. */
@@ -269,7 +268,7 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
 /** Routes of one service, matched as WordPress matches them, in time linear in the path whatever the patterns are. */
 export const createRouter = (rows: readonly Row[]): Router => {
   const any = rows.find((row) => row.template === '/**')
-  if (any !== undefined) return { rows, skipped: [], find: (method, path) => findAny(any, method, path) }
+  if (any !== undefined) return { skipped: [], find: (method, path) => findAny(any, method, path) }
   const index = indexRows(rows)
-  return { rows, skipped: index.skipped, find: (method, path) => findIn(index, method, path) }
+  return { skipped: index.skipped, find: (method, path) => findIn(index, method, path) }
 }

@@ -21,8 +21,6 @@ export type ServiceChoice<Service> =
 
 /** Chooses the service that answers a request. */
 export type ServiceTable<Service> = {
-  /** Some service is limited to hosts. */
-  readonly hasHosts: boolean
   /** The most specific service: the host itself before the longest wildcard before every host, then the longest mount. */
   find(authority: string, target: string): ServiceChoice<Service>
 }
@@ -102,7 +100,6 @@ export const createServiceTable = <Service extends Located>(
     return candidates([...hosts.matching(host).map((service) => atHost(service, host)), ...ofEveryHost])
   })
   return {
-    hasHosts,
     find: (authority, target) => {
       const { services: known, isNested: mayDiffer } = hasHosts ? candidatesFor(authority) : withoutHost
       const service = firstUnder(known, target)

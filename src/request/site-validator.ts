@@ -138,10 +138,10 @@ const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
   return typeof value !== 'string' || !identifier.test(value)
 }
 
-/** They give the request another method or route; `requestMeaning` has applied or refused them. */
+/** Parameters that give the request another method or route; `requestMeaning` has applied or refused them. */
 const neverForwarded: ReadonlySet<string> = new Set(['_method', 'rest_route'])
 
-/** What happens to parameters that the contract does not name. Tracking parameters are always dropped. */
+/** The handling of parameters that the contract does not name. Tracking parameters are always dropped. */
 type UnknownParameters = {
   readonly handling: 'strip' | 'forward'
   isTracking(name: string): boolean

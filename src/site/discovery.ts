@@ -123,23 +123,23 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
   /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
   const tableOnly = known ?? knowledgeOf(emptyIndex, options)
 
-  const take = (index: IndexDocument, durationSeconds: number): void => {
+  const take = (index: IndexDocument): void => {
     const last = known
     const next = knowledgeOf(index, options)
     if (!isDeepStrictEqual(next.learned.rows, (last ?? tableOnly).learned.rows)) {
       options.rowsLearned(next.learned.rows)
     }
     known = next
-    for (const event of eventsOf(service, durationSeconds, next, last)) options.report(event)
+    for (const event of eventsOf(service, next, last)) options.report(event)
   }
 
   /** Digest of the content that `known` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
   let understood: string | undefined
 
-  const accept = (content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal => {
+  const accept = (content: Buffer): 'accepted' | IndexRefusal => {
     const digest = createHash('sha256').update(content).digest('base64')
     if (known !== undefined && digest === understood) {
-      for (const event of eventsOf(service, durationSeconds, known, known)) options.report(event)
+      for (const event of eventsOf(service, known, known)) options.report(event)
       return 'accepted'
     }
     const announced = readIndex(content)
@@ -148,7 +148,7 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     root = rootOf(announced.index, options.upstreamBasePath) ?? root
     const mapped = readIndex(options.toPublic(content))
     if (mapped.kind === 'refused') return mapped.reason
-    take(mapped.index, durationSeconds)
+    take(mapped.index)
     understood = digest
     return 'accepted'
   }
@@ -161,15 +161,8 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
           clock: options.clock,
           fetchIndex: options.fetchIndex,
           accept,
-          failed: (reason, durationSeconds, cause) =>
-            options.report({
-              kind: 'index-failed',
-              service,
-              durationSeconds,
-              reason,
-              keptLast: known !== undefined,
-              cause,
-            }),
+          failed: (reason, cause) =>
+            options.report({ kind: 'index-failed', service, reason, keptLast: known !== undefined, cause }),
         })
 
   const selected = (document: JsonObject, query: string): DiscoveryDocument => {

@@ -51,12 +51,11 @@ export type ResponseDifference = {
   readonly detail: string
 }
 
-/** What discovery reports. `service` comes from the configuration, all else from closed lists and counts. */
+/** Events of discovery. `service` comes from the configuration, all else from closed lists and counts. */
 export type DiscoveryEvent =
   | {
       readonly kind: 'index-refreshed'
       readonly service: string
-      readonly durationSeconds: number
       /** Routes that the upstream announces and the contract does not list. */
       readonly unlistedRoutes: number
       readonly learnedRows: number
@@ -65,7 +64,6 @@ export type DiscoveryEvent =
   | {
       readonly kind: 'index-failed'
       readonly service: string
-      readonly durationSeconds: number
       readonly reason: IndexRefusal
       /** Whether an earlier index still answers. */
       readonly keptLast: boolean

@@ -13,9 +13,9 @@ export type IndexSourceOptions = {
   readonly retryAfterMs: number
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
   /** Takes a complete response; returns the reason when it is unusable. */
-  accept(content: Buffer, durationSeconds: number): 'accepted' | IndexRefusal
+  accept(content: Buffer): 'accepted' | IndexRefusal
   /** `cause` is the error, if there was one; for the log. */
-  failed(reason: IndexRefusal, durationSeconds: number, cause: unknown): void
+  failed(reason: IndexRefusal, cause: unknown): void
 }
 
 /** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. */
@@ -64,24 +64,22 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
 
   const attempt = async (begun: number): Promise<void> => {
     if (closing.signal.aborted) return
-    const startedMs = options.clock.monotonic()
     const answer = await ask()
     if (closing.signal.aborted) return
-    const seconds = (options.clock.monotonic() - startedMs) / 1000
-    const failure = 'reason' in answer ? answer : take(answer, seconds)
+    const failure = 'reason' in answer ? answer : take(answer)
     if (failure === undefined) {
       acceptedGeneration = begun
       lastFailureMs = Number.NEGATIVE_INFINITY
     } else {
       lastFailureMs = options.clock.monotonic()
-      options.failed(failure.reason, seconds, failure.cause)
+      options.failed(failure.reason, failure.cause)
     }
   }
 
-  const take = (answer: IndexAnswer, seconds: number): Failure | undefined => {
+  const take = (answer: IndexAnswer): Failure | undefined => {
     if (answer.status !== 200) return { reason: 'status', cause: undefined }
     try {
-      const outcome = options.accept(answer.content, seconds)
+      const outcome = options.accept(answer.content)
       return outcome === 'accepted' ? undefined : { reason: outcome, cause: undefined }
     } catch (cause) {
       // A response must never end the process; the last good index stays.

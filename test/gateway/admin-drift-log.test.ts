@@ -17,7 +17,6 @@ test('an index that cannot be read and drift are counted and written down', asyn
   discovery({
     kind: 'index-failed',
     service,
-    durationSeconds: 1,
     reason: 'unreachable',
     keptLast: true,
     cause,
@@ -25,7 +24,6 @@ test('an index that cannot be read and drift are counted and written down', asyn
   discovery({
     kind: 'index-refreshed',
     service,
-    durationSeconds: 1,
     unlistedRoutes: 0,
     learnedRows: 0,
     refused: {},

@@ -1,5 +1,5 @@
 /**
- * What a write to a collection can change beyond the item itself and the lists of its collection.
+ * The responses that a write to a collection can change beyond the item itself and the lists of its collection.
  * `everything`: all responses of the site; for writes that are rare, or whose effects are not known.
  */
 export type WriteEffect = 'everything' | NamedEffect
@@ -43,7 +43,7 @@ export const effect = (
   collections,
 })
 
-/** How much less a write reaches when the item before it is known as well. */
+/** Facts that narrow the reach of a write when the item before the write is known as well. */
 export type Refinement = {
   /** Properties that must be known before and after, or nothing is; dots lead into objects. */
   readonly structure: readonly string[]
@@ -60,7 +60,7 @@ export type Refinement = {
    * update does.
    */
   readonly related?: Readonly<Record<string, NamedEffect>>
-  /** What an update changes besides the item and the lists for editors where only these see the item before and after. */
+  /** By property: the reach of its update besides the item and the lists for editors, where only editors see the item before and after. */
   readonly relatedHidden?: Readonly<Record<string, NamedEffect>>
   /** The responses that its deletion changes then. */
   readonly deletedHidden?: NamedEffect
@@ -180,7 +180,7 @@ export const refinements = {
     filled: 'content.rendered',
     ...shownPlainly,
   },
-  // What it holds is shown unrendered: contents change with that, not with its title or its categories.
+  // Its content is shown unrendered: contents change with that, not with its title or its categories.
   blocks: {
     structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
     texts: [...ofAnswers, 'title', 'excerpt', 'wp_pattern_category', 'site_pattern_category'],
@@ -217,7 +217,7 @@ export const refinements = {
   categories: term,
   tags: { ...term, structure: ['slug', 'link', 'taxonomy'] },
   users: {
-    // What a user may do is in `Allow` of everything it reads.
+    // The rights of a user show in `Allow` of everything it reads.
     structure: ['name', 'slug', 'link', 'url', 'roles', 'capabilities', 'avatar_urls'],
     texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
     minor: effect([], { contents: 'dynamic' }),

@@ -27,7 +27,7 @@ export type CollectionTags = {
    * gives no other arguments than these.
    */
   readonly rights?: { readonly unlessOnly: readonly string[] }
-  /** What a change reaches besides its collection that gives only arguments listed here, instead of `effects`. */
+  /** The reach of a change that gives only arguments listed here, instead of `effects`. */
   readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
   /**
    * A new item reaches dynamic contents only if another one with the same value of `property` was rendered before: an empty list
@@ -47,7 +47,7 @@ export type CollectionTags = {
   readonly action?: WriteEffect
 }
 
-/** What a property of an item names, in any of these collections. */
+/** A property of an item that names another item, in any of these collections. */
 type Owner = {
   readonly property: string
   readonly collections: readonly string[]

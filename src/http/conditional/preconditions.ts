@@ -5,7 +5,7 @@ import { parseHttpDate } from './dates.ts'
 /** An entity tag (RFC 9110 §8.8.3); `opaque` keeps its quotes. */
 type EntityTag = { readonly weak: boolean; readonly opaque: string }
 
-/** What If-Match and If-None-Match carry: any current representation, or one of these. */
+/** The value of If-Match or If-None-Match: any current representation, or one of these. */
 type EntityTagList = '*' | readonly EntityTag[]
 
 // etagc: visible characters except the double quote, and obs-text (RFC 9110 §8.8.3).

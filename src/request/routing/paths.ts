@@ -170,7 +170,7 @@ const maxInstructions = 200
 /** Bounds the time to compile: RE2 writes a counted repetition out. */
 const maxExpansion = 2000
 
-/** What PCRE and RE2 may read differently: letters behind a backslash, other than these, and a count without a minimum. */
+/** Syntax that PCRE and RE2 may read differently: letters behind a backslash, other than these, and a count without a minimum. */
 const uncertain = /[^ -~]|\\(?![dDwWsS]|[^A-Za-z0-9])|\{,/
 
 const counts = /(.)\{(\d+)(?:,(\d*))?\}/g

@@ -84,7 +84,7 @@ export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): 
 const isEarly = (argument: CompiledArgument | undefined): argument is CompiledArgument =>
   argument?.checked === 'early' || argument?.checked === 'container'
 
-/** What validation callbacks refuse, in the endpoint's order: they check the effective value. */
+/** Faults that validation callbacks find, in the endpoint's order: they check the effective value. */
 const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
   const faults: (InvalidArgument & { position: number })[] = []
   const look = (argument: CompiledArgument, value: unknown) => {
@@ -102,7 +102,7 @@ const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgum
   return faults.sort((a, b) => a.position - b.position)
 }
 
-/** What sanitising refuses, source by source in the order given: it checks every value, overridden ones included. */
+/** Faults that sanitising finds, source by source in the order given: it checks every value, overridden ones included. */
 const lateFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
   const faults: InvalidArgument[] = []
   const look = (name: string, value: unknown) => {

@@ -92,7 +92,11 @@ const cleanSchema = (value: object, depth: number): ArgumentSchema => {
   return Object.fromEntries(clean)
 }
 
-/** WordPress writes a map without entries as `[]`. */
+/**
+ * Arguments as the rows of the contract have them. A keyword with a value it cannot take is left out: the argument is then
+ * checked less here, and still by the upstream. Undefined when there are too many or it is no map: WordPress writes `[]` for a map
+ * without entries.
+ */
 const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
   if (Array.isArray(value)) return value.length === 0 ? {} : undefined
   const entries = isJsonObject(value) ? Object.entries(value) : undefined
@@ -102,12 +106,6 @@ const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
     entries.map(([name, given]) => [name, isJsonObject(given) ? cleanSchema(given, depth) : {}]),
   )
 }
-
-/**
- * Arguments as the rows of the contract have them. A keyword with a value it cannot take is left out: the argument is then
- * checked less here, and still by the upstream. Undefined when there are too many or it is no map.
- */
-const cleanArguments = (value: unknown): Arguments | undefined => cleanMap(value, 0)
 
 /** Each learned row is a metric label and a part of the router: bounded, whatever is announced. */
 const limits = { rows: 500, pattern: 512 } as const
@@ -145,7 +143,7 @@ const endpointsOf = (entry: JsonObject): Endpoint[] | RouteRefusal => {
   const endpoints: Endpoint[] = []
   for (const endpoint of announced) {
     const methods = methodNames.filter((method) => methodsIn(endpoint).includes(method))
-    const args = cleanArguments(ownMember(endpoint, 'args') ?? [])
+    const args = cleanMap(ownMember(endpoint, 'args') ?? [], 0)
     if (args === undefined) return 'too-many-arguments'
     if (methods.length > 0) endpoints.push(endpointOf(methods, args, allowsBatch(endpoint)))
   }

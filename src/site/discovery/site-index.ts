@@ -35,9 +35,8 @@ const pick = (identity: JsonObject, names: readonly string[]): JsonObject =>
     names.filter((name) => Object.hasOwn(identity, name)).map((name) => [name, identity[name]]),
   )
 
-/** What decides how an index is understood. */
+/** The settings that an index is read with. */
 type Outlook = {
-  readonly service: string
   readonly rows: readonly Row[]
   readonly announced: readonly Row[]
   readonly publicRoot: string
@@ -146,14 +145,12 @@ const countBy = <Name extends string>(names: readonly Name[]): Partial<Record<Na
 /** The events of a new index. */
 export const eventsOf = (
   service: string,
-  durationSeconds: number,
   next: SiteKnowledge,
   last: SiteKnowledge | undefined,
 ): DiscoveryEvent[] => {
   const refreshed: DiscoveryEvent = {
     kind: 'index-refreshed',
     service,
-    durationSeconds,
     unlistedRoutes: next.unlistedRoutes,
     learnedRows: next.learned.rows.length,
     refused: countBy(next.learned.refused.map(({ reason }) => reason)),

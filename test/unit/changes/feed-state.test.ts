@@ -8,7 +8,6 @@ import {
   lost,
   readLog,
   safePosition,
-  transitions,
 } from '../../../src/changes/feed-state.ts'
 import type { LogAnswer, LogRow } from '../../../src/changes/read-changes.ts'
 
@@ -45,10 +44,11 @@ const stepsIn = ({ steps }: FeedReading): readonly (number | string)[] =>
 test('only a feed that was read completely is heard', () => {
   const states = ['cold', 'heard', 'behind', 'silent'] as const
   for (const state of states) {
-    expect(transitions[state].read).toBe('heard')
-    expect(transitions[state]['partly-read']).toBe('behind')
-    expect(transitions[state].restarted).toBe('behind')
-    expect(transitions[state].lost).toBe(state === 'cold' ? 'cold' : 'silent')
+    const feed = heardAt(5, { state })
+    expect(readLog(feed, 5, answer(5, [])).feed.state).toBe('heard')
+    expect(readLog(feed, 5, answer(7, [closed(7)])).feed.state).toBe('behind')
+    expect(readLog(feed, 5, answer(5, [], { incarnation: 'b2' })).feed.state).toBe('behind')
+    expect(lost(feed).state).toBe(state === 'cold' ? 'cold' : 'silent')
   }
 })
 

@@ -385,7 +385,6 @@ test('discovery events are counted, and a resolved difference returns to zero', 
   observe.discovery({
     kind: 'index-refreshed',
     service: 'site',
-    durationSeconds: 1,
     unlistedRoutes: 75,
     learnedRows: 74,
     refused: { 'pattern-unreadable': 1 },
@@ -393,7 +392,6 @@ test('discovery events are counted, and a resolved difference returns to zero', 
   observe.discovery({
     kind: 'index-failed',
     service: 'site',
-    durationSeconds: 1,
     reason: 'timeout',
     keptLast: true,
   })

@@ -81,7 +81,6 @@ describe('the service table', () => {
 
   test('without hosts ignores the host', () => {
     const table = createServiceTable([{ hosts: [], mount: '/a' }])
-    expect(table.hasHosts).toBe(false)
     expect(table.find('any.example', '/a/b').kind).toBe('found')
     expect(table.find('', '/b').kind).toBe('no-service')
   })

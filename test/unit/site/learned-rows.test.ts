@@ -63,7 +63,6 @@ test('endpoints, arguments and batch marks are those announced', () => {
 
 test('a learned row has everything that the upstream announces', () => {
   const { site } = knowledgeOf(real, {
-    service: 'site',
     rows: [...siteRows, ...learned.rows],
     announced: [],
     publicRoot,
@@ -254,7 +253,6 @@ test('whatever a document holds, nothing throws', () => {
       const reading = readIndex(Buffer.from(JSON.stringify(document)))
       if (reading.kind === 'refused') return
       knowledgeOf(reading.index, {
-        service: 'site',
         rows: siteRows.slice(0, 8),
         announced: siteRows.slice(0, 8),
         publicRoot,

@@ -27,7 +27,7 @@ import {
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
-import { type CodedForm, ownBytes, type StoredResponse, withCodedForms } from '../store/stored-response.ts'
+import { type CodedForm, ownBytes, type StoredResponse } from '../store/stored-response.ts'
 
 /** The parts of a read that decide the form of its response. */
 export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: RequestFields }
@@ -156,7 +156,6 @@ export type Encodings = {
 
 type EncodingsOptions = CompressionOptions & {
   readonly store: MemoryStore
-  readonly maxBytes: number
   readonly report: (event: CacheEvent) => void
 }
 
@@ -211,19 +210,10 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
 
   /** The stored response may have been replaced by a validation or removed meanwhile: it is found by its content. */
   const addForm = (stored: StoredResponse, form: CodedForm): void => {
-    const variants = store.peek(stored.key)
-    const current = variants.find(({ content, codable }) => codable && content === stored.content)
-    if (current === undefined) return
-    const grown = withCodedForms(current, [...current.forms, form])
-    const bytes = variants.reduce((sum, each) => sum + each.bytes, grown.bytes - current.bytes)
-    if (bytes > options.maxBytes) {
-      unfit.add(current.content)
-      return
-    }
-    store.replace(
-      stored.key,
-      variants.map((each) => (each === current ? grown : each)),
-    )
+    const current = store
+      .peek(stored.key)
+      .find(({ content, codable }) => codable && content === stored.content)
+    if (current !== undefined && !store.addForm(current, form)) unfit.add(current.content)
   }
 
   /** Never rejects: readers without a form get the uncoded one. */

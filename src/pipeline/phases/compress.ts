@@ -1,6 +1,6 @@
 import { pipeline, type Readable } from 'node:stream'
-import { addressGroup } from '../../http/bounds.ts'
-import { parseCacheControl } from '../../http/caching-fields.ts'
+import { takesUncodedOnly } from '../../cache/cache-read.ts'
+import { addCount, addressGroup } from '../../http/bounds.ts'
 import { parseEntityTagList, tagOfCoded } from '../../http/conditional/preconditions.ts'
 import {
   acceptedForms,
@@ -37,29 +37,21 @@ const mostAtOnce = 64
 /** Of one client: one that reads slowly must not leave the others without. */
 const mostOfClient = 48
 
-type Slots = {
-  /** The function that gives the slot back, to be called once; undefined when none is free. */
-  take(client: string): (() => void) | undefined
-}
+/** Takes a slot; gives the function that gives it back, to be called once, or undefined when none is free. */
+type TakeSlot = (address: string) => (() => void) | undefined
 
-const createCompressionSlots = (): Slots => {
+const createCompressionSlots = (): TakeSlot => {
   const byClient = new Map<string, number>()
   let taken = 0
-  const give = (client: string): void => {
-    taken -= 1
-    const left = (byClient.get(client) ?? 1) - 1
-    if (left === 0) byClient.delete(client)
-    else byClient.set(client, left)
+  const count = (client: string, by: 1 | -1): void => {
+    taken += by
+    addCount(byClient, client, by)
   }
-  return {
-    take: (address) => {
-      const client = addressGroup(address)
-      const ofClient = byClient.get(client) ?? 0
-      if (taken >= mostAtOnce || ofClient >= mostOfClient) return undefined
-      taken += 1
-      byClient.set(client, ofClient + 1)
-      return () => give(client)
-    },
+  return (address) => {
+    const client = addressGroup(address)
+    if (taken >= mostAtOnce || (byClient.get(client) ?? 0) >= mostOfClient) return undefined
+    count(client, 1)
+    return () => count(client, -1)
   }
 }
 
@@ -80,12 +72,6 @@ const codedStream = (content: Readable, coding: StreamCoding, done: () => void):
   content.on('data', () => timer.refresh())
   return stream
 }
-
-/** Ranges refer to the uncoded bytes; a request may also have no-transform (RFC 9111 §5.2.1.6). */
-const takesUncodedOnly = (fields: RequestFields): boolean =>
-  fields['range'] !== undefined ||
-  (fields['cache-control'] !== undefined &&
-    parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
 
 const lengthOf = ({ content, fields }: GatewayResponse): number => {
   if (Buffer.isBuffer(content)) return content.length
@@ -118,7 +104,7 @@ const withFieldsOfForm = (
  */
 export const compress = (options: CompressOptions): Phase<Ready> => {
   const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
-  const slots = createCompressionSlots()
+  const takeSlot = createCompressionSlots()
 
   const inCoding = (
     response: GatewayResponse,
@@ -166,7 +152,7 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
     if (coding === undefined) return { status, fields, content }
     // The length must be that of GET (RFC 9110 §8.6), which only compressing would show.
     if (request.method === 'HEAD') return { status, fields: withoutFields(fields, lengthField), content }
-    const done = slots.take(client.address)
+    const done = takeSlot(client.address)
     return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
   }
 

@@ -203,11 +203,13 @@ export const batchAnswers = (
 
   const requestOf = (exchange: LocalRequest, signal: AbortSignal, reservation: Reservation): BatchRequest => {
     const deadlineMs = clock.monotonic() + settings.deadlineMs
+    const serviceOf = (name: string | undefined): Service | undefined =>
+      name === undefined ? exchange.service : options.serviceNamed(name)
     const outgoing = {
       run: options.run,
       clock,
       batch: exchange,
-      serviceNamed: options.serviceNamed,
+      serviceOf,
       keyFields,
       turn: shared.turn,
       held: { bytes: 0, mostBytes: settings.answerBytes },
@@ -223,7 +225,7 @@ export const batchAnswers = (
       admit: (item, mayRead) =>
         admitItem(exchange, item, {
           mayRead,
-          service: item.service === undefined ? exchange.service : options.serviceNamed(item.service),
+          service: serviceOf(item.service),
           fieldsOf: (one) => fieldsWithCredentials(exchange, one, keyFields),
         }),
       sender: {

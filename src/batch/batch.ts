@@ -1,4 +1,10 @@
-import type { BatchEvent, BatchItemOutcome, BatchResult } from './events.ts'
+import {
+  type BatchEvent,
+  type BatchItemOutcome,
+  type BatchMethod,
+  type BatchResult,
+  batchMethods,
+} from './events.ts'
 import { withDependencies } from './extensions/dependencies.ts'
 import {
   answeredPart,
@@ -44,10 +50,8 @@ const itemLine = (index: number, part: Part): Buffer =>
 const lastLine = (result: BatchResult, items: number): Buffer =>
   Buffer.from(`{"end":{"result":${JSON.stringify(result)},"items":${items}}}\n`)
 
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-
-const methodLabel = (method: string | undefined): (typeof methods)[number] | '_OTHER' =>
-  methods.find((known) => known === method) ?? '_OTHER'
+const methodLabel = (method: string | undefined): BatchMethod =>
+  batchMethods.find((known) => known === method) ?? '_OTHER'
 
 const outcomeTable: Readonly<Record<TaskEnd<unknown>['kind'], BatchItemOutcome>> = {
   finished: 'answered',
@@ -224,7 +228,7 @@ const workOf = (items: readonly PlannedItem[]): string => {
 /** The sender of a batch that uses extensions: equal reads are one request, and references become values. */
 const extendedSender = (
   sender: ItemSender,
-  { extensions, waits, admitted }: PlannedBatch,
+  { extensions, waits }: PlannedBatch,
   { bodyCharacters: mostBodyCharacters, dialect }: BatchOptions,
 ): ItemSender => {
   if (extensions === undefined) return sender
@@ -233,7 +237,7 @@ const extendedSender = (
     ...sender,
     dispatch: withDependencies(dispatch, {
       extensions: extensions.items,
-      admitted,
+      admitted: extensions.admitted,
       mostBodyCharacters,
       dialect,
     }),

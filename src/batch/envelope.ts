@@ -310,18 +310,25 @@ export type EnvelopeItem =
   | { readonly kind: 'faulty'; readonly error: ItemError }
 
 /** A batch as read, or the error for the whole. */
-export type ReadEnvelope =
-  | { readonly kind: 'batch'; readonly allMustValidate: boolean; readonly items: readonly EnvelopeItem[] }
-  | { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
+type ReadEnvelope =
+  | {
+      readonly kind: 'batch'
+      readonly allMustValidate: boolean
+      readonly items: readonly EnvelopeItem[]
+      readonly bodies: ReturnType<typeof rawBodies>
+    }
+  | Malformed
 
-const malformed = (code: string, params: unknown, message: string, details?: unknown): ReadEnvelope => ({
+export type Malformed = { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
+
+const malformed = (code: string, params: unknown, message: string, details?: unknown): Malformed => ({
   kind: 'malformed',
   status: 400,
   body: { code, message, data: { status: 400, params, ...(details === undefined ? {} : { details }) } },
 })
 
 /** The 400 for `requests`, in WordPress's shape. */
-export const invalidRequests = (code: string, message: string): ReadEnvelope =>
+export const invalidRequests = (code: string, message: string): Malformed =>
   malformed('rest_invalid_param', { requests: message }, 'Invalid parameter(s): requests', {
     requests: { code, message, data: null },
   })
@@ -370,5 +377,6 @@ export const readEnvelope = (
     kind: 'batch',
     allMustValidate,
     items: requests.map((entry, i) => envelopeItem(entry, i, bodies[i], dialect)),
+    bodies,
   }
 }

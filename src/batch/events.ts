@@ -27,6 +27,10 @@ export type SplitReason = (typeof splitReasons)[number]
 export const chunkResults = ['answered', 'not-run', 'limited', 'not-sent', 'broken'] as const
 export type ChunkResult = (typeof chunkResults)[number]
 
+export const batchMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+/** One of the methods that a batch allows, `_OTHER` for the rest. */
+export type BatchMethod = (typeof batchMethods)[number] | '_OTHER'
+
 /** Every string is from a closed list. */
 export type BatchEvent =
   | {
@@ -43,8 +47,7 @@ export type BatchEvent =
     }
   | {
       readonly kind: 'batch-item-finished'
-      /** One of the methods a batch allows, `_OTHER` for the rest. */
-      readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '_OTHER'
+      readonly method: BatchMethod
       readonly outcome: BatchItemOutcome
       readonly status: number
       /** From the start of the batch to the start of the item; 0 for one that never started. */

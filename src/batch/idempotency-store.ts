@@ -31,7 +31,8 @@ type Entry = {
   readonly fingerprint: string
   readonly untilMs: number
   readonly bytes: number
-  readonly answer: KeptAnswer | 'in-flight' | 'not-kept'
+  /** For a request with the same fingerprint. */
+  readonly state: KeyState
 }
 
 /** Two hashes, the map's own share and the entry. */
@@ -44,12 +45,6 @@ const withOwnContent = (answer: KeptAnswer): KeptAnswer => {
   const own = Buffer.allocUnsafeSlow(content.length)
   content.copy(own)
   return { ...answer, content: own }
-}
-
-const stateOf = (entry: Entry, fingerprint: string): KeyState => {
-  if (entry.fingerprint !== fingerprint) return { kind: 'mismatch' }
-  if (entry.answer === 'in-flight') return { kind: 'in-flight' }
-  return entry.answer === 'not-kept' ? { kind: 'not-kept' } : { kind: 'finished', answer: entry.answer }
 }
 
 /**
@@ -79,7 +74,7 @@ export const createMemoryIdempotencyStore = (options: {
       const isOver = bytes > options.maxBytes
       if (entry.untilMs > nowMs && !isOver) return
       // Those in flight are as many as there are requests, and are bounded like them.
-      if (entry.untilMs <= nowMs || entry.answer !== 'in-flight') remove(key)
+      if (entry.untilMs <= nowMs || entry.state.kind !== 'in-flight') remove(key)
     }
   }
 
@@ -88,8 +83,10 @@ export const createMemoryIdempotencyStore = (options: {
       const nowMs = options.clock.monotonic()
       tidy(nowMs)
       const known = entries.get(key)
-      if (known !== undefined && known.untilMs > nowMs) return stateOf(known, fingerprint)
-      put(key, { fingerprint, untilMs: nowMs + options.ttlMs, bytes: entryBytes, answer: 'in-flight' })
+      if (known !== undefined && known.untilMs > nowMs)
+        return known.fingerprint === fingerprint ? known.state : { kind: 'mismatch' }
+      const untilMs = nowMs + options.ttlMs
+      put(key, { fingerprint, untilMs, bytes: entryBytes, state: { kind: 'in-flight' } })
       return { kind: 'begun' }
     },
     async finish(key, fingerprint, answer) {
@@ -100,7 +97,7 @@ export const createMemoryIdempotencyStore = (options: {
         fingerprint,
         untilMs: nowMs + options.ttlMs,
         bytes: entryBytes + (isKept ? answer.content.length : 0),
-        answer: isKept ? withOwnContent(answer) : 'not-kept',
+        state: isKept ? { kind: 'finished', answer: withOwnContent(answer) } : { kind: 'not-kept' },
       })
       tidy(nowMs)
     },

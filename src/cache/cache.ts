@@ -136,7 +136,7 @@ export const createCache = (options: CacheOptions): Cache => {
     maxBytes,
     storedBytes: () => store.stats().bytes,
   })
-  const encodings = createEncodings({ ...options.compression, store, maxBytes, report })
+  const encodings = createEncodings({ ...options.compression, store, report })
   const { codedFrom } = encodings
   const storage = createResponseStorage({ store, log, unsettled, admission, clock, report, codedFrom })
   const partial = createPartialContentStore({ store, storage, clock, budget, maxEntryBytes })

@@ -297,16 +297,17 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     return [...used]
   }
 
+  const doubt = (tags: readonly string[], forMs: number): void => {
+    const now = clock.monotonic()
+    unsettled.add(tags, now, now + forMs)
+  }
+
   return {
     invalidate,
-    suspect: (tags, forMs, by = 'write') => {
-      const now = clock.monotonic()
-      unsettled.add(tags, now, now + forMs)
+    doubt,
+    suspect: (tags, forMs, by) => {
+      doubt(tags, forMs)
       return invalidate(tags, by)
-    },
-    doubt: (tags, forMs) => {
-      const now = clock.monotonic()
-      unsettled.add(tags, now, now + forMs)
     },
     purge: (purge) => {
       const steps = purging(purge)

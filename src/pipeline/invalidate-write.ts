@@ -10,6 +10,7 @@ import {
   type WriteResponse,
 } from '../cache/tagger.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
+import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import {
   fieldValue,
   type GatewayResponse,
@@ -22,19 +23,6 @@ import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
-
-const purgeOf = (
-  note: Extract<Note, { kind: 'tag' | 'prefix' | 'all' }>,
-): Parameters<Cache['purge']>[0]['selector'] => {
-  switch (note.kind) {
-    case 'tag':
-      return { kind: 'tag', tag: note.tag }
-    case 'prefix':
-      return { kind: 'prefix', service: note.service, prefix: note.prefix }
-    case 'all':
-      return { kind: 'all' }
-  }
-}
 
 /**
  * Applies the notes of a write, here or in another process, to this process's memory; returns the number of stored responses
@@ -59,7 +47,7 @@ export const applyInvalidations = (
     if (note.kind === 'documents') documentsOutdated(note.service, note.collection)
     else if (note.kind === 'hold') tagsFor(note.forMs).push(note.tag)
     else if (note.kind === 'tag' && note.mode === 'hard') dropped.push(note.tag)
-    else entries += cache.purge({ selector: purgeOf(note), mode: note.mode, dryRun: false })
+    else entries += cache.purge({ selector: note, mode: note.mode, dryRun: false })
   }
   if (dropped.length > 0) entries += cache.invalidate(dropped, by)
   for (const [forMs, tags] of held) entries += cache.suspect(tags, forMs, by)
@@ -78,14 +66,8 @@ const isJson = (contentType: string | undefined): boolean =>
   contentType !== undefined && /^application\/json\s*(?:;|$)/i.test(contentType)
 
 const membersOf = (content: Buffer): readonly string[] | undefined => {
-  try {
-    const value: unknown = JSON.parse(content.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.keys(value)
-      : undefined
-  } catch {
-    return undefined
-  }
+  const value = parsedJson(content.toString())
+  return isJsonObject(value) ? Object.keys(value) : undefined
 }
 
 /** `a[b][]` gives a value to `a`. */

@@ -30,11 +30,8 @@ type WriteAnnouncer = {
     notes: readonly Note[],
     mayMatter: boolean,
   ): Promise<{ readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }>
-  /** To be awaited before a write is answered. `unheard`: other processes could not be reached. */
-  spread(
-    notes: readonly Note[],
-    write?: string,
-  ): Promise<{ readonly entries: number; readonly unheard: boolean }>
+  /** To be awaited before a write is answered. */
+  spread(notes: readonly Note[], write?: string): Promise<unknown>
 }
 
 /** The state of one limit after one request. */

@@ -206,12 +206,10 @@ export class ExchangeRead implements CacheRead {
     const { service, matching, sendsUndeclared } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined
     const { callers, undeclared, storedTags } = service.tagger
-    if (this.partition === 'public' && !sendsUndeclared)
-      return storedTags(found, this.#exchange.arguments, response)
-    const more = [this.partition === 'public' ? undefined : callers, sendsUndeclared ? undeclared : undefined]
-    const known = more.filter((tag) => tag !== undefined)
     const tags = storedTags(found, this.#exchange.arguments, response)
-    return known.length === 0 ? tags : [...new Set([...tags, ...known])]
+    if (this.partition === 'public' && !sendsUndeclared) return tags
+    const more = [this.partition === 'public' ? undefined : callers, sendsUndeclared ? undeclared : undefined]
+    return [...new Set([...tags, ...more.filter((tag) => tag !== undefined)])]
   }
 }
 

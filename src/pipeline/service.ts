@@ -4,6 +4,7 @@ import type { Tagger } from '../cache/tagger.ts'
 import type { ContractName } from '../contracts/method.ts'
 import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
+import { createRecentValues } from '../http/memo.ts'
 import type {
   Answer,
   FieldChanges,
@@ -55,36 +56,16 @@ export type TargetMemo = {
 /** Longer ones are rare, and a flood of them could fill the memory. */
 const longestTarget = 512
 
-/**
- * Bounded in entries; with `longestTarget` that bounds bytes too. Two generations stand in for an order of use: what is
- * recalled from the old one moves to the new one, and when that is full the old one is dropped.
- */
+/** Bounded in entries; with `longestTarget` that bounds bytes too. */
 export const createTargetMemo = (mostEntries: number): TargetMemo => {
-  const perGeneration = Math.ceil(mostEntries / 2)
-  let young = new Map<string, RecalledTarget>()
-  let old = new Map<string, RecalledTarget>()
-
-  const keep = (rawTarget: string, recalled: RecalledTarget): void => {
-    if (young.size >= perGeneration) {
-      old = young
-      young = new Map()
-    }
-    young.set(rawTarget, recalled)
-  }
+  let recent = createRecentValues<RecalledTarget>(mostEntries)
   return {
-    recall: (rawTarget) => {
-      const recalled = young.get(rawTarget)
-      if (recalled !== undefined) return recalled
-      const aged = old.get(rawTarget)
-      if (aged !== undefined) keep(rawTarget, aged)
-      return aged
-    },
+    recall: (rawTarget) => recent.get(rawTarget),
     remember: (rawTarget, recalled) => {
-      if (rawTarget.length <= longestTarget) keep(rawTarget, recalled)
+      if (rawTarget.length <= longestTarget) recent.set(rawTarget, recalled)
     },
     clear: () => {
-      young = new Map()
-      old = new Map()
+      recent = createRecentValues(mostEntries)
     },
   }
 }

@@ -4,19 +4,11 @@ import {
   type EnvelopeItem,
   envelopeItem,
   invalidRequests,
-  type ReadEnvelope,
-  rawBodies,
+  type Malformed,
   readEnvelope,
 } from '../envelope.ts'
 import { type ExtensionsMode, type ItemExtension, isExtended, readExtensions } from '../extensions.ts'
-import {
-  type Admission,
-  type BatchItem,
-  type Dialect,
-  type ItemError,
-  itemError,
-  shapedError,
-} from '../item.ts'
+import { type Admission, type BatchItem, type Dialect, type ItemError, shapedError } from '../item.ts'
 import { type OrderFacts, planOrder, type Waits } from './plan-order.ts'
 
 /** Names of the parameters an item sets, in query and body, down to the first bracket. */
@@ -57,13 +49,16 @@ export type PlannedBatch = {
   readonly items: readonly PlannedItem[]
   readonly waits: readonly Waits[]
   /** Undefined for a batch without extensions. */
-  readonly extensions: { readonly dryRun: boolean; readonly items: readonly ItemExtension[] } | undefined
+  readonly extensions:
+    | {
+        readonly dryRun: boolean
+        readonly items: readonly ItemExtension[]
+        /** An item whose references have become values. */
+        admitted(index: number, path: string, body: string | undefined): BatchItem | ItemError
+      }
+    | undefined
   isSingle(index: number): boolean
-  /** An item whose references have become values. */
-  admitted(index: number, path: string, body: string | undefined): BatchItem | ItemError
 }
-
-type Malformed = Extract<ReadEnvelope, { kind: 'malformed' }>
 
 const credentialOf = (entry: unknown): string | undefined => {
   const headers = isJsonObject(entry) ? entry['headers'] : undefined
@@ -120,27 +115,24 @@ export const planBatch = (
     const { status, body, fields = [] } = admission
     return { kind: 'refused', error: { status, body, fields }, method: item.method }
   }
-  const planned = (items: readonly PlannedItem[], more: Partial<PlannedBatch>): PlannedBatch => ({
+  const planned = (items: readonly PlannedItem[]): PlannedBatch => ({
     kind: 'planned',
     allMustValidate: batch.allMustValidate,
     items,
     waits: planOrder(items.map((item) => (item.kind === 'runnable' ? item.order : undefined))),
     extensions: undefined,
     isSingle: () => false,
-    admitted: () => itemError('no_route'),
-    ...more,
   })
-  if (extended === undefined) return planned(batch.items.map(planItem), {})
+  if (extended === undefined) return planned(batch.items.map(planItem))
 
-  const texts = text === undefined ? undefined : rawBodies(text)
   const bodyText = (index: number): string | undefined => {
     const entry = entries[index]
     const body = isJsonObject(entry) ? entry['body'] : undefined
-    return isJsonObject(body) ? (texts?.[index] ?? JSON.stringify(body)) : undefined
+    return isJsonObject(body) ? (batch.bodies[index] ?? JSON.stringify(body)) : undefined
   }
   const extensions = readExtensions(extended, options.services, bodyText)
   if (extensions.kind === 'faulty') {
-    return invalidRequests('rest_invalid_param', extensions.message) as Malformed
+    return invalidRequests('rest_invalid_param', extensions.message)
   }
   const items = batch.items.map((read, index) => {
     const { template, service } = extensions.items[index] as ItemExtension
@@ -149,26 +141,23 @@ export const planBatch = (
       ? planItem(addressed(read, entry, service))
       : unknownReach(entry, index, service)
   })
-  const { waits } = planned(items, {})
-  return planned(items, {
-    extensions,
-    waits: waits.map((one, index) => withNeeds(one, extensions.items[index]?.needs ?? [], items)),
+  const admitted = (index: number, path: string, body: string | undefined): BatchItem | ItemError => {
+    const entry = { ...(entries[index] as Record<string, unknown>), path }
+    const whole = body === undefined ? entry : { ...entry, body: JSON.parse(body) as unknown }
+    const read = envelopeItem(whole, index, body, options.dialect)
+    const item = planItem(addressed(read, entry, extensions.items[index]?.service))
+    return item.kind === 'runnable' ? item.item : item.error
+  }
+  const plan = planned(items)
+  return {
+    ...plan,
+    extensions: { ...extensions, admitted },
+    waits: plan.waits.map((one, index) => withNeeds(one, extensions.items[index]?.needs ?? [], items)),
     isSingle: (index) => {
       const { needs, service } = extensions.items[index] as ItemExtension
       return needs.length > 0 || service !== undefined
     },
-    admitted: (index, path, body) => {
-      const entry = { ...(entries[index] as Record<string, unknown>), path }
-      const whole = body === undefined ? entry : { ...entry, body: JSON.parse(body) as unknown }
-      const read = addressed(
-        envelopeItem(whole, index, body, options.dialect),
-        entry,
-        extensions.items[index]?.service,
-      )
-      const item = planItem(read)
-      return item.kind === 'runnable' ? item.item : item.error
-    },
-  })
+  }
 }
 
 /** One item in the answer to a dry run: the request that would be sent, or the error. */

@@ -20,8 +20,8 @@ type Cut = {
 type Group = readonly number[]
 
 /** Every item is its own unit; waits become positions of units. */
-const singleUnits = (indices: readonly number[], waits: readonly Waits[], offset: number): Unit[] => {
-  const unitOf = new Map(indices.map((index, at) => [index, offset + at]))
+const singleUnits = (indices: readonly number[], waits: readonly Waits[]): Unit[] => {
+  const unitOf = new Map(indices.map((index, at) => [index, at]))
   return indices.map((index) => ({
     members: [index],
     waits: (waits[index] ?? []).flatMap((earlier) => unitOf.get(earlier) ?? []),
@@ -66,11 +66,8 @@ export const planUnits = (
   const inChunks = singly ? [] : groups.filter((group) => group.every((index) => isChunkable(index)))
   const chunked = new Set(inChunks.flat())
   const single = groups.flat().filter((index) => !chunked.has(index))
-  const units = singleUnits(
-    single.sort((a, b) => a - b),
-    waits,
-    0,
-  )
+  single.sort((a, b) => a - b)
+  const units = singleUnits(single, waits)
   for (const long of inChunks.filter(({ length }) => length > mostItems)) {
     units.push(...chainUnits(long, mostItems, units.length))
   }

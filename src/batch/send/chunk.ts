@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer'
+import { setTimeout } from 'node:timers/promises'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
 import { type FieldLines, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
@@ -21,17 +22,6 @@ const waitMs = (
   return ms <= longestMs && ms < leftMs ? ms : undefined
 }
 
-const pause = (ms: number, stop: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const over = (): void => {
-      clearTimeout(timer)
-      stop.removeEventListener('abort', over)
-      resolve()
-    }
-    const timer = setTimeout(over, ms)
-    stop.addEventListener('abort', over, { once: true })
-  })
-
 /**
  * Waits as Retry-After of a 429 demands, when `leftMs` allows: `again` = the request may be sent once
  * more; `over` = stopped first; `none` = no wait, the response is final.
@@ -43,8 +33,7 @@ const waitedFor = async (
 ): Promise<'again' | 'over' | 'none'> => {
   const ms = waitMs(head, leftMs)
   if (ms === undefined) return 'none'
-  await pause(ms, stop)
-  return stop.aborted ? 'over' : 'again'
+  return setTimeout(ms, 'again' as const, { signal: stop }).catch(() => 'over' as const)
 }
 
 /** Sends an item once more after the time in Retry-After of a 429, when the batch has that much time left. */
@@ -128,7 +117,7 @@ const createItemReader = ({ text, slice }: Source) => {
     })
     const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
     if (content === undefined || !isStatus) return { end, answer: undefined }
-    return { end, answer: { status, fields: linesOf(fields), content } }
+    return { end, answer: { status, fields: linesOf(fields), content, isJson: true } }
   }
 }
 
@@ -252,15 +241,7 @@ type Seat = {
   reject(error: unknown): void
 }
 
-/** An item's answer; `isPart`: it was cut out of JSON that has been parsed, and so is JSON. */
-type SeatAnswer = GatewayResponse & { readonly isPart?: true }
-
-const asResponse = ({ status, fields, content }: ItemAnswer): SeatAnswer => ({
-  status,
-  fields,
-  content,
-  isPart: true,
-})
+type SeatAnswer = GatewayResponse & Pick<ItemAnswer, 'isJson'>
 
 /** In order, one after the other: which of them wait for each other is not known here. */
 const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void> => {
@@ -290,7 +271,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     for (const [at, { resolve }] of present.entries()) {
       // Before the first ones, too: reading them has taken its time.
       if (at % itemsPerTurn === 0) await options.turn()
-      resolve(asResponse(answers[at] as ItemAnswer))
+      resolve(answers[at] as ItemAnswer)
     }
   }
 

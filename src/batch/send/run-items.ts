@@ -153,21 +153,18 @@ export const runItems = async (
     }
     return [await answerOf(first, sender.dispatch(first, signalFor(first, stop), stop))]
   }
-  const runAndTell = async (at: number): Promise<readonly Made[]> => {
-    const made = await run(at)
-    for (const [place, index] of (units[at]?.members ?? []).entries())
-      reader?.answered(index, made[place] as Made)
-    return made
-  }
-  const enter = (at: number): Promise<boolean> => semaphoreFor(at).enter(flow, stop)
-  const enterWhenRead = async (at: number): Promise<boolean> =>
-    (await reader?.caughtUp(stop)) === true && enter(at)
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
-    enter: reader === undefined ? enter : enterWhenRead,
+    enter: async (at) =>
+      (reader === undefined || (await reader.caughtUp(stop))) && semaphoreFor(at).enter(flow, stop),
     leave: (at) => semaphoreFor(at).leave(flow),
-    run: reader === undefined ? run : runAndTell,
+    run: async (at) => {
+      const made = await run(at)
+      for (const [place, index] of (units[at]?.members ?? []).entries())
+        reader?.answered(index, made[place] as Made)
+      return made
+    },
     stop,
     now: () => clock.monotonic(),
   })

@@ -23,8 +23,6 @@ export const createEventLoopYield = (): EventLoopYield => {
 /** The items of a chunk that go through the pipeline in one turn: well under a millisecond. */
 export const itemsPerTurn = 3
 
-type Waiter = { readonly granted: () => void }
-
 /**
  * Bounds the upstream requests of all batches of a service together. Waiting requests are served in turn by flow, and first come
  * first served within a flow, so that the batches of one caller do not keep those of another waiting.
@@ -40,16 +38,16 @@ export const createSemaphore = (most: () => number, mostOfFlow: number): Semapho
   let taken = 0
   const takenBy = new Map<string, number>()
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
-  const flows = new Map<string, Set<Waiter>>()
+  const flows = new Map<string, Set<() => void>>()
 
-  const leaveLine = (flow: string, waiter: Waiter): void => {
+  const leaveLine = (flow: string, granted: () => void): void => {
     const line = flows.get(flow)
-    line?.delete(waiter)
+    line?.delete(granted)
     if (line?.size === 0) flows.delete(flow)
   }
 
   /** The first flow in line that has not all it may have. */
-  const next = (): [string, Set<Waiter>] | undefined => {
+  const next = (): [string, Set<() => void>] | undefined => {
     for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, mostOfFlow)) return entry
     return undefined
   }
@@ -57,14 +55,14 @@ export const createSemaphore = (most: () => number, mostOfFlow: number): Semapho
   const serve = (): void => {
     while (taken < Math.max(1, most())) {
       const [flow, line] = next() ?? []
-      const waiter = line?.values().next().value
-      if (flow === undefined || line === undefined || waiter === undefined) return
-      line.delete(waiter)
+      const [granted] = line ?? []
+      if (flow === undefined || line === undefined || granted === undefined) return
+      line.delete(granted)
       flows.delete(flow)
       if (line.size > 0) flows.set(flow, line)
       taken += 1
       addCount(takenBy, flow, 1)
-      waiter.granted()
+      granted()
     }
   }
 
@@ -72,19 +70,17 @@ export const createSemaphore = (most: () => number, mostOfFlow: number): Semapho
     enter: (flow, stop) =>
       new Promise((resolve) => {
         const stopped = (): void => {
-          leaveLine(flow, waiter)
+          leaveLine(flow, granted)
           resolve(false)
         }
-        const waiter: Waiter = {
-          granted: () => {
-            stop.removeEventListener('abort', stopped)
-            resolve(true)
-          },
+        const granted = (): void => {
+          stop.removeEventListener('abort', stopped)
+          resolve(true)
         }
         stop.addEventListener('abort', stopped, { once: true })
         const line = flows.get(flow)
-        if (line === undefined) flows.set(flow, new Set([waiter]))
-        else line.add(waiter)
+        if (line === undefined) flows.set(flow, new Set([granted]))
+        else line.add(granted)
         serve()
       }),
     leave: (flow) => {

@@ -29,7 +29,8 @@ export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
   readonly clock: Clock
   readonly batch: LocalRequest
-  serviceNamed(name: string): Service | undefined
+  /** The service of an item, by the name in the item; the batch's own for undefined. */
+  serviceOf(name: string | undefined): Service | undefined
   /** Header fields (lower case) of the service that carry API keys. */
   readonly keyFields: readonly string[]
   /** Contents of responses that are held until the batch is complete; counted as they arrive. */
@@ -62,9 +63,9 @@ const deadlineField = 'x-request-deadline-ms'
 
 /** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; it is not sent after `stop`. */
 export const sendAlone =
-  ({ batch, leftMs, serviceNamed }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
+  ({ leftMs, serviceOf }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
   (request) => {
-    const named = service === undefined ? batch.service : serviceNamed(service)
+    const named = serviceOf(service)
     if (named === undefined) throw new GatewayError('no_route')
     const ms = leftMs()
     const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
@@ -94,13 +95,13 @@ export const fieldsWithCredentials = (
 
 /** The item as a separate request. */
 const itemExchange = (
-  { batch, serviceNamed, keyFields }: OutgoingBatch,
+  { batch, serviceOf, keyFields }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
   send: Send,
 ): Received => {
   const fields = fieldsWithCredentials(batch, item, keyFields)
-  const service = item.service === undefined ? batch.service : serviceNamed(item.service)
+  const service = serviceOf(item.service)
   if (service === undefined) throw new GatewayError('no_route')
   const exchange = {
     id: `${batch.id}.${item.index}`,
@@ -262,7 +263,7 @@ export const runChunk = (
         content: Buffer.isBuffer(request.content) ? request.content : undefined,
         alone: () => alone(request),
       })
-      isJson = answer.isPart === true
+      isJson = answer.isJson === true
       return answer
     }
     try {

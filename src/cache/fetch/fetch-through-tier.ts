@@ -91,12 +91,7 @@ const fromTier = (
     fetch,
     { head, content },
     { requested, received },
-    {
-      key: read.key,
-      partial: undefined,
-      upstreamTag: facts.ownTag ? undefined : fieldValue(fields, 'etag'),
-      forms: [],
-    },
+    { upstreamTag: facts.ownTag ? undefined : fieldValue(fields, 'etag') },
   )
   if (!isForTier(stored)) return 'not-storable'
   if (stored.varyKey !== varyKey) return 'variant'

@@ -56,7 +56,7 @@ type FetchOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-/** The facts that are known before the content has arrived. */
+/** As far as it is known before the content has arrived. */
 const lengthOf = (head: ResponseHead, content: Buffer | Readable): number =>
   Buffer.isBuffer(content) ? content.length : (declaredLength(head) ?? 0)
 
@@ -124,8 +124,6 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   ): FetchOutcome => {
     const head = decodedHead(response)
     const made = storage.create(fetch, { head, content }, times, {
-      key: fetch.read.key,
-      partial: undefined,
       upstreamTag: fieldValue(response.fields, 'etag'),
       forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(sent) }],
     })
@@ -254,8 +252,6 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const head = freshenedHead(stored, response, times.received.now)
     const decision = storageOf(head, fetch.read, times.received.now)
     const made = storage.create(fetch, { head, content: stored.content }, times, {
-      key: fetch.read.key,
-      partial: undefined,
       upstreamTag: fieldValue(response.fields, 'etag') ?? stored.upstreamTag,
       forms: stored.forms,
     })

@@ -19,12 +19,11 @@ import {
   withoutFields,
 } from '../../http/message.ts'
 import { cacheKey, partsOfKey } from '../cache-key.ts'
-import type { CacheAnswer, CacheRead } from '../cache-read.ts'
+import { type CacheAnswer, type CacheRead, preconditionResponse, type ReaderFacts } from '../cache-read.ts'
 import { hitStatus } from '../events.ts'
 import { currentAgeMs } from '../policy/freshness.ts'
 import { decideReuse, selectVariant } from '../policy/reuse.ts'
 import { storageOf } from '../policy/storability.ts'
-import { preconditionResponse, type ReaderFacts } from '../respond/encodings.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
 import { combined, isWhole, missingRange, type PartialContent, sliceOf } from '../store/stored-ranges.ts'
@@ -211,12 +210,7 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
       return storage.store(read, storage.create(fetch, wholeOf(head, content), times), since).stored
     }
     const bare = { ...head, status: 206, fields: withoutFields(head.fields, partFields) }
-    const details = {
-      key: partialKey(read.key),
-      partial,
-      upstreamTag: fieldValue(bare.fields, 'etag'),
-      forms: [],
-    }
+    const details = { key: partialKey(read.key), partial, upstreamTag: fieldValue(bare.fields, 'etag') }
     return storage.store(read, storage.create(fetch, { head: bare, content }, times, details), since).stored
   }
 

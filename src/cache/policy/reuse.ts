@@ -18,7 +18,7 @@ import { currentAgeMs } from './freshness.ts'
 export type Reuse =
   | { readonly kind: 'fresh'; readonly stored: StoredResponse; readonly ageMs: number }
   /** Within stale-while-revalidate, or as stale as the reader accepts: served now, and fetched in the background. */
-  | { readonly kind: 'stale'; readonly stored: StoredResponse; readonly ageMs: number }
+  | { readonly kind: 'stale'; readonly stored: StoredResponse }
   | { readonly kind: 'fetch'; readonly reason: ForwardReason; readonly stored: StoredResponse | undefined }
   /** only-if-cached, and no stored response can be reused. */
   | { readonly kind: 'unavailable' }
@@ -119,7 +119,7 @@ const decideStored = (
   if (stored.validateAlways) return fetchOrUnavailable(control, 'stale', stored)
   if (!fresh) {
     return mayServeStale(stored, ageMs, control, lifetimeMs)
-      ? { kind: 'stale', stored, ageMs }
+      ? { kind: 'stale', stored }
       : fetchOrUnavailable(control, 'stale', stored)
   }
   const enough = lifetimeMs >= ageMs + control.minFreshMs && ageMs <= control.maxAgeMs

@@ -6,11 +6,11 @@ import {
   type FieldLines,
   fieldValue,
   fieldValues,
-  type RequestFields,
   type ResponseHead,
   requestField,
   withoutFields,
 } from '../../http/message.ts'
+import type { CacheRead } from '../cache-read.ts'
 import type { CachePolicy } from '../decide-caching.ts'
 import type { NoStoreReason } from '../events.ts'
 import {
@@ -73,14 +73,6 @@ type StorageDecision =
   | { readonly kind: 'store' }
   | { readonly kind: 'no-store'; readonly reason: NoStoreReason }
 
-/** Of the request that was sent to the upstream. */
-export type AskedWith = {
-  /** `credential` when the key holds the hash of the credential. */
-  readonly partition: 'public' | 'credential'
-  readonly authorized: boolean
-}
-
-const no = (reason: NoStoreReason): StorageDecision => ({ kind: 'no-store', reason })
 const store: StorageDecision = { kind: 'store' }
 
 const statusReason = (
@@ -98,18 +90,18 @@ const statusReason = (
 }
 
 const directiveReason = (
-  asked: AskedWith,
-  policy: CachePolicy,
+  { partition, policy }: Pick<CacheRead, 'partition' | 'policy'>,
   control: ResponseControl,
+  authorized: boolean,
 ): NoStoreReason | undefined => {
   const override = policy.rule?.override === true
   const wide = policy.profile === 'rfc-shared-cache'
   // An override holds for public responses and for a caller's own partition; it never shares a private response.
-  if (control.isPrivate && !(override && asked.partition === 'credential')) return 'private'
+  if (control.isPrivate && !(override && partition === 'credential')) return 'private'
   if (control.hasQualifiedPrivate && !wide) return 'private'
   // must-understand makes no-store void for a status in `understood` (RFC 9111 §5.2.2.3).
   if (control.noStore && !override && !(wide && control.mustUnderstand)) return 'no-store'
-  const credentialsForbid = asked.authorized && asked.partition === 'public' && !control.permitsCredentials
+  const credentialsForbid = authorized && partition === 'public' && !control.permitsCredentials
   return credentialsForbid ? 'authorization' : undefined
 }
 
@@ -141,22 +133,6 @@ const freshnessReason = (
   return validator && allowed ? undefined : 'no-freshness'
 }
 
-/** Storing responses in caches (RFC 9111 §3), narrowed by the profile. */
-export const decideStorage = (
-  head: ResponseHead,
-  asked: AskedWith,
-  policy: CachePolicy,
-  control: ResponseControl,
-  freshness: Freshness,
-): StorageDecision => {
-  const reason =
-    statusReason(head.status, policy, control) ??
-    directiveReason(asked, policy, control) ??
-    fieldReason(head, policy) ??
-    freshnessReason(head, policy, control, freshness)
-  return reason === undefined ? store : no(reason)
-}
-
 const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
 export const isServerError = (head: ResponseHead): boolean => serverErrors.has(head.status)
@@ -176,18 +152,22 @@ const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 
 export const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
   isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
 
-/** May a response that was received at that time be stored for later readers? `authorized`: the request had a credential. */
+/**
+ * May a response that was received at that time be stored for later readers (RFC 9111 §3, narrowed by the profile)? `authorized`: the
+ * request had a credential.
+ */
 export const storageOf = (
   head: ResponseHead,
-  read: {
-    readonly partition: AskedWith['partition']
-    readonly fields: RequestFields
-    readonly policy: CachePolicy
-  },
+  read: Pick<CacheRead, 'partition' | 'fields' | 'policy'>,
   receivedAt: number,
   authorized = requestField(read.fields, 'authorization') !== undefined,
 ): StorageDecision => {
+  const { policy } = read
   const control = responseControl(head.fields)
-  const freshness = freshnessLifetime(head, control, read.policy, receivedAt)
-  return decideStorage(head, { partition: read.partition, authorized }, read.policy, control, freshness)
+  const reason =
+    statusReason(head.status, policy, control) ??
+    directiveReason(read, control, authorized) ??
+    fieldReason(head, policy) ??
+    freshnessReason(head, policy, control, freshnessLifetime(head, control, policy, receivedAt))
+  return reason === undefined ? store : { kind: 'no-store', reason }
 }

@@ -1,11 +1,4 @@
-import { parseCacheControl } from '../../http/caching-fields.ts'
-import {
-  evaluatePreconditions,
-  isConditional,
-  notModified,
-  parseEntityTag,
-  preconditionFailed,
-} from '../../http/conditional/preconditions.ts'
+import { evaluatePreconditions, isConditional, parseEntityTag } from '../../http/conditional/preconditions.ts'
 import { partialContent, rangeNotSatisfiable, rangeOf } from '../../http/conditional/ranges.ts'
 import {
   type AcceptedForms,
@@ -24,22 +17,14 @@ import {
   type ResponseHead,
   requestField,
 } from '../../http/message.ts'
-import type { CacheRead } from '../cache-read.ts'
+import { type CacheRead, preconditionResponse, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
-import { type CodedForm, ownBytes, type StoredResponse, withCodedForms } from '../store/stored-response.ts'
-
-/** The parts of a read that decide the form of its response. */
-export type ReaderFacts = { readonly method: 'GET' | 'HEAD'; readonly fields: RequestFields }
+import { type CodedForm, ownBytes, type StoredResponse } from '../store/stored-response.ts'
 
 /** Without range and precondition: one response serves all such readers. */
 export const takesWhole = (reader: ReaderFacts): boolean =>
   reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
-
-const withoutContent = (head: ResponseHead): GatewayResponse => ({
-  ...head,
-  content: undefined,
-})
 
 const ranged = (
   reader: ReaderFacts,
@@ -52,28 +37,11 @@ const ranged = (
     case 'whole':
       return whole
     case 'unsatisfiable':
-      return withoutContent(rangeNotSatisfiable(whole, content.length))
+      return { ...rangeNotSatisfiable(whole, content.length), content: undefined }
     case 'parts': {
       const part = partialContent(whole, content, selection.ranges)
       return { ...part.head, content: part.content }
     }
-  }
-}
-
-/** The 304 or 412 that the reader's preconditions lead to; undefined when they hold. */
-export const preconditionResponse = (
-  reader: ReaderFacts,
-  response: ResponseHead,
-  now: number,
-): GatewayResponse | undefined => {
-  if (!isConditional(reader.fields)) return undefined
-  switch (evaluatePreconditions(reader.fields, reader.method, response, now)) {
-    case 'not-modified':
-      return withoutContent(notModified(response))
-    case 'failed':
-      return withoutContent(preconditionFailed(response))
-    case 'proceed':
-      return undefined
   }
 }
 
@@ -93,12 +61,6 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
 }
 
 const onlyUncoded: AcceptedForms<Coding> = { codings: [], uncoded: true }
-
-/** Ranges refer to the uncoded bytes; the request may also have no-transform (RFC 9111 §5.2.1.6). */
-const takesUncodedOnly = ({ fields }: ReaderFacts): boolean =>
-  fields['range'] !== undefined ||
-  (fields['cache-control'] !== undefined &&
-    parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
 
 /** Parsed once per stored response, because some get mostly conditional requests. */
 const tags = new WeakMap<ResponseHead, string>()
@@ -156,7 +118,6 @@ export type Encodings = {
 
 type EncodingsOptions = CompressionOptions & {
   readonly store: MemoryStore
-  readonly maxBytes: number
   readonly report: (event: CacheEvent) => void
 }
 
@@ -186,7 +147,7 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
   const acceptedByValue = remembered((value) => acceptedForms(value, offered), 64)
   const acceptedBy = (reader: ReaderFacts): AcceptedForms<Coding> => {
     const value = requestField(reader.fields, 'accept-encoding')
-    return value === undefined || takesUncodedOnly(reader) ? onlyUncoded : acceptedByValue(value)
+    return value === undefined || takesUncodedOnly(reader.fields) ? onlyUncoded : acceptedByValue(value)
   }
   const codedResponses = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
   /** Forms that are made now, by the content they are made of. */
@@ -211,19 +172,10 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
 
   /** The stored response may have been replaced by a validation or removed meanwhile: it is found by its content. */
   const addForm = (stored: StoredResponse, form: CodedForm): void => {
-    const variants = store.peek(stored.key)
-    const current = variants.find(({ content, codable }) => codable && content === stored.content)
-    if (current === undefined) return
-    const grown = withCodedForms(current, [...current.forms, form])
-    const bytes = variants.reduce((sum, each) => sum + each.bytes, grown.bytes - current.bytes)
-    if (bytes > options.maxBytes) {
-      unfit.add(current.content)
-      return
-    }
-    store.replace(
-      stored.key,
-      variants.map((each) => (each === current ? grown : each)),
-    )
+    const current = store
+      .peek(stored.key)
+      .find(({ content, codable }) => codable && content === stored.content)
+    if (current !== undefined && !store.addForm(current, form)) unfit.add(current.content)
   }
 
   /** Never rejects: readers without a form get the uncoded one. */

@@ -169,6 +169,16 @@ const readersOfText = 8
 export const createResponder = (encodings: Encodings): Responder => {
   const keepText = createLatin1Memo()
 
+  /** Answers in the form for the reader, which may have to be compressed first. */
+  const inForm = (
+    uncoded: StoredResponse,
+    read: CacheRead,
+    answer: (stored: StoredResponse) => CacheAnswer,
+  ): PerhapsLater => {
+    const form = encodings.formFor(uncoded, read)
+    return form instanceof Promise ? form.then(answer) : answer(form)
+  }
+
   const aged = (
     stored: StoredResponse,
     read: CacheRead,
@@ -221,17 +231,6 @@ export const createResponder = (encodings: Encodings): Responder => {
     return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
   }
 
-  const collapsed = (
-    stored: StoredResponse,
-    read: CacheRead,
-    reason: ForwardReason,
-    at: Moment,
-  ): CacheAnswer => {
-    const ageMs = ageOf(stored, at)
-    const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
-    return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
-  }
-
   return {
     hit: (uncoded, read, ageMs, at) => {
       const form = encodings.formFor(uncoded, read)
@@ -246,18 +245,14 @@ export const createResponder = (encodings: Encodings): Responder => {
       // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
       return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
     },
-    fetched: (outcome, read, reason, at) => {
-      const form = encodings.formFor(outcome.stored, read)
-      return form instanceof Promise
-        ? form.then((stored) => fetched(outcome, stored, read, reason, at))
-        : fetched(outcome, form, read, reason, at)
-    },
-    collapsed: (uncoded, read, reason, at) => {
-      const form = encodings.formFor(uncoded, read)
-      return form instanceof Promise
-        ? form.then((stored) => collapsed(stored, read, reason, at))
-        : collapsed(form, read, reason, at)
-    },
+    fetched: (outcome, read, reason, at) =>
+      inForm(outcome.stored, read, (stored) => fetched(outcome, stored, read, reason, at)),
+    collapsed: (uncoded, read, reason, at) =>
+      inForm(uncoded, read, (stored) => {
+        const ageMs = ageOf(stored, at)
+        const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
+        return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+      }),
     unshareable: ({ response, upstreamStatus, reason: detail }, read, reason, at) => {
       const status = forwardedStatus({ reason, status: upstreamStatus, detail })
       const fields = [...response.fields, 'Cache-Status', status]

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { remembered } from '../../http/memo.ts'
 import { isPublicKey, publicKeyOf, targetKeyOf } from '../cache-key.ts'
-import { compact, type StoredResponse } from './stored-response.ts'
+import { addForm, bytesOfForm, type CodedForm, compact, type StoredResponse } from './stored-response.ts'
 import { createTagIndex, type TagHolder } from './tag-index.ts'
 
 /** `second-request`: while the cache is nearly full, a response is stored from the second request for its key on. */
@@ -68,7 +68,8 @@ export type MemoryStore = {
   peek(key: string): readonly StoredResponse[]
   /** False when it is too large. */
   put(stored: StoredResponse): boolean
-  replace(key: string, variants: readonly StoredResponse[]): void
+  /** Adds a content coding to a stored response; false when there is no space for it. */
+  addForm(stored: StoredResponse, form: CodedForm): boolean
   /** Returns the number of responses removed. */
   delete(key: string): number
   /**
@@ -114,11 +115,6 @@ const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly
 
 const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
   a.varyKey === b.varyKey && a.varyNames.join(',') === b.varyNames.join(',')
-
-/** With the same tags and bytes, neither the index nor the counters change. */
-const countsTheSame = (before: readonly StoredResponse[], after: readonly StoredResponse[]): boolean =>
-  before.length === after.length &&
-  before.every(({ tags, bytes }, at) => after[at]?.tags === tags && after[at]?.bytes === bytes)
 
 export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
   const { maxBytes, maxEntryBytes, onEvict } = options
@@ -181,10 +177,13 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       write(key, before, others.length === 0 ? [added] : fitting([...others, added]))
       return true
     },
-    replace: (key, variants) => {
-      const before = lru.peek(key)
-      if (before !== undefined && countsTheSame(before.variants, variants)) before.variants = variants
-      else write(key, before, variants)
+    addForm: (stored, form) => {
+      const before = lru.peek(stored.key)
+      const variants = before?.variants ?? none
+      if (bytesOf(variants) + bytesOfForm(form, stored.fields) > maxBytes) return false
+      addForm(stored, form)
+      write(stored.key, before, variants)
+      return true
     },
     delete: (key) => {
       const dropped = lru.peek(key)?.variants.length ?? 0

@@ -15,8 +15,9 @@ export type CompleteResponse = { readonly head: ResponseHead; readonly content: 
 /** For which read, and in which order among all that is stored. */
 type StoredFor = { readonly read: CacheRead; readonly order: number }
 
-/** What of a stored response does not follow from the response alone. */
-type StoredDetails = Pick<StoredResponse, 'key' | 'partial' | 'upstreamTag' | 'forms'>
+/** What of a stored response does not follow from the response alone; the key is that of the read where it is absent. */
+type StoredDetails = Pick<StoredResponse, 'upstreamTag'> &
+  Partial<Pick<StoredResponse, 'key' | 'partial' | 'forms'>>
 
 type StoreResult = { readonly stored: StoredResponse; readonly notStored: NoStoreReason | undefined }
 

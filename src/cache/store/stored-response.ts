@@ -2,13 +2,7 @@ import type { Moment } from '../../clock.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
-import {
-  type FieldLines,
-  fieldValue,
-  ownText,
-  type ResponseHead,
-  type ResponseHints,
-} from '../../http/message.ts'
+import { type FieldLines, fieldValue, ownText, type ResponseHead } from '../../http/message.ts'
 import { isPublicKey } from '../cache-key.ts'
 import type { CacheAnswer } from '../cache-read.ts'
 import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
@@ -94,22 +88,20 @@ const overheadOfTag = 96
 const overheadOfLine = 24
 const overheadOfForm = 480
 
-type Counted = Pick<
-  StoredResponse,
-  'key' | 'varyNames' | 'varyKey' | 'upstreamTag' | 'fields' | 'content' | 'tags' | 'forms'
-> & { readonly hints?: ResponseHints | undefined }
+/** Memory of one form of a stored response with these fields. */
+export const bytesOfForm = ({ content }: CodedForm, fields: FieldLines): number =>
+  overheadOfForm + (content?.buffer.byteLength ?? 0) + 8 * fields.length
 
-const sizeOf = (counted: Counted): number => {
-  const { key, fields, content, tags, forms } = counted
+const sizeOf = (stored: StoredResponse): number => {
+  const { key, fields, content, tags, forms } = stored
   let bytes = overheadBytes + key.length + content.buffer.byteLength
-  bytes += counted.varyKey.length + (counted.upstreamTag?.length ?? 0) + (counted.hints?.tags?.length ?? 0)
-  for (const name of counted.varyNames) bytes += name.length + overheadOfLine
+  bytes += stored.varyKey.length + (stored.upstreamTag?.length ?? 0) + (stored.hints?.tags?.length ?? 0)
+  for (const name of stored.varyNames) bytes += name.length + overheadOfLine
   // The tag index also holds its target: see memory-store.ts.
   if (!isPublicKey(key)) bytes += overheadOfTag
   for (const text of fields) bytes += text.length + overheadOfLine
   for (const tag of tags) bytes += tag.length + overheadOfTag
-  for (const form of forms)
-    bytes += overheadOfForm + (form.content?.buffer.byteLength ?? 0) + 8 * fields.length
+  for (const form of forms) bytes += bytesOfForm(form, fields)
   return bytes
 }
 
@@ -201,7 +193,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
   }
 }
 
-/** Writable: only before it is stored, when nothing else refers to it, except by `limitLifetime`. */
+/** Writable: only before it is stored, when nothing else refers to it, except by `limitLifetime` and `addForm`. */
 type Writable = { -readonly [Name in keyof StoredResponse]: StoredResponse[Name] }
 
 /** Sets the tags that invalidate it, and counts its bytes. Changes the record itself. */
@@ -231,43 +223,9 @@ export const compact = (
   return writable
 }
 
-/**
- * A copy, member by member in the order of `createStoredResponse`: all copies then have one shape, and spreading an object of this
- * size is slow.
- */
-export const withCodedForms = (stored: StoredResponse, forms: readonly CodedForm[]): StoredResponse => ({
-  status: stored.status,
-  fields: stored.fields,
-  key: stored.key,
-  content: stored.content,
-  partial: stored.partial,
-  varyNames: stored.varyNames,
-  varyKey: stored.varyKey,
-  received: stored.received,
-  initialAgeMs: stored.initialAgeMs,
-  lifetimeMs: stored.lifetimeMs,
-  staleWhileRevalidateMs: stored.staleWhileRevalidateMs,
-  staleIfErrorMs: stored.staleIfErrorMs,
-  validateAlways: stored.validateAlways,
-  neverStale: stored.neverStale,
-  whileHeard: stored.whileHeard,
-  hints: stored.hints,
-  upstreamTag: stored.upstreamTag,
-  tags: stored.tags,
-  codable: stored.codable,
-  forms,
-  bytes: sizeOf({
-    key: stored.key,
-    varyNames: stored.varyNames,
-    varyKey: stored.varyKey,
-    upstreamTag: stored.upstreamTag,
-    fields: stored.fields,
-    content: stored.content,
-    tags: stored.tags,
-    forms,
-    hints: stored.hints,
-  }),
-  order: stored.order,
-  hits: stored.hits,
-  prepared: -1,
-})
+/** Adds a content coding, and counts its bytes. Changes the record itself: its prepared hits stay valid. */
+export const addForm = (stored: StoredResponse, form: CodedForm): void => {
+  const writable: Writable = stored
+  writable.forms = [...stored.forms, form]
+  writable.bytes += bytesOfForm(form, stored.fields)
+}

@@ -1,14 +1,8 @@
-import type { CacheAnswer } from '../../cache/cache-read.ts'
+import { type CacheAnswer, preconditionResponse } from '../../cache/cache-read.ts'
 import { actsAsWrite, type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
 import { bypassStatus, writeStatus } from '../../cache/events.ts'
 import type { Clock } from '../../clock.ts'
-import {
-  conditionalFields,
-  evaluatePreconditions,
-  isConditional,
-  notModified,
-  preconditionFailed,
-} from '../../http/conditional/preconditions.ts'
+import { conditionalFields, isConditional } from '../../http/conditional/preconditions.ts'
 import type { Answer } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
@@ -37,14 +31,9 @@ export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> 
     return whenAnswered(next(exchange), (response) => {
       if (!Buffer.isBuffer(response.content)) return response
       if (service.contract === 'open' && record.cache === 'bypass') return response
-      switch (evaluatePreconditions(request.fields, method, response, options.clock.now())) {
-        case 'proceed':
-          return response
-        case 'not-modified':
-          return { ...notModified(response), content: undefined }
-        case 'failed':
-          return { ...preconditionFailed(response), content: undefined }
-      }
+      return (
+        preconditionResponse({ method, fields: request.fields }, response, options.clock.now()) ?? response
+      )
     })
   },
 })

@@ -1,6 +1,6 @@
 import { pipeline, type Readable } from 'node:stream'
-import { addressGroup } from '../../http/bounds.ts'
-import { parseCacheControl } from '../../http/caching-fields.ts'
+import { takesUncodedOnly } from '../../cache/cache-read.ts'
+import { addCount, addressGroup } from '../../http/bounds.ts'
 import { parseEntityTagList, tagOfCoded } from '../../http/conditional/preconditions.ts'
 import {
   acceptedForms,
@@ -35,33 +35,25 @@ export type CompressOptions = {
 /** Responses that are compressed at once; each has a window of up to 256 KiB and some tables. Beyond that they are sent uncompressed. */
 const mostAtOnce = 64
 
+/** Takes a slot; gives the function that gives it back, to be called once, or undefined when none is free. */
+type TakeSlot = (address: string) => (() => void) | undefined
+
 /**
  * Clients that read slowly hold slots for long. A client may hold half of those that others do not hold, as in upstream/send/slots.ts: n
  * such clients get one part in n + 1 each, and one part stays free.
  */
-type Slots = {
-  /** The function that gives the slot back, to be called once; undefined when none is free. */
-  take(client: string): (() => void) | undefined
-}
-
-const createCompressionSlots = (): Slots => {
+const createCompressionSlots = (): TakeSlot => {
   const byClient = new Map<string, number>()
   let taken = 0
-  const give = (client: string): void => {
-    taken -= 1
-    const left = (byClient.get(client) ?? 1) - 1
-    if (left === 0) byClient.delete(client)
-    else byClient.set(client, left)
+  const count = (client: string, by: 1 | -1): void => {
+    taken += by
+    addCount(byClient, client, by)
   }
-  return {
-    take: (address) => {
-      const client = addressGroup(address)
-      const ofClient = byClient.get(client) ?? 0
-      if (ofClient >= mostAtOnce - taken) return undefined
-      taken += 1
-      byClient.set(client, ofClient + 1)
-      return () => give(client)
-    },
+  return (address) => {
+    const client = addressGroup(address)
+    if ((byClient.get(client) ?? 0) >= mostAtOnce - taken) return undefined
+    count(client, 1)
+    return () => count(client, -1)
   }
 }
 
@@ -82,12 +74,6 @@ const codedStream = (content: Readable, coding: StreamCoding, done: () => void):
   content.on('data', () => timer.refresh())
   return stream
 }
-
-/** Ranges refer to the uncoded bytes; a request may also have no-transform (RFC 9111 §5.2.1.6). */
-const takesUncodedOnly = (fields: RequestFields): boolean =>
-  fields['range'] !== undefined ||
-  (fields['cache-control'] !== undefined &&
-    parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
 
 const lengthOf = ({ content, fields }: GatewayResponse): number => {
   if (Buffer.isBuffer(content)) return content.length
@@ -120,7 +106,7 @@ const withFieldsOfForm = (
  */
 export const compress = (options: CompressOptions): Phase<Ready> => {
   const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
-  const slots = createCompressionSlots()
+  const takeSlot = createCompressionSlots()
 
   const inCoding = (
     response: GatewayResponse,
@@ -168,7 +154,7 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
     if (coding === undefined) return { status, fields, content }
     // The length must be that of GET (RFC 9110 §8.6), which only compressing would show.
     if (request.method === 'HEAD') return { status, fields: withoutFields(fields, lengthField), content }
-    const done = slots.take(client.address)
+    const done = takeSlot(client.address)
     return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
   }
 

@@ -29,7 +29,7 @@ import { readContent } from '../reads.ts'
 import type { RefusedTarget, ValidTarget } from '../service.ts'
 
 /** How the content of a request is treated before validation. */
-type ContentPlan = 'none' | 'read' | 'stream'
+type ContentPlan = 'read' | 'stream'
 
 const readable =
   /^(?:application\/(?:[a-z0-9!#$&^_.+-]+\+)?json|application\/x-www-form-urlencoded)\s*(?:;|$)/i
@@ -69,7 +69,6 @@ const describedPlan = (operation: Operation, fields: RequestFields): ContentPlan
 
 const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
   const { request, service, method } = exchange
-  if (request.content === undefined) return 'none'
   if (service.contract === 'open') return 'stream'
   const { operation } = found.endpoint
   if (operation !== undefined && service.contract === 'openapi')
@@ -79,9 +78,7 @@ const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
     throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
   }
   if (readable.test(requestField(request.fields, 'content-type') ?? '')) {
-    if (isCoded(request.fields)) {
-      throw encodedContent()
-    }
+    if (isCoded(request.fields)) throw encodedContent()
     return 'read'
   }
   if (found.endpoint.acceptsUploads === true) return 'stream'
@@ -258,8 +255,6 @@ export const validate = ({
     const plan = contentPlan(exchange, matching)
     refuseTooMuch(exchange, plan)
     switch (plan) {
-      case 'none':
-        return withCanonical(exchange, matching, undefined, report, next)
       case 'stream':
         return withCanonical(exchange, matching, content, report, next)
       case 'read':

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
 import { freshenedHead } from '../../../src/cache/fetch/respond-by-fetch.ts'
 import { freshnessLifetime, responseControl } from '../../../src/cache/policy/freshness.ts'
-import { type AskedWith, decideStorage } from '../../../src/cache/policy/storability.ts'
+import { storageOf } from '../../../src/cache/policy/storability.ts'
 import type { StoredResponse } from '../../../src/cache/store/stored-response.ts'
 import { formatHttpDate } from '../../../src/http/conditional/dates.ts'
 import type { ResponseHints } from '../../../src/http/message.ts'
@@ -62,20 +62,16 @@ test.each<[string, readonly string[], CachePolicy, number, number]>([
   expect(lifetime(fields, policy, status).lifetimeMs).toBe(seconds * 1000)
 })
 
+type AskedWith = { readonly partition: 'public' | 'credential'; readonly authorized: boolean }
+
 const anonymous: AskedWith = { partition: 'public', authorized: false }
 const withCredential: AskedWith = { partition: 'public', authorized: true }
 const ownPart: AskedWith = { partition: 'credential', authorized: true }
 const fresh = ['Cache-Control', 'max-age=60']
 
 const kept = (fields: readonly string[], asked: AskedWith, policy: CachePolicy, status = 200): string => {
-  const head = { status, fields }
-  const decision = decideStorage(
-    head,
-    asked,
-    policy,
-    responseControl(fields),
-    lifetime(fields, policy, status),
-  )
+  const { authorized, partition } = asked
+  const decision = storageOf({ status, fields }, { partition, fields: {}, policy }, startOfTest, authorized)
   return decision.kind === 'store' ? 'store' : decision.reason
 }
 

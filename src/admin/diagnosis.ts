@@ -10,25 +10,7 @@ import {
 } from '../observability/history.ts'
 import { type LogLevel, type LogLevelChange, type LogLevelName, logLevels } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
-import type { AdminEvent, LogLevelRequest, Operator } from './operator.ts'
-
-/** Conditions that clients may notice although the gateway is ready. */
-export type Degradation =
-  /** No target of the service accepts requests: only stored responses are served. */
-  | { readonly reason: 'upstreams'; readonly service: string }
-  /** The last reload was refused: the file differs from the configuration in use. */
-  | { readonly reason: 'config' }
-  /** Nothing is served from memory: notes of other writers do not arrive. */
-  | { readonly reason: 'shared' }
-  /** A worker has ended and its successor is not ready yet. */
-  | { readonly reason: 'workers' }
-  /** Not every change behind the gateway is known: stored responses of the service are used for the ordinary time only. */
-  | { readonly reason: 'changes'; readonly service: string }
-
-/** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */
-export type ReadinessFinding =
-  | { readonly finding: 'config'; readonly setting: string }
-  | { readonly finding: string; readonly service: string }
+import type { AdminEvent, LogLevelRequest, Operator, Readiness, ReadinessFinding } from './operator.ts'
 
 export type ReadinessFacts = {
   readonly draining: boolean
@@ -42,17 +24,6 @@ export type ReadinessFacts = {
   readonly memoryTrusted: boolean
   /** Services whose change feed is not heard. */
   readonly feedsUnheard: readonly string[]
-  readonly findings: readonly ReadinessFinding[]
-}
-
-/**
- * Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: what the check at the
- * start has found, without texts, since every client of the admin side may read this.
- */
-export type Readiness = {
-  readonly ready: boolean
-  readonly reasons: readonly ('draining' | 'starting')[]
-  readonly degraded: readonly Degradation[]
   readonly findings: readonly ReadinessFinding[]
 }
 

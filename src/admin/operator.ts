@@ -1,16 +1,34 @@
 import type { ChangeFeeds } from '../changes/change-feeds.ts'
 import type { PurgeRequest } from './purge-request.ts'
 
-/** Whether to send requests here; `reasons`: why not; `degraded`: conditions that clients may notice; `findings`: of the start check. */
+/**
+ * A condition that clients may notice although the gateway is ready. `upstreams`: no target of the service accepts requests, so only
+ * stored responses are served. `config`: the last reload was refused, so the file differs from the configuration in use. `shared`:
+ * nothing is served from memory, because notes of other writers do not arrive. `workers`: one has ended, and its successor is not
+ * ready yet. `changes`: not every change behind the gateway is known, so stored responses of the service are used for the ordinary
+ * time only.
+ */
+type Degradation = {
+  readonly reason: 'upstreams' | 'config' | 'shared' | 'workers' | 'changes'
+  readonly service?: string
+}
+
+/** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */
+export type ReadinessFinding = {
+  readonly finding: string
+  readonly service?: string
+  readonly setting?: string
+}
+
+/**
+ * Whether to send requests here; `reasons`: why not; `findings`: those of the check at the start, without texts, since every client
+ * of the admin side may read this.
+ */
 export type Readiness = {
   readonly ready: boolean
-  readonly reasons: readonly string[]
-  readonly degraded: readonly { readonly reason: string; readonly service?: string }[]
-  readonly findings: readonly {
-    readonly finding: string
-    readonly service?: string
-    readonly setting?: string
-  }[]
+  readonly reasons: readonly ('draining' | 'starting')[]
+  readonly degraded: readonly Degradation[]
+  readonly findings: readonly ReadinessFinding[]
 }
 
 /** Result of a reload. Only `applied` changes anything. */
@@ -47,15 +65,6 @@ type AskedRequest = {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** Result of a reload; `details`: one line for each fault, or the keys that need a restart. */
-export type ReloadAnswer =
-  | { readonly kind: 'done'; readonly outcome: 'applied' | 'unchanged'; readonly hash: string }
-  | {
-      readonly kind: 'refused'
-      readonly outcome: 'invalid' | 'restart-needed' | 'failed'
-      readonly details: readonly string[]
-    }
-
 /** A warning of the configuration or a finding of the start check: what it is about, and the text. */
 export type Notice = { readonly subject: string; readonly text: string }
 
@@ -86,7 +95,7 @@ export type Operator = {
   /** In all processes; returns the state afterwards. */
   setLogLevel(change: LogLevelRequest): Promise<unknown>
   /** Reads the configuration file and applies it. */
-  reload(): Promise<ReloadAnswer>
+  reload(): Promise<ReloadOutcome>
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */
   drain(): void
 }

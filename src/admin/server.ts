@@ -22,7 +22,7 @@ import type {
   Notice,
   Operator,
   Readiness,
-  ReloadAnswer,
+  ReloadOutcome,
 } from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
 import { statusReport } from './status-report.ts'
@@ -141,31 +141,26 @@ const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply =
   return sendProblem(reply, status, reason, detail)
 }
 
-const statuses = { invalid: 422, 'restart-needed': 409, failed: 500 } as const
-
-const sendAnswer = (reply: FastifyReply, answer: ReloadAnswer): FastifyReply => {
-  if (answer.kind === 'done') return reply.send({ outcome: answer.outcome, hash: answer.hash })
-  const { outcome, details } = answer
-  const detail = details.length === 0 ? 'See the log.' : details.join('\n')
-  return sendProblem(reply, statuses[outcome], outcome, detail)
+const sendReloadOutcome = (reply: FastifyReply, outcome: ReloadOutcome): FastifyReply => {
+  switch (outcome.kind) {
+    case 'applied':
+    case 'unchanged':
+      return reply.send({ outcome: outcome.kind, hash: outcome.hash })
+    case 'invalid':
+      return sendProblem(reply, 422, outcome.kind, outcome.faults.join('\n'))
+    case 'restart-needed':
+      return sendProblem(reply, 409, outcome.kind, outcome.keys.join('\n'))
+    case 'failed':
+      return sendProblem(reply, 500, outcome.kind, 'See the log.')
+  }
 }
 
-/** POST /reload: applies the configuration file, or returns why it was refused. */
-const addReload = (
-  server: FastifyInstance,
-  { operator, report }: { readonly operator: Operator; report(event: AdminEvent): void },
-): void => {
+const addReloadAndDrain = (server: FastifyInstance, { operator, report }: AdminOptions): void => {
   server.post('/reload', async (request, reply) => {
     report({ kind: 'admin-reload', address: request.socket.remoteAddress ?? '' })
-    return sendAnswer(reply, await operator.reload())
+    return sendReloadOutcome(reply, await operator.reload())
   })
-}
-
-/** POST /drain: does what SIGTERM does. Answers before the process ends. */
-const addDrain = (
-  server: FastifyInstance,
-  { operator, report }: { readonly operator: Operator; report(event: AdminEvent): void },
-): void => {
+  // Answers before the process ends.
   server.post('/drain', async (request, reply) => {
     report({ kind: 'admin-drain', address: request.socket.remoteAddress ?? '' })
     operator.drain()
@@ -368,8 +363,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     ...options,
     invalid: (reply, code, detail) => sendProblem(reply, 400, code, detail),
   })
-  addDrain(server, options)
-  addReload(server, options)
+  addReloadAndDrain(server, options)
   addViews(server, options.operator)
   addPages(server)
   return server

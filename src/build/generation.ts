@@ -1,9 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
-import type { ReportedLease } from '../changes/change-feeds.ts'
-import type { Clock } from '../clock.ts'
-import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
@@ -13,7 +10,6 @@ import { isStreamCoding } from '../http/content-coding.ts'
 import type { Answer } from '../http/message.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import { type createLogger, factsLogger, type Log, type Sampled } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import {
@@ -44,24 +40,12 @@ import type { OperatorCache } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
 import { buildService, type ServiceParts, withRules } from './service.ts'
 
-/** Parts of the gateway that outlive a configuration. */
-export type LastingRooms = {
-  readonly clock: Clock
+/** Parts of the gateway that outlive a configuration. `run` is the pipeline of the configuration in use: for items of a batch that began under an earlier one. */
+export type LastingRooms = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly logger: ReturnType<typeof createLogger>
-  readonly metrics: Metrics
   readonly cache: Cache
   readonly cacheContext: Omit<CacheContext, 'forwarding'>
   readonly operatorCache: OperatorCache
-  /** Undefined without a shared store. */
-  readonly stores: SharedStores | undefined
-  /** Is knowledge that was read from an upstream earlier still valid? */
-  mayRemember(): boolean
-  /** A service of the configuration in use. */
-  serviceNamed(name: string): Service | undefined
-  /** Services that share an upstream with the named one. */
-  sharing(name: string): readonly Service[]
-  /** Whether every change of a service is known. */
-  readonly feedLease?: (name: string) => ReportedLease
   readonly overload: Overload
   readonly buffered: BufferedBytes
   /** Responses that wait for slow clients. */
@@ -70,7 +54,6 @@ export type LastingRooms = {
   readonly inFlight: InFlight
   /** Samples log lines of frequent refusals. */
   readonly sampled: Sampled
-  readonly publicUrl: string
   readonly version: string
   /** Pseudonym in Via. */
   readonly via: string
@@ -82,8 +65,6 @@ export type LastingRooms = {
   readonly accessLog: AccessLog | undefined
   readonly spans: OpenSpans | undefined
   isDraining(): boolean
-  /** The pipeline of the configuration in use: for items of a batch that began under an earlier one. */
-  run(exchange: Received): Answer
 }
 
 /** Everything built from one configuration; replaced as a whole. */
@@ -138,12 +119,7 @@ const buildServices = async (
   rooms: LastingRooms,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const { clock, metrics, publicUrl, run, mayRemember, stores, serviceNamed, sharing, feedLease } = rooms
-  const { budget } = rooms.buffered
-  const parts = {
-    ...{ config, publicUrl, clock, metrics, budget, run, mayRemember, stores, serviceNamed, sharing },
-    ...(feedLease === undefined ? {} : { feedLease }),
-  }
+  const parts = { ...rooms, config, budget: rooms.buffered.budget }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
@@ -294,22 +270,13 @@ export const buildGeneration = async (
 
 /** Logs one line for each reload. Faults name keys and reasons, never values. */
 export const logReload = (log: Pick<Log, 'info' | 'error'>, outcome: ReloadOutcome): void => {
-  switch (outcome.kind) {
-    case 'applied':
-    case 'unchanged': {
-      const { kind, ...facts } = outcome
-      log.info({ outcome: kind, ...facts }, 'reload')
-      return
-    }
-    case 'invalid':
-    case 'restart-needed': {
-      const { kind, ...facts } = outcome
-      log.error({ outcome: kind, ...facts }, 'reload')
-      return
-    }
-    case 'failed':
-      log.error({ outcome: outcome.kind, err: outcome.cause }, 'reload')
+  if (outcome.kind === 'failed') {
+    log.error({ outcome: outcome.kind, err: outcome.cause }, 'reload')
+    return
   }
+  const { kind, ...facts } = outcome
+  const level = kind === 'applied' || kind === 'unchanged' ? 'info' : 'error'
+  log[level]({ outcome: kind, ...facts }, 'reload')
 }
 
 type ReloadParts = {

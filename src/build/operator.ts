@@ -1,12 +1,5 @@
 import type { Diagnosis } from '../admin/diagnosis.ts'
-import type {
-  EntriesQuery,
-  Operator,
-  PurgeOutcome,
-  ReloadAnswer,
-  ReloadOutcome,
-  WarmAnswer,
-} from '../admin/operator.ts'
+import type { EntriesQuery, Operator, PurgeOutcome, WarmAnswer } from '../admin/operator.ts'
 import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
 import type { CacheEntry } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
@@ -151,20 +144,6 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
 /** The parts that depend on the configuration in use. */
 export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
 
-const reloadAnswer = (outcome: ReloadOutcome): ReloadAnswer => {
-  switch (outcome.kind) {
-    case 'applied':
-    case 'unchanged':
-      return { kind: 'done', outcome: outcome.kind, hash: outcome.hash }
-    case 'invalid':
-      return { kind: 'refused', outcome: outcome.kind, details: outcome.faults }
-    case 'restart-needed':
-      return { kind: 'refused', outcome: outcome.kind, details: outcome.keys }
-    case 'failed':
-      return { kind: 'refused', outcome: outcome.kind, details: [] }
-  }
-}
-
 const textOf = (selection: PurgeSelection, service: string | undefined): string => {
   switch (selection.by) {
     case 'all':
@@ -192,17 +171,14 @@ const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: numbe
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => GenerationOperator,
-  { reload, drain, changes }: Pick<Operator, 'drain' | 'changes'> & { reload(): Promise<ReloadOutcome> },
-  diagnosis: Diagnosis & Pick<History, 'purged'>,
+  lasting: Pick<Operator, 'reload' | 'drain' | 'changes'>,
+  { purged, ...diagnosis }: Diagnosis & Pick<History, 'purged'>,
 ): Operator => ({
-  changes,
-  history: diagnosis.history,
-  recent: diagnosis.recent,
-  logLevel: diagnosis.logLevel,
-  setLogLevel: diagnosis.setLogLevel,
+  ...lasting,
+  ...diagnosis,
   purge: async (request) => {
     const outcome = await current().purge(request)
-    if (outcome.kind === 'purged' && !request.dryRun) diagnosis.purged(purgeRecord(request, outcome.entries))
+    if (outcome.kind === 'purged' && !request.dryRun) purged(purgeRecord(request, outcome.entries))
     return outcome
   },
   warm: (urls) => current().warm(urls),
@@ -211,8 +187,6 @@ export const currentOperator = (
   drift: () => current().drift(),
   config: () => current().config(),
   openApi: (service) => current().openApi(service),
-  reload: async () => reloadAnswer(await reload()),
-  drain,
 })
 
 type OperatorParts = {
@@ -224,12 +198,6 @@ type OperatorParts = {
   /** In the order of the configuration. */
   readonly built: readonly BuiltService[]
 }
-
-const askedServices = ({ config, built }: OperatorParts): readonly AskedService[] =>
-  built.flatMap(({ contract, access }, position) => {
-    const service = config.services[position]
-    return service === undefined ? [] : [{ config: service, contract, access }]
-  })
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
@@ -337,10 +305,9 @@ const responseDriftAt = (
 /** Implements the admin side with the parts that serve requests: learned rows included. */
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
-  const services = askedServices(parts)
   const allServices = openApiContent(parts)
   const ownDocument = ownDocuments(parts)
-  const targets = createPublicTargets(services, publicUrl)
+  const targets = createPublicTargets(built, publicUrl)
   const serviceNamed = new Map(built.map(({ service }) => [service.name, service]))
   const stored = async (url: string, host: string | undefined): Promise<number> => {
     const found = targets(url, host)
@@ -352,8 +319,8 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     return count === 'unheard' ? 0 : count
   }
   return {
-    purge: (request) => purgeCache({ services, targets, cache }, request),
-    warm: (urls) => warmCache({ services, targets, cache }, urls),
+    purge: (request) => purgeCache({ services: built, targets, cache }, request),
+    warm: (urls) => warmCache({ services: built, targets, cache }, urls),
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({

@@ -168,11 +168,11 @@ export type ServiceParts = {
   run(exchange: Received): Answer
   /** Is knowledge that was read from an upstream earlier still valid? */
   mayRemember(): boolean
-  /** Absent where there is no store that instances share. */
+  /** Undefined without a store that instances share. */
   readonly stores?: SharedStores | undefined
   /** A service of the configuration in use. */
   serviceNamed(name: string): Service | undefined
-  /** See sharing-upstream.ts. */
+  /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
   readonly feedLease?: (name: string) => ReportedLease
@@ -181,7 +181,7 @@ export type ServiceParts = {
 const indexTimeoutMs = 10_000
 const indexRetryMs = 5_000
 
-/** Builds the answers that the gateway gives itself for a site. */
+/** May responses of the service be stored, or made by the gateway itself? */
 const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
   cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
 

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { ApiDocument } from '../config/api-document.ts'
 import { checkConfig } from '../config/load.ts'
 import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
+import { alignedLines } from './texts.ts'
 
 export type Upstream = {
   readonly origin: string
@@ -152,18 +153,6 @@ const ruleOf = (
 const mostLines = 200
 const mostRules = 100
 
-const aligned = (rows: readonly (readonly string[])[]): readonly string[] => {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
-  )
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}
-
 /** The lines of `services` for a service with this document. `rules`: in force, or as comments that can be put in force. */
 export const documentServiceLines = (
   document: ApiDocument,
@@ -177,7 +166,7 @@ export const documentServiceLines = (
   for (const { operationId } of operations) counts.set(operationId, (counts.get(operationId) ?? 0) + 1)
   const isUnique = (operationId: string): boolean => counts.get(operationId) === 1
   const described = operations.map((operation) => ({ operation, kind: kindOf(operation, templates) }))
-  const table = aligned([
+  const table = alignedLines([
     ['METHOD', 'PATH', 'KIND', 'CREDENTIAL', 'OPERATION'],
     ...described.slice(0, mostLines).map(({ operation, kind }) => {
       const { method, template, operationId } = operation

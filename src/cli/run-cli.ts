@@ -266,7 +266,7 @@ const start = async (
 
 const schema = async ({ stdout }: CliPorts): Promise<ExitReason> => {
   const { configJsonSchema } = await import('../config/json-schema.ts')
-  stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+  stdout.write(jsonText(configJsonSchema()))
   return 'ok'
 }
 

@@ -8,22 +8,22 @@ export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are replaced
   text.replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '?')
 
-/** Formats rows of cells in aligned columns; the last column is not padded. */
-export const textTable = (lines: readonly (readonly string[])[]): string => {
+/** One line for each row of cells, in aligned columns. */
+export const alignedLines = (rows: readonly (readonly string[])[]): readonly string[] => {
   const widths: number[] = []
-  for (const line of lines) {
-    line.forEach((cell, column) => {
+  for (const row of rows) {
+    row.forEach((cell, column) => {
       widths[column] = Math.max(widths[column] ?? 0, cell.length)
     })
   }
-  const text = lines.map((line) =>
-    line
-      .map((cell, column) => (column === line.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  )
-  return text.map((line) => `${line}\n`).join('')
+  const padded = (cell: string, column: number): string => cell.padEnd(widths[column] ?? 0)
+  return rows.map((row) => row.map(padded).join('  ').trimEnd())
 }
+
+export const textTable = (rows: readonly (readonly string[])[]): string =>
+  alignedLines(rows)
+    .map((line) => `${line}\n`)
+    .join('')
 
 const longestCell = 60
 

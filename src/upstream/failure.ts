@@ -19,16 +19,6 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   EACCES: 'upstream_unreachable',
   EMFILE: 'upstream_unreachable',
   ENFILE: 'upstream_unreachable',
-  CERT_HAS_EXPIRED: 'upstream_unreachable',
-  CERT_NOT_YET_VALID: 'upstream_unreachable',
-  CERT_REVOKED: 'upstream_unreachable',
-  CERT_UNTRUSTED: 'upstream_unreachable',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'upstream_unreachable',
-  SELF_SIGNED_CERT_IN_CHAIN: 'upstream_unreachable',
-  UNABLE_TO_GET_ISSUER_CERT: 'upstream_unreachable',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'upstream_unreachable',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'upstream_unreachable',
-  EPROTO: 'upstream_unreachable',
   // RFC 9110 §15.6.5: no timely response, wherever the time went.
   ETIMEDOUT: 'upstream_timeout',
   UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
@@ -54,11 +44,13 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_CLOSED: 'shutting_down',
 }
 
-/** Codes that come in families: TLS alerts, certificate names, parser errors, streams and sessions of HTTP/2 that were ended. */
+/** TLS alerts, and certificates that were not accepted. */
+const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$)/
+
+/** Codes that come in families: those of TLS, parser errors, streams and sessions of HTTP/2 that were ended. */
 const familyOf = (code: string): ErrorCode | undefined => {
   if (code.startsWith('HPE_') || code.startsWith('ERR_HTTP2_')) return 'upstream_broken'
-  if (code.startsWith('ERR_TLS_') || code.startsWith('ERR_SSL_')) return 'upstream_unreachable'
-  return undefined
+  return tlsCode.test(code) ? 'upstream_unreachable' : undefined
 }
 
 /** An error and its causes, outermost first; a chain that is longer than eight is cut. */
@@ -95,8 +87,6 @@ export const toGatewayError = (error: unknown): GatewayError => {
   }
   return new GatewayError('internal', { cause: error })
 }
-
-const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$)/
 
 const checkCauses = {
   connect: 'the check could not connect',

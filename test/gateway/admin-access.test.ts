@@ -41,7 +41,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       recent: async () => ({}),
       logLevel: () => ({}),
       setLogLevel: async () => ({}),
-      reload: async () => ({ kind: 'done', outcome: 'applied', hash: 'abc' }),
+      reload: async () => ({ kind: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),

@@ -3,7 +3,7 @@ import type { StatusReport } from '../../admin/status-report.ts'
 import type { TextOutput } from '../cli-ports.ts'
 import type { PurgeOptions } from '../command-line.ts'
 import type { ExitReason } from '../exit-codes.ts'
-import { printable, textTable } from '../texts.ts'
+import { jsonText, printable, textTable } from '../texts.ts'
 
 /** The admin side of a running gateway, as the command line reaches it. */
 export type AdminAddress = {
@@ -90,7 +90,7 @@ const run = async <Content>(
     return 'adminFailed'
   }
   const content = answer.content as Content
-  stdout.write(json ? `${JSON.stringify(content, null, 2)}\n` : printable(show(content)))
+  stdout.write(json ? jsonText(content) : printable(show(content)))
   return exit(content)
 }
 

@@ -1,3 +1,5 @@
+import type { ChangeFeeds } from '../../changes/change-feeds.ts'
+import type { Standing } from '../../cluster/worker-link.ts'
 import type { Families } from './registry.ts'
 
 /** Values that are read at the moment of a scrape. */
@@ -16,17 +18,9 @@ export type ScrapeSource = {
   readonly websockets: () => readonly { readonly service: string; readonly open: number }[]
   readonly upstreams: () => readonly UpstreamReading[]
   /** Where services report changes. */
-  readonly changes?: () => readonly {
-    readonly service: string
-    readonly state: string
-    readonly lagSeconds: number | undefined
-  }[]
+  readonly changes?: ChangeFeeds['standings']
   /** Where several processes share the port. */
-  readonly workers?: () => {
-    readonly wanted: number
-    readonly ready: number
-    readonly ended: Readonly<Record<string, number>>
-  }
+  readonly workers?: () => Omit<Standing, 'complete'>
 }
 
 type UpstreamReading = {
@@ -78,7 +72,7 @@ const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]
 
 const feedStates = ['cold', 'heard', 'behind', 'silent']
 
-const readChanges = (families: Families, feeds: ReturnType<NonNullable<ScrapeSource['changes']>>): void => {
+const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['standings']>): void => {
   families.changesState.clear()
   families.changesLag.clear()
   for (const { service, state, lagSeconds } of feeds) {

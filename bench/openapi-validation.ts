@@ -15,27 +15,24 @@ const item = {
   },
 }
 const query = (name: string, schema: object) => ({ name, in: 'query', schema })
+const shop = { name: 'shop', in: 'path', required: true, schema: integer }
+const seven = [
+  query('page', integer),
+  query('per_page', integer),
+  query('q', text),
+  query('sort', { type: 'string', enum: ['name', 'price'] }),
+  query('on', { type: 'boolean' }),
+  query('ids', { type: 'array', items: integer }),
+  query('since', { type: 'string', format: 'date' }),
+]
+const requestBody = { content: { 'application/json': { schema: { type: 'array', items: item } } } }
 const document = {
   openapi: '3.1.0',
   info: { title: 'x', version: '1' },
   paths: {
     '/shops/{shop}/items': {
-      get: {
-        parameters: [
-          { name: 'shop', in: 'path', required: true, schema: integer },
-          query('page', integer),
-          query('per_page', integer),
-          query('q', text),
-          query('sort', { type: 'string', enum: ['name', 'price'] }),
-          query('on', { type: 'boolean' }),
-          query('ids', { type: 'array', items: integer }),
-          query('since', { type: 'string', format: 'date' }),
-        ],
-      },
-      post: {
-        parameters: [{ name: 'shop', in: 'path', required: true, schema: integer }],
-        requestBody: { content: { 'application/json': { schema: { type: 'array', items: item } } } },
-      },
+      get: { parameters: [shop, ...seven] },
+      post: { parameters: [shop, ...seven], requestBody },
     },
   },
 }
@@ -48,7 +45,7 @@ const { find, validator } = createOpenApiRequests(reading.contract, {
   trackingParameters: ['utm_*'],
 })
 
-const items = Array.from({ length: 35 }, (_, id) => ({
+const items = Array.from({ length: 36 }, (_, id) => ({
   id,
   name: `item number ${id}`,
   price: id / 4,
@@ -84,6 +81,7 @@ const cases: readonly (readonly [string, () => unknown])[] = [
   ['GET without parameters in the query', () => validate('GET', '/shops/12/items', '')],
   ['GET with 7 parameters in the query', () => validate('GET', '/shops/12/items', full)],
   [`POST with ${content.length} bytes`, () => validate('POST', '/shops/12/items', '', content)],
+  ['the same with 7 parameters in the query', () => validate('POST', '/shops/12/items', full, content)],
   ['JSON.parse of the same bytes', () => JSON.parse(content.toString())],
   ['route alone', () => find('GET', '/shops/12/items')],
 ]

@@ -1,4 +1,4 @@
-import type { LimitsConfig, OpenApiConfig, ServiceConfig } from '../config/config.ts'
+import type { LimitsConfig, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
 import { batchPath } from '../contracts/openapi/operation.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
@@ -11,7 +11,7 @@ import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import { type BatchAnswersOptions, batchAnswers } from './batch-answers.ts'
 import { type ExtensionsMode, isExtended } from './extensions.ts'
-import { shapedError } from './item.ts'
+import { type Dialect, shapedError } from './item.ts'
 
 /** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
@@ -96,11 +96,17 @@ const withAnyBody = (endpoint: Endpoint): Endpoint => {
   }
 }
 
-const ownRows = new WeakMap<OpenApiConfig, readonly Row[]>()
+const ownRows = new WeakMap<ServiceConfig, readonly Row[]>()
+
+const dialects: Readonly<Record<'site' | 'plants' | 'openapi', Dialect>> = {
+  site: 'wordpress',
+  plants: 'plants',
+  openapi: 'general',
+}
 
 /** The batch route of a service with a document: that of sites, with all extensions. */
 export const batchRows = (service: ServiceConfig, { urlBytes }: LimitsConfig): readonly Row[] => {
-  if (service.contract !== 'openapi' || service.batch === undefined) return []
+  if (service.contract === 'site' || service.contract === 'open' || service.batch === undefined) return []
   const known = ownRows.get(service)
   if (known !== undefined) return known
   const rows = siteRows
@@ -118,7 +124,7 @@ export const batchRows = (service: ServiceConfig, { urlBytes }: LimitsConfig): r
 
 /** Routes and validation of a document, and of the batch route where the service has one. */
 export const batchRequests = (
-  service: OpenApiConfig,
+  service: OpenApiConfig | PlantsConfig,
   limits: LimitsConfig,
   requests: OpenApiRequests,
 ): OpenApiRequests => {
@@ -138,7 +144,7 @@ export const batchRequests = (
         if (input.row !== row) return requests.validator.validate(input)
         const checked = envelopes.validate(input)
         if (checked.kind === 'valid') return checked
-        const { status, body } = shapedError('general', { ...checked, fields: [] })
+        const { status, body } = shapedError(dialects[service.contract], { ...checked, fields: [] })
         return { ...checked, status, body }
       },
     },
@@ -157,15 +163,14 @@ type BatchParts = Omit<
 
 /** Answers the batch route of a service, if it has one. That of a service with a document has all extensions. */
 export const buildBatch = (config: ServiceConfig, { stores, ...parts }: BatchParts): Service['batch'] => {
-  if (config.contract !== 'site' && config.contract !== 'openapi') return undefined
-  if (config.batch === undefined) return undefined
+  if (config.contract === 'open' || config.batch === undefined) return undefined
   const isSite = config.contract === 'site'
   const batch = isSite ? config.batch : { ...config.batch, split: 'item' as const, extensions: 'on' as const }
   return batchAnswers({
     ...parts,
     config: { batch, upstream: config.upstream },
-    dialect: isSite ? 'wordpress' : 'general',
-    keyFields: isSite ? [] : config.document.contract.keyHeaders,
+    dialect: dialects[config.contract],
+    keyFields: config.contract === 'openapi' ? config.document.contract.keyHeaders : [],
     idempotencyKeys: stores?.idempotencyKeys(batch.idempotency),
     bodyBytes: config.limits.bodyBytes,
   })

@@ -48,14 +48,15 @@ export const itemError = (name: keyof typeof itemErrorTable, status?: number): I
   return { status: shown, body: { code, message, data: { status: shown } }, fields: [] }
 }
 
-/** How items are spelled and errors shown: as WordPress does it, or as in other services (RFC 9457). */
-export type Dialect = 'wordpress' | 'general'
+/** How items are spelled and errors shown: as WordPress does it, or as in other services (RFC 9457), or in a plant store. */
+export type Dialect = 'wordpress' | 'general' | 'plants'
 
 /** An error of an item in the shape of its service; one that a validator has made is in it already. */
 export const shapedError = (dialect: Dialect, error: ItemError): ItemError => {
   const { body, status } = error
   if (dialect === 'wordpress' || !isJsonObject(body) || !isJsonObject(body['data'])) return error
   const { code, message, data } = body
+  if (dialect === 'plants') return { ...error, body: { error: status, message } }
   const { status: _status, params, details: _details, ...more } = data
   const problem = {
     type: 'about:blank',

@@ -170,11 +170,9 @@ export const serviceContract = (
       ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
       : [...announced, ...batchRows(service, limits)]
   const requests =
-    service.contract === 'openapi'
+    service.contract === 'openapi' || service.contract === 'plants'
       ? batchRequests(service, limits, documentRequests(service, limits))
-      : service.contract === 'plants'
-        ? documentRequests(service, limits)
-        : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
+      : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   const resources = documentResources(service)
   let { find } = requests
   /** Of the rules in force and of those before them, by which some requests may still be in flight. */

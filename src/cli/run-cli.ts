@@ -124,30 +124,32 @@ const findingLine = (file: string | undefined, { service, text }: UpstreamFindin
 
 const mostNotes = 50
 
+type DocumentNotes = Awaited<ReturnType<CliPorts['documentNotes']>>
+
 /** What of OpenAPI documents is accepted but not checked. */
-const writeDocumentNotes = async (
-  ports: CliPorts,
-  config: Config,
-  file: string | undefined,
-): Promise<void> => {
-  if (!config.services.some(({ contract }) => contract === 'openapi')) return
-  const notes = await ports.documentNotes(config)
-  for (const { service, text } of notes.slice(0, mostNotes))
-    ports.stdout.write(printable(`${configName(file)}: document of ${service}: ${text}\n`))
+const notesOf = async (ports: CliPorts, config: Config): Promise<DocumentNotes> =>
+  config.services.some(({ contract }) => contract === 'openapi') ? ports.documentNotes(config) : []
+
+const noteLines = (notes: DocumentNotes, file: string | undefined): string => {
+  const lines = notes
+    .slice(0, mostNotes)
+    .map(({ service, text }) => printable(`${configName(file)}: document of ${service}: ${text}\n`))
   if (notes.length > mostNotes)
-    ports.stdout.write(`${configName(file)}: ${notes.length - mostNotes} more notes on documents\n`)
+    lines.push(`${configName(file)}: ${notes.length - mostNotes} more notes on documents\n`)
+  return lines.join('')
 }
 
 const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Command): Promise<ExitReason> => {
   const { config, hash, file } = loaded
+  const notes = await notesOf(ports, config)
   if (json) {
     const found = upstreams ? await ports.upstreamFindings(config) : []
-    const warnings = warningsOf(loaded)
-    ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, warnings, upstreams: found }))
+    const facts = { warnings: warningsOf(loaded), notes, upstreams: found }
+    ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, ...facts }))
     return found.length > 0 ? 'findings' : 'ok'
   }
   ports.stdout.write(warningLines(loaded))
-  await writeDocumentNotes(ports, config, file)
+  ports.stdout.write(noteLines(notes, file))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)

@@ -1,5 +1,10 @@
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
-import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
+import type {
+  Operation,
+  Parameter,
+  ParameterLocation,
+  SecurityScheme,
+} from '../contracts/openapi/operation.ts'
 import type { RouteFinding } from '../contracts/row.ts'
 import type {
   Invalid,
@@ -12,13 +17,20 @@ import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
-import { canonicalQuery } from './openapi/canonical-pairs.ts'
+import { canonicalQuery, type QueryOrder, queryOrderOf } from './openapi/canonical-pairs.ts'
 import { asFragment, checkBody, contentOf, faultOf, problemOf } from './openapi/check-body.ts'
-import { cookiePairs, formPairsOf, type Pair, pairsOf, textsOf } from './openapi/parameter-text.ts'
+import {
+  cookiePairs,
+  formPairsOf,
+  type Pair,
+  pairsOf,
+  type TextSources,
+  textsOf,
+} from './openapi/parameter-text.ts'
 import { readValue, type ValueParts } from './openapi/parameter-value.ts'
 import { safePattern } from './openapi/safe-pattern.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
-import { createShapes } from './openapi/schema-shape.ts'
+import { createShapes, type SchemaShape } from './openapi/schema-shape.ts'
 import { createTemplateRouter } from './openapi/template-router.ts'
 
 export type OpenApiRequestsOptions = {
@@ -108,19 +120,45 @@ export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
   return [...found]
 }
 
-/**
- * Declared headers and cookies with their values; credentials are their own partitions, and preconditions are evaluated by the
- * cache.
- */
-const variantOf = ({ parameters }: Operation, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
-  const headers = parameters.filter(
-    ({ location, name }) => location === 'header' && !conditionalFields.has(name),
-  )
-  const named = parameters.filter(({ location }) => location === 'cookie')
-  if (headers.length + named.length === 0) return {}
-  const sent = cookies.filter(({ name }) => named.some((parameter) => parameter.name === name))
+type ReadParameter = { readonly parameter: Parameter; readonly shape: SchemaShape }
+
+/** What the requests of an operation need; read once. */
+type Plan = {
+  readonly parameters: readonly ReadParameter[]
+  /** Without the fields of a request, as for a purge, the target alone is brought to its canonical form. */
+  readonly ofTarget: readonly ReadParameter[]
+  /** Declared headers; preconditions are evaluated by the cache. */
+  readonly headers: readonly string[]
+  readonly cookies: ReadonlySet<string>
+  readonly order: QueryOrder
+}
+
+const planOf = (operation: Operation, parts: ValueParts): Plan => {
+  const { parameters: declared, isAmbiguous } = operation
+  const namesIn = (wanted: ParameterLocation) =>
+    declared.flatMap(({ location, name }) => (location === wanted ? [name] : []))
+  const parameters = isAmbiguous
+    ? []
+    : declared.map((parameter) => ({ parameter, shape: parts.shapeOf(parameter.schema) }))
+  const isOfTarget = ({ parameter: { location } }: ReadParameter) =>
+    location === 'path' || location === 'query'
+  return {
+    parameters,
+    ofTarget: parameters.filter(isOfTarget),
+    headers: namesIn('header').filter((name) => !conditionalFields.has(name)),
+    cookies: new Set(namesIn('cookie')),
+    order: queryOrderOf(operation, parts),
+  }
+}
+
+const noVariant = {}
+
+/** Declared headers and cookies with their values; credentials are their own partitions. */
+const variantOf = (plan: Plan, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
+  if (plan.headers.length + plan.cookies.size === 0) return noVariant
+  const sent = cookies.filter(({ name }) => plan.cookies.has(name))
   const cookie = sent.map(({ raw }) => raw).join('; ')
-  const values = headers.map(({ name }) => [name, requestField(fields, name) ?? null])
+  const values = plan.headers.map((name) => [name, requestField(fields, name) ?? null])
   return { variant: JSON.stringify([values, cookie]), ...(sent.length === 0 ? {} : { cookie }) }
 }
 
@@ -132,28 +170,18 @@ const sentFields = (fields: RequestFields): RequestFields => {
     : Object.fromEntries(Object.entries(fields).filter(([name]) => !away.has(name)))
 }
 
-const cookiesIn = ({ parameters }: Operation, fields: RequestFields | undefined): readonly Pair[] =>
-  fields === undefined || parameters.length === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
+const cookiesIn = (plan: Plan, fields: RequestFields | undefined): readonly Pair[] =>
+  fields === undefined || plan.cookies.size === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
 
 const checkParameters = (
-  operation: Operation,
-  path: ValidationInput['pathParameters'],
-  fields: RequestFields | undefined,
-  query: readonly Pair[],
-  cookies: readonly Pair[],
+  { parameters, ofTarget }: Plan,
+  sources: TextSources,
   parts: ValueParts,
 ): RequestFault | Readonly<Record<string, unknown>> => {
-  const header = (name: string) => requestField(fields ?? {}, name)
-  const sources = { path, query, header, cookies }
-  // Without the fields of a request, as for a purge, the target alone is brought to its canonical form.
-  const read = operation.parameters.filter(
-    ({ location }) =>
-      !operation.isAmbiguous && (fields !== undefined || location === 'path' || location === 'query'),
-  )
   const values: Record<string, unknown> = {}
-  for (const parameter of read) {
+  for (const { parameter, shape } of sources.fields === undefined ? ofTarget : parameters) {
     const { name, location, required } = parameter
-    const reading = readValue(textsOf(parameter, parts.shapeOf(parameter.schema), sources), parameter, parts)
+    const reading = readValue(textsOf(parameter, shape, sources), parameter, parts)
     const isLacking = reading.kind === 'absent' && required
     const found = isLacking
       ? { pointer: '', detail: 'is required' }
@@ -176,6 +204,9 @@ const readQuery = (text: string, most: number, isForm: boolean): readonly Pair[]
   if (query === undefined) return faultOf('unreadable_query')
   return query.length > most ? faultOf('too_many_parameters') : query
 }
+
+const hasKey = (query: readonly Pair[], keyParameters: readonly string[]): boolean =>
+  keyParameters.length > 0 && query.some(({ name }) => keyParameters.includes(name))
 
 const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): checked is RequestFault =>
   checked['kind'] === 'fault'
@@ -207,26 +238,34 @@ export const createOpenApiRequests = (
   }
   const handling = unknown.handling === 'forward' ? 'sent' : 'stripped'
 
+  const plans = new WeakMap<Operation, Plan>()
+  const planFor = (operation: Operation): Plan => {
+    const plan = plans.get(operation) ?? planOf(operation, parts)
+    plans.set(operation, plan)
+    return plan
+  }
+
   const validate = (input: ValidationInput): Validation => {
     const { operation } = input.endpoint
     if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
     const fields = input.fields && sentFields(input.fields)
     const query = readQuery(input.query, limits.queryParameters, hasFormQueries)
     if ('kind' in query) return refusalOf(query)
-    const cookies = cookiesIn(operation, fields)
+    const plan = planFor(operation)
+    const cookies = cookiesIn(plan, fields)
     const path = hasDecodedPaths ? encodedValues(input.pathParameters) : input.pathParameters
-    const checked = checkParameters(operation, path, fields, query, cookies, parts)
+    const checked = checkParameters(plan, { path, query, fields, cookies }, parts)
     if (isFault(checked)) return refusalOf(checked)
     const fault = checkBody(operation, input, parts)
     if (fault !== undefined) return refusalOf(fault)
-    const { query: canonical, undeclared } = canonicalQuery(operation, query, parts, unknown, hasFormQueries)
+    const { query: canonical, undeclared } = canonicalQuery(plan.order, query, parts, unknown, hasFormQueries)
     return {
       kind: 'valid',
       query: canonical,
       arguments: checked,
       ...(undeclared.length === 0 ? {} : { undeclared: { handling, names: undeclared } }),
-      ...variantOf(operation, fields, cookies),
-      ...(query.some(({ name }) => keyParameters.includes(name)) ? { hasQueryCredential: true } : {}),
+      ...variantOf(plan, fields, cookies),
+      ...(hasKey(query, keyParameters) ? { hasQueryCredential: true } : {}),
     }
   }
 

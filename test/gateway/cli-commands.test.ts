@@ -147,7 +147,7 @@ describe('check', () => {
 
   test('prints JSON with --json', async () => {
     const good = await run(['check', '--json'])
-    expect(JSON.parse(good.stdout)).toMatchObject({ valid: true, warnings: [], upstreams: [] })
+    expect(JSON.parse(good.stdout)).toMatchObject({ valid: true, warnings: [], notes: [], upstreams: [] })
     const bad = await run(['check', '--json', '-c', faulty])
     expect(JSON.parse(bad.stdout)).toMatchObject({
       file: faulty,
@@ -161,6 +161,17 @@ describe('check', () => {
       ],
     })
     expect([good.end, bad.end]).toEqual([0, 1])
+  })
+
+  test('prints what of OpenAPI documents is not checked, with --json all of it', async () => {
+    const argv = ['check', '-c', 'config/openapi.example.yaml']
+    const notes = Array.from({ length: 60 }, (_, index) => ({ service: 'pets', text: `note ${index}` }))
+    const ports = { documentNotes: async () => notes, env: { TRELLIS_ADMIN_TOKEN: 'secret' } }
+    const { stdout } = await run(argv, ports)
+    expect(stdout).toContain('config/openapi.example.yaml: document of pets: note 49\n')
+    expect(stdout).toContain('config/openapi.example.yaml: 10 more notes on documents\n')
+    const { end, stdout: json } = await run([...argv, '--json'], ports)
+    expect([end, JSON.parse(json)]).toMatchObject([0, { valid: true, notes }])
   })
 
   test('reads the file named by -c, or else by TRELLIS_CONFIG', async () => {

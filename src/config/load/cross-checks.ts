@@ -266,7 +266,7 @@ const healthFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
 const batchFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap((service) => {
-    const batch = service.contract === 'site' || service.contract === 'openapi' ? service.batch : undefined
+    const batch = service.contract === 'open' ? undefined : service.batch
     if (batch === undefined) return []
     const path = ['services', service.name, 'batch']
     const isTaken =

@@ -231,39 +231,6 @@ const publicSide = {
   changes: changes(),
 }
 
-const plants = z.strictObject({
-  contract: contract('plants'),
-  ...publicSide,
-  mount: mount().prefault('/'),
-  access,
-  limitParameter: z
-    .string({ error: 'expected a parameter name' })
-    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
-    .prefault('limit')
-    .describe('Query parameter that limits the list of plants'),
-  upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
-  parameters: parameters('strip'),
-  limits: ownLimits,
-  cache: serviceCacheShape('`GET /plants` for 5s, per credential').prefault({}),
-})
-
-const text = (longest: number, meaning: string) =>
-  z.string({ error: 'expected a text' }).max(longest).prefault('').describe(meaning)
-
-const identity = z.strictObject({
-  name: text(1_000, 'Title of the site'),
-  description: text(10_000, 'Tagline of the site'),
-  url: text(2_000, 'URL of WordPress'),
-  home: text(2_000, 'URL of the front page'),
-  gmtOffset: z
-    .number({ error: 'expected hours from -15 to 15' })
-    .min(-15)
-    .max(15)
-    .prefault(0)
-    .describe('Hours from UTC'),
-  timezone: text(100, 'Time zone, e.g. Europe/Berlin'),
-})
-
 /** Settings of a batch route. */
 const batchSettings = {
   maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
@@ -283,6 +250,47 @@ const batchSettings = {
     .transform(inMs('ttl'))
     .prefault({}),
 }
+
+/** The batch route of a service with a document. */
+const batchRoute = z
+  .strictObject(batchSettings)
+  .transform(inMs('deadline'))
+  .optional()
+  .describe('With this section, also an empty one, the service has a batch route at `batch` below its mount')
+
+const plants = z.strictObject({
+  contract: contract('plants'),
+  ...publicSide,
+  mount: mount().prefault('/'),
+  access,
+  limitParameter: z
+    .string({ error: 'expected a parameter name' })
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
+    .prefault('limit')
+    .describe('Query parameter that limits the list of plants'),
+  upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
+  parameters: parameters('strip'),
+  limits: ownLimits,
+  batch: batchRoute,
+  cache: serviceCacheShape('`GET /plants` for 5s, per credential').prefault({}),
+})
+
+const text = (longest: number, meaning: string) =>
+  z.string({ error: 'expected a text' }).max(longest).prefault('').describe(meaning)
+
+const identity = z.strictObject({
+  name: text(1_000, 'Title of the site'),
+  description: text(10_000, 'Tagline of the site'),
+  url: text(2_000, 'URL of WordPress'),
+  home: text(2_000, 'URL of the front page'),
+  gmtOffset: z
+    .number({ error: 'expected hours from -15 to 15' })
+    .min(-15)
+    .max(15)
+    .prefault(0)
+    .describe('Hours from UTC'),
+  timezone: text(100, 'Time zone, e.g. Europe/Berlin'),
+})
 
 const site = z.strictObject({
   contract: contract('site'),
@@ -372,13 +380,7 @@ const openapi = z.strictObject({
     .describe(
       'For `structural`: what paths are and what writes change; the first match replaces the document',
     ),
-  batch: z
-    .strictObject(batchSettings)
-    .transform(inMs('deadline'))
-    .optional()
-    .describe(
-      'With this section, also an empty one, the service has a batch route at `batch` below its mount',
-    ),
+  batch: batchRoute,
   cache: documentCacheShape.prefault({}),
 })
 

@@ -1,5 +1,5 @@
 import type { Operation, Parameter } from '../../contracts/openapi/operation.ts'
-import { kindOf, ownsPair, type Pair, separatorOf } from './parameter-text.ts'
+import { kindOf, ownNames, type Pair, separatorOf } from './parameter-text.ts'
 import type { ValueParts } from './parameter-value.ts'
 import type { SchemaShape } from './schema-shape.ts'
 
@@ -20,31 +20,64 @@ const canonicalText = (raw: string): string =>
       })
     : raw
 
-/** Names of credentials that an operation takes in its query. */
-const queryCredentials = ({ security }: Operation): readonly string[] =>
-  security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
-
 /** Where a pair stands in the canonical query; members of an object are sorted by name, and items of a set by their text. */
 type Rank = { readonly position: number; readonly member: string; readonly isPadded: boolean }
 
 /** Zeros in front of an integer that may have them. */
 const padding = /=0+(?=\d)/
 
+/** What the canonical queries of an operation need; read once. */
+export type QueryOrder = {
+  readonly declared: readonly Parameter[]
+  /** Positions of the names that pairs of declared parameters and credentials have. */
+  readonly positions: ReadonlyMap<string, number>
+  /** Of parameters that own every name with a bracket: `filter[`. */
+  readonly brackets: readonly (readonly [start: string, position: number])[]
+  readonly dropsDefaults: boolean
+  /** Several operations have this method and path, so that the meaning of a query is unknown: it keeps its order. */
+  readonly isAmbiguous: boolean
+}
+
+/** Names of credentials that an operation takes in its query. */
+const queryCredentials = ({ security }: Operation): readonly string[] =>
+  security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
+
+/** Where several parameters own a name, the first one counts; credentials come last. */
+export const queryOrderOf = (operation: Operation, { shapeOf }: Pick<ValueParts, 'shapeOf'>): QueryOrder => {
+  const declared = operation.parameters.filter(({ location }) => location === 'query')
+  const positions = new Map<string, number>()
+  const brackets: [string, number][] = []
+  const add = (name: string, position: number): void => {
+    if (!positions.has(name)) positions.set(name, position)
+  }
+  for (const [position, parameter] of declared.entries()) {
+    for (const name of ownNames(parameter, shapeOf(parameter.schema))) add(name, position)
+    if (parameter.style === 'deepObject') brackets.push([`${parameter.name}[`, position])
+  }
+  for (const [index, name] of queryCredentials(operation).entries()) add(name, declared.length + index)
+  const dropsDefaults = declared.some(({ droppedDefault }) => droppedDefault !== undefined)
+  return { declared, positions, brackets, dropsDefaults, isAmbiguous: operation.isAmbiguous }
+}
+
+const positionOf = ({ name }: Pair, { positions, brackets }: QueryOrder): number | undefined => {
+  const named = positions.get(name)
+  for (const [start, position] of brackets)
+    if (name.startsWith(start)) return named === undefined ? position : Math.min(named, position)
+  return named
+}
+
 const rankOf = (
   pair: Pair,
-  declared: readonly Parameter[],
-  keys: readonly string[],
+  order: QueryOrder,
   { shapeOf }: Pick<ValueParts, 'shapeOf'>,
 ): Rank | undefined => {
-  const position = declared.findIndex((parameter) => ownsPair(parameter, shapeOf(parameter.schema), pair))
-  const parameter = declared[position]
-  if (parameter !== undefined) {
-    const { types, integers } = shapeOf(parameter.schema)
-    const text = parameter.isSet === true && pair.name === parameter.name ? sortText(pair) : ''
-    return { position, member: types.has('object') ? pair.name : text, isPadded: integers === 'padded' }
-  }
-  const key = keys.indexOf(pair.name)
-  return key < 0 ? undefined : { position: declared.length + key, member: '', isPadded: false }
+  const position = positionOf(pair, order)
+  if (position === undefined) return undefined
+  const parameter = order.declared[position]
+  if (parameter === undefined) return { position, member: '', isPadded: false }
+  const { types, integers } = shapeOf(parameter.schema)
+  const text = parameter.isSet === true && pair.name === parameter.name ? sortText(pair) : ''
+  return { position, member: types.has('object') ? pair.name : text, isPadded: integers === 'padded' }
 }
 
 /** Equal values of different spellings have one order too. */
@@ -90,6 +123,8 @@ const written = (pairs: readonly Ranked[]): string =>
     })
     .join('&')
 
+const emptyQuery: CanonicalQuery = { query: '', undeclared: [] }
+
 const byName = ({ pair: a }: Ranked, { pair: b }: Ranked): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 
@@ -112,26 +147,26 @@ const withoutDefaults = (
  * their order.
  */
 export const canonicalQuery = (
-  operation: Operation,
+  order: QueryOrder,
   pairs: readonly Pair[],
   parts: Pick<ValueParts, 'shapeOf'>,
   unknown: { readonly handling: 'strip' | 'forward'; isTracking(name: string): boolean },
   isForm: boolean,
 ): CanonicalQuery => {
-  if (operation.isAmbiguous) return { query: written(pairs.map((pair) => ({ pair }))), undeclared: [] }
-  const declared = operation.parameters.filter(({ location }) => location === 'query')
-  const keys = queryCredentials(operation)
+  if (pairs.length === 0) return emptyQuery
+  if (order.isAmbiguous) return { query: written(pairs.map((pair) => ({ pair }))), undeclared: [] }
+  const { declared } = order
   const ranked: Required<Ranked>[] = []
   const others: Ranked[] = []
   for (const pair of pairs) {
-    const rank = rankOf(pair, declared, keys, parts)
+    const rank = rankOf(pair, order, parts)
     const parameter = declared[rank?.position ?? -1]
     if (rank !== undefined)
       ranked.push({ pair: parameter === undefined ? pair : withSortedItems(pair, parameter), rank })
     else if (!unknown.isTracking(pair.name)) others.push({ pair })
   }
   ranked.sort((a, b) => byRank(a.rank, b.rank))
-  const kept = withoutDefaults(ranked, declared, parts)
+  const kept = order.dropsDefaults ? withoutDefaults(ranked, declared, parts) : ranked
   const sent = unknown.handling === 'forward' ? others : []
   return {
     query: written(isForm ? [...kept, ...sent].sort(byName) : [...kept, ...sent]),

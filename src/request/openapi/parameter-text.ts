@@ -1,4 +1,5 @@
 import type { Parameter } from '../../contracts/openapi/operation.ts'
+import { type RequestFields, requestField } from '../../http/message.ts'
 import { decodeFormText, encodeQueryText, isUnreadable } from '../canonical/php-query.ts'
 import type { SchemaShape } from './schema-shape.ts'
 
@@ -211,36 +212,44 @@ const queryListTexts = ({ style, explode }: Parameter, pairs: readonly Pair[]): 
   return listText(value.split(separatorOf(style)).map(decodeQuery))
 }
 
-/** Which of the pairs of a query belong to a parameter? */
-export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pair): boolean => {
-  if (name === parameter.name) return true
-  if (parameter.style === 'deepObject') return name.startsWith(`${parameter.name}[`)
-  return (
-    parameter.explode &&
-    kindOf(shape) === 'members' &&
-    parameter.encoding === 'style' &&
-    shape.properties.has(name)
-  )
-}
+/** Are the members of the parameter pairs of their own? */
+const isSpread = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
+  style !== 'deepObject' && explode && encoding === 'style' && kindOf(shape) === 'members'
+
+/** The names of the pairs that belong to a parameter; with deepObject also those that begin with its name and a bracket. */
+export const ownNames = (parameter: Parameter, shape: SchemaShape): readonly string[] =>
+  isSpread(parameter, shape) ? [parameter.name, ...shape.properties.keys()] : [parameter.name]
+
+/** Does a pair of a query belong to a parameter? */
+export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pair): boolean =>
+  name === parameter.name ||
+  (parameter.style === 'deepObject' && name.startsWith(`${parameter.name}[`)) ||
+  (shape.properties.has(name) && isSpread(parameter, shape))
 
 /** Texts of a parameter of a query or of a member of a form. */
 export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const kind = parameter.encoding === 'style' ? kindOf(shape) : 'text'
   if (parameter.style === 'deepObject') return bracketTexts(parameter, shape, pairs)
   if (kind === 'members' && parameter.explode) return spreadTexts(shape, pairs)
-  const own = pairs.filter(({ name }) => name === parameter.name)
-  if (own.length === 0) return absent
-  if (kind === 'list') return queryListTexts(parameter, own)
-  const pair = once(own)
-  if (pair === undefined) return repeated
-  return byKind(kind, pair.value ?? '', ',', false, decodeQuery)
+  if (kind === 'list') {
+    const own = pairs.filter(({ name }) => name === parameter.name)
+    return own.length === 0 ? absent : queryListTexts(parameter, own)
+  }
+  let found: Pair | undefined
+  for (const pair of pairs) {
+    if (pair.name !== parameter.name) continue
+    if (found !== undefined) return repeated
+    found = pair
+  }
+  return found === undefined ? absent : byKind(kind, found.value ?? '', ',', false, decodeQuery)
 }
 
 /** Where the texts of one request come from. */
 export type TextSources = {
   readonly path: Readonly<Record<string, string>>
   readonly query: readonly Pair[]
-  header(name: string): string | undefined
+  /** Undefined: the target alone is read. */
+  readonly fields: RequestFields | undefined
   readonly cookies: readonly Pair[]
 }
 
@@ -258,7 +267,7 @@ export const textsOf = (parameter: Parameter, shape: SchemaShape, sources: TextS
     case 'cookie':
       return queryTexts(parameter, shape, sources.cookies)
     case 'header': {
-      const value = sources.header(name)
+      const value = requestField(sources.fields ?? {}, name)
       if (value === undefined) return absent
       return encoding === 'style' ? headerTexts(parameter, shape, value) : { kind: 'text', text: value }
     }
@@ -267,8 +276,10 @@ export const textsOf = (parameter: Parameter, shape: SchemaShape, sources: TextS
 
 /** The parts of a Cookie field (RFC 6265 §4.2.1). */
 export const cookiePairs = (cookie: string | undefined): readonly Pair[] =>
-  (cookie ?? '').split(';').flatMap((part): Pair[] => {
-    const raw = part.trim()
-    const equals = raw.indexOf('=')
-    return equals <= 0 ? [] : [{ name: raw.slice(0, equals), value: raw.slice(equals + 1), raw }]
-  })
+  cookie === undefined
+    ? []
+    : cookie.split(';').flatMap((part): Pair[] => {
+        const raw = part.trim()
+        const equals = raw.indexOf('=')
+        return equals <= 0 ? [] : [{ name: raw.slice(0, equals), value: raw.slice(equals + 1), raw }]
+      })

@@ -3,8 +3,8 @@ import type { Parameter } from '../../contracts/openapi/operation.ts'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { type JsonRules, readExactJson } from './exact-json.ts'
 import type { Texts } from './parameter-text.ts'
-import type { SchemaChecker, SchemaFault } from './schema-checker.ts'
-import type { SchemaShape } from './schema-shape.ts'
+import { noExactIntegers, type SchemaChecker, type SchemaFault } from './schema-checker.ts'
+import type { ScalarType, SchemaShape } from './schema-shape.ts'
 
 const integer = /^-?(?:0|[1-9]\d*)$/
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?$/
@@ -14,33 +14,42 @@ type Typed = { readonly value: unknown; readonly exact?: string }
 /** Leading zeros of an integer that may have them. */
 const padding = /^(-?)0+(?=\d)/
 
-const asInteger = (written: string, form: SchemaShape['integers']): readonly Typed[] => {
+const asInteger = (written: string, form: SchemaShape['integers']): Typed | undefined => {
   const text = form === 'padded' ? written.replace(padding, '$1') : written
-  if (!integer.test(text) || (form !== 'json' && text === '-0')) return []
+  if (!integer.test(text) || (form !== 'json' && text === '-0')) return undefined
   const value = Number(text)
-  return [Number.isSafeInteger(value) ? { value } : { value, exact: text }]
+  return Number.isSafeInteger(value) ? { value } : { value, exact: text }
 }
 
-const asNumber = (text: string): readonly Typed[] =>
-  number.test(text) && Number.isFinite(Number(text))
-    ? [...asInteger(text, 'json'), { value: Number(text) }].slice(0, 1)
-    : []
+const asNumber = (text: string): Typed | undefined => {
+  if (!number.test(text)) return undefined
+  const value = Number(text)
+  return Number.isFinite(value) ? (asInteger(text, 'json') ?? { value }) : undefined
+}
 
-const asBoolean = (text: string): readonly Typed[] =>
-  text === 'true' || text === 'false' ? [{ value: text === 'true' }] : []
+/** The value that a text spells; undefined for none. Integers and numbers have the grammar of JSON only. */
+const typed = (text: string, type: ScalarType, form: SchemaShape['integers']): Typed | undefined => {
+  switch (type) {
+    case 'integer':
+      return asInteger(text, form)
+    case 'number':
+      return asNumber(text)
+    case 'boolean':
+      return text === 'true' || text === 'false' ? { value: text === 'true' } : undefined
+    case 'null':
+      return text === '' || text === 'null' ? { value: null } : undefined
+    case 'string':
+      return { value: text }
+  }
+}
 
-const asNull = (text: string): readonly Typed[] => (text === '' || text === 'null' ? [{ value: null }] : [])
-
-/** The values that a text can spell under a schema, the narrowest first. Integers and numbers have the grammar of JSON only. */
-const readings = (text: string, { types, integers }: SchemaShape): readonly Typed[] => {
-  if (types.size === 0) return [{ value: text }, ...asNumber(text), ...asBoolean(text)]
-  return [
-    ...(types.has('integer') ? asInteger(text, integers) : []),
-    ...(types.has('number') ? asNumber(text) : []),
-    ...(types.has('boolean') ? asBoolean(text) : []),
-    ...(types.has('null') ? asNull(text) : []),
-    ...(types.has('string') ? [{ value: text }] : []),
-  ]
+/** The first of the values that a text can spell under a schema. */
+const firstTyped = (text: string, { scalars, integers }: SchemaShape): Typed | undefined => {
+  for (const type of scalars) {
+    const found = typed(text, type, integers)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 export type ValueParts = JsonRules & {
@@ -73,7 +82,7 @@ const readAll = (
     // A list or an object inside of another one has no style: it is checked as a text if at all.
     const isNested =
       shape.types.size > 0 && [...shape.types].every((type) => type === 'array' || type === 'object')
-    const [reading] = isNested ? [] : readings(text, shape)
+    const reading = isNested ? undefined : firstTyped(text, shape)
     if (reading === undefined)
       return isNested ? { kind: 'value', value: undefined } : fault(typeNames(shape), pointer)
     if (reading.exact !== undefined) exact.set(pointer, reading.exact)
@@ -101,8 +110,11 @@ const readScalar = (
   if (text === '' && allowEmpty) return { kind: 'value', value: '' }
   const shape = parts.shapeOf(schema)
   let first: ParameterReading | undefined
-  for (const { value, exact } of readings(text, shape)) {
-    const reading = checked(value, schema, exact === undefined ? new Map() : new Map([['', exact]]), parts)
+  for (const type of shape.scalars) {
+    const found = typed(text, type, shape.integers)
+    if (found === undefined) continue
+    const exact = found.exact === undefined ? noExactIntegers : new Map([['', found.exact]])
+    const reading = checked(found.value, schema, exact, parts)
     if (reading.kind === 'value') return reading
     first ??= reading
   }

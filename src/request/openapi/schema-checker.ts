@@ -171,6 +171,34 @@ const charactersOfStep = 64
 /** `details` has the texts. */
 const noMessage = { message: '' }
 
+/** A text has at most as many characters (code points) as code units. */
+const charactersOf = (text: string): number => {
+  let count = text.length
+  for (let at = 0; at < text.length - 1; at += 1) {
+    const isPair = (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
+    if (isPair) {
+      count -= 1
+      at += 1
+    }
+  }
+  return count
+}
+
+const lengthKeywords = [
+  ['maxLength', '>'],
+  ['minLength', '<'],
+] as const
+
+const lengthCode = (context: KeywordCxt, operator: '>' | '<'): void => {
+  const { gen, data, schema } = context
+  const characters = _`${gen.scopeValue('func', { ref: charactersOf })}(${data})`
+  context.fail(
+    operator === '>'
+      ? _`${data}.length > ${schema} && ${characters} > ${schema}`
+      : _`${data}.length < ${2 * schema} && ${characters} < ${schema}`,
+  )
+}
+
 /** Thrown out of a compiled check. */
 class TooManySteps extends Error {}
 
@@ -243,6 +271,17 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     })
     ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
     ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })
+    // Those of the library count the characters of every text.
+    for (const [keyword, operator] of lengthKeywords) {
+      ajv.removeKeyword(keyword)
+      ajv.addKeyword({
+        keyword,
+        type: 'string',
+        schemaType: 'number',
+        error: { message: '', params: ({ schema }) => _`{limit: ${schema}}` },
+        code: (context) => lengthCode(context, operator),
+      })
+    }
     // The one of the library compares each item with each other one.
     ajv.removeKeyword('uniqueItems')
     ajv.addKeyword({

@@ -1,9 +1,14 @@
 import type { IntegerForm, RequestSchema } from '../../contracts/openapi/request-schema.ts'
 
+/** A type whose values are one text. */
+export type ScalarType = 'integer' | 'number' | 'boolean' | 'null' | 'string'
+
 /** The kind of values that a schema describes: texts are parsed by it. */
 export type SchemaShape = {
   /** Empty: the schema names none. */
   readonly types: ReadonlySet<string>
+  /** The types by which a text is read, in this order. */
+  readonly scalars: readonly ScalarType[]
   readonly items: RequestSchema
   readonly properties: ReadonlyMap<string, RequestSchema>
   /** The schema of members that are not declared; false: there are none. */
@@ -14,8 +19,17 @@ export type SchemaShape = {
 
 type Definitions = ReadonlyMap<string, RequestSchema>
 
+/** The narrowest first. */
+const scalarOrder: readonly ScalarType[] = ['integer', 'number', 'boolean', 'null', 'string']
+/** Where the schema names no type. */
+const anyScalar: readonly ScalarType[] = ['string', 'number', 'boolean']
+
+const scalarsOf = (types: ReadonlySet<string>): readonly ScalarType[] =>
+  types.size === 0 ? anyScalar : scalarOrder.filter((type) => types.has(type))
+
 const anything: SchemaShape = {
   types: new Set(),
+  scalars: anyScalar,
   items: true,
   properties: new Map(),
   additional: true,
@@ -27,8 +41,13 @@ const deepest = 12
 
 const schemasOf = (value: unknown): readonly RequestSchema[] => (Array.isArray(value) ? value : [])
 
+const joinedTypes = (shapes: readonly SchemaShape[]): Pick<SchemaShape, 'types' | 'scalars'> => {
+  const types = new Set(shapes.flatMap((shape) => [...shape.types]))
+  return { types, scalars: scalarsOf(types) }
+}
+
 const joined = (shapes: readonly SchemaShape[]): SchemaShape => ({
-  types: new Set(shapes.flatMap(({ types }) => [...types])),
+  ...joinedTypes(shapes),
   items: shapes.find(({ items }) => items !== true)?.items ?? true,
   properties: new Map(shapes.toReversed().flatMap(({ properties }) => [...properties])),
   additional: shapes.find(({ additional }) => additional !== true)?.additional ?? true,
@@ -45,8 +64,10 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     readonly integerText?: IntegerForm
     readonly $ref?: string
   }
+  const types = new Set([type ?? []].flat())
   const own: SchemaShape = {
-    types: new Set([type ?? []].flat()),
+    types,
+    scalars: scalarsOf(types),
     items: items ?? true,
     properties: new Map(Object.entries(properties ?? {})),
     additional: additionalProperties ?? true,

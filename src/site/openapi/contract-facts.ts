@@ -189,7 +189,10 @@ const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject =>
 export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, method: Method): JsonObject => {
   switch (contract) {
     case 'plants':
-      return { ...plantAnswer(row, method), ...refusals(contract) }
+      return {
+        ...(row.kind === 'batch' ? batchAnswer(endpoint, errors.plants) : plantAnswer(row, method)),
+        ...refusals(contract),
+      }
     case 'site':
       return { ...siteAnswer(row, endpoint, method), ...refusals(contract) }
     case 'open':

@@ -66,6 +66,13 @@ beforeAll(async () => {
       },
       plain: { ...service, mount: '/plain' },
       none: { ...service, mount: '/none', batch: undefined },
+      plants: {
+        contract: 'plants',
+        mount: '/store',
+        upstream: { targets: [origin.origin] },
+        batch: { maxItems: 5 },
+      },
+      'plants-alone': { contract: 'plants', mount: '/alone', upstream: { targets: [origin.origin] } },
     },
   })
 })
@@ -258,5 +265,65 @@ describe('the batch route of a service with a document', () => {
     expect(result.kind === 'faults' && result.faults.map(({ message }) => message)).toEqual([
       'the document already has a path /batch',
     ])
+  })
+})
+
+describe('the batch route of a plant store', () => {
+  const bearer = { Authorization: 'Bearer secret' }
+  const plant = (id: string) => `{"path":"/plants","body":{"name":"Fern","id":${id}}}`
+
+  test('creates plants in order, with all digits of their ids, and lists them from the cache', async () => {
+    const response = await fetch(`${gateway.publicAddress}/store/batch`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...bearer },
+      body: `{"requests":[${plant('9223372036854775807')},${plant('9223372036854775806')},{"method":"GET","path":"/plants?limit=05"}]}`,
+    })
+    const { responses } = (await response.json()) as { responses: Part[] }
+    expect([response.status, responses.map(({ status }) => status)]).toEqual([207, [200, 200, 200]])
+    expect(responses[0]?.body['sent']).toBe('{"name":"Fern","id":9223372036854775807}')
+    expect(steps).toEqual(
+      ['POST /plants', 'POST /plants', 'GET /plants?limit=5'].flatMap((one) => [`+${one}`, `-${one}`]),
+    )
+    await send('store', [get('/plants?limit=5')], bearer)
+    expect(steps.filter((step) => step.startsWith('+GET'))).toHaveLength(1)
+  })
+
+  test('needs a bearer token, which all items have', async () => {
+    const { response, body } = await send('store', [{ path: '/plants', body: { name: 'Fern', id: 1 } }])
+    expect([response.status, body]).toMatchObject([401, { error: 401 }])
+    const remove = { method: 'DELETE', path: '/plants/1', headers: { Authorization: 'Bearer other' } }
+    await send('store', [remove], bearer)
+    expect(origin.received.at(-1)).toMatchObject({
+      target: '/plants/1',
+      fields: { authorization: 'Bearer secret' },
+    })
+  })
+
+  test('errors have the shape of the plant store', async () => {
+    const items = [
+      { path: '/none' },
+      { path: '/plants', body: {} },
+      { method: 'DELETE', path: '/plants/05' },
+      { path: '/batch' },
+    ]
+    const { body } = await send('store', items, bearer)
+    expect(body.responses).toEqual(
+      [404, 400, 400, 400].map((error) => ({
+        body: { error, message: expect.any(String) },
+        status: error,
+        headers: expect.anything(),
+      })),
+    )
+    expect(steps).toEqual([])
+    const { response, body: refused } = await send('store', Array(6).fill(get('/plants')), bearer)
+    expect([response.status, refused]).toEqual([400, { error: 400, message: expect.any(String) }])
+    expect((await send('alone', [get('/plants')], bearer)).response.status).toBe(404)
+  })
+
+  test('is in the document of all services', async () => {
+    const response = await fetch(`${gateway.adminAddress}/openapi.json`)
+    const { paths } = (await response.json()) as { paths: Record<string, { post?: { responses: object } }> }
+    expect(Object.keys(paths).filter((path) => path.endsWith('/batch'))).toEqual(['/store/batch'])
+    expect(Object.keys(paths['/store/batch']?.post?.responses ?? {})).toContain('207')
   })
 })

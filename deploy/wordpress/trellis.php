@@ -217,9 +217,14 @@ final class Trellis_Log {
 		return $this->birth;
 	}
 
-	/** Whether a row is there with this check value, asked so that a proxy in front of replicas, which lag behind, asks the primary. */
+	/** Runs a SELECT so that a proxy in front of replicas, which lag behind, asks the primary. */
+	public function query_primary( $sql ) {
+		return $this->query( $sql . ( $this->is_mysql() ? ' FOR UPDATE' : '' ) );
+	}
+
+	/** Whether a row is there with this check value. */
 	public function has( $sequence, $check ) {
-		$rows = $this->query( 'SELECT note FROM ' . $this->table() . " WHERE sequence = $sequence" . ( $this->is_mysql() ? ' FOR UPDATE' : '' ) );
+		$rows = $this->query_primary( 'SELECT note FROM ' . $this->table() . " WHERE sequence = $sequence" );
 		return $rows && self::check_in( $rows[0]->note ) === $check;
 	}
 
@@ -519,6 +524,8 @@ final class Trellis_Changes {
 	private $searched   = array();
 	/** By blog: the sticky posts before the first write to them, and at the end those that are not any more, or are now. */
 	private $sticky     = array();
+	/** By blog and name: the values of options before each write, as digests; false where a value is not known. */
+	private $values     = array();
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
@@ -777,7 +784,7 @@ final class Trellis_Changes {
 		}
 		$this->mark( $site );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
-		$this->touch_all( $site, $kind, $ids, $changes_state, (bool) $counts_only );
+		$this->touch_all( $site, $kind, $ids, 'option' === $kind ? 'UPDATE' === $verb : $changes_state, (bool) $counts_only );
 	}
 
 	/** WordPress counts the terms of a post again after each save. Their states are known when they were read with the post. */
@@ -963,6 +970,9 @@ final class Trellis_Changes {
 
 	private function touch_all( $site, $kind, $ids, $changes_state, $counts_only = false ) {
 		if ( 'option' === $kind || 'network' === $kind ) {
+			if ( 'option' === $kind ) {
+				$this->keep_values( $site, $ids, $changes_state );
+			}
 			foreach ( $ids as $name ) {
 				if ( 'network' === $kind ) {
 					$this->tables[ $site ]['sitemeta'] = true;
@@ -989,6 +999,53 @@ final class Trellis_Changes {
 		$rows  = $this->log->query( 'SELECT option_value FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name = 'sticky_posts'" );
 		$value = $rows ? @unserialize( $rows[0]->option_value, array( 'allowed_classes' => false ) ) : ( false === $rows ? null : array() );
 		return is_array( $value ) && array() === array_filter( $value, 'is_array' ) ? array_map( 'intval', $value ) : null;
+	}
+
+	/** Forms write each of their settings again: an UPDATE often leaves an option as it was. */
+	private function keep_values( $site, $names, $may_stay ) {
+		$values = $may_stay && ! $this->is_uncommitted ? $this->values( $site, $names ) : null;
+		foreach ( $names as $name ) {
+			$value = isset( $values[ $name ] ) ? $values[ $name ] : false;
+			if ( ! isset( $this->values[ $site ][ $name ] ) || ! in_array( $value, $this->values[ $site ][ $name ], true ) ) {
+				$this->values[ $site ][ $name ][] = $value;
+			}
+		}
+	}
+
+	/**
+	 * Digests of options as they are in the database, by name. Null when they cannot be read: a replica, which some classes in the place
+	 * of wpdb ask before the first write, may lag behind.
+	 */
+	private function values( $site, $names ) {
+		if ( method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
+			return null;
+		}
+		$in     = "'" . implode( "', '", array_map( 'esc_sql', $names ) ) . "'";
+		$rows   = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$values = array();
+		foreach ( (array) $rows as $row ) {
+			$values[ $row->option_name ] = "$row->autoload $row->digest";
+		}
+		// The database may take names for the same that differ in case.
+		return false === $rows || array_diff_key( $values, array_flip( $names ) ) ? null : $values;
+	}
+
+	/** Options of which each write has left the value as it was. */
+	private function unchanged_options() {
+		$unchanged = array();
+		foreach ( $this->values as $site => $names ) {
+			$stayed = array_filter(
+				$names,
+				function ( $values ) {
+					return 1 === count( $values ) && false !== $values[0];
+				}
+			);
+			$last   = $stayed ? $this->values( $site, array_map( 'strval', array_keys( $stayed ) ) ) : array();
+			foreach ( $stayed as $name => list( $value ) ) {
+				$unchanged[ $site ][ $name ] = isset( $last[ $name ] ) && $last[ $name ] === $value;
+			}
+		}
+		return $unchanged;
 	}
 
 	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
@@ -1136,6 +1193,7 @@ final class Trellis_Changes {
 		$this->searched   = array();
 		$this->compared   = array();
 		$this->sticky     = array();
+		$this->values     = array();
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
@@ -1156,6 +1214,7 @@ final class Trellis_Changes {
 				$this->tables[ $site ][ $table ] = true;
 			}
 		}
+		$unchanged = $this->unchanged_options();
 		// After the last state was read: a request that begins to write now cannot have changed it.
 		$mark   = $this->marks ? array_pop( $this->marks ) : 0;
 		$around = $this->log->surroundings( $mark );
@@ -1167,7 +1226,7 @@ final class Trellis_Changes {
 		}
 		$birth = $this->log->birth();
 		$print = Trellis_Companion::fingerprint();
-		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ) );
+		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ), $alone ? $unchanged : array() );
 		foreach ( $parts as $site => $part ) {
 			// The mark itself closes last: until then the request is known to write. A mark that a long transaction hid takes no
 			// changes: gateways may have given up its sequence.
@@ -1191,7 +1250,7 @@ final class Trellis_Changes {
 	}
 
 	/** By blog: the changes as JSON. At least one, possibly without changes. */
-	private function encode( $last, $alone, $is_new_code ) {
+	private function encode( $last, $alone, $is_new_code, $unchanged ) {
 		$lists = $is_new_code ? array( get_current_blog_id() => array( array( 'kind' => 'all', 'reason' => 'fingerprint' ) ) ) : array();
 		foreach ( $this->tables as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
@@ -1200,6 +1259,9 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
+				if ( ! empty( $unchanged[ $site ][ $name ] ) ) {
+					continue;
+				}
 				$change = array( 'kind' => 'option', 'name' => (string) $name );
 				if ( 'sticky_posts' === $name && $alone && isset( $this->sticky[ $site ] ) ) {
 					$change['posts'] = $this->sticky[ $site ];

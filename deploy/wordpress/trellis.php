@@ -1804,7 +1804,7 @@ final class Trellis_Tags {
 		foreach ( $hooks as $hook ) {
 			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
-					if ( ! $this->is_of_wordpress( $callback['function'] ) ) {
+					if ( ! $this->is_of_wordpress( $callback['function'] ) && ! $this->is_plain_code( $callback['function'] ) ) {
 						return true;
 					}
 				}
@@ -1825,6 +1825,94 @@ final class Trellis_Tags {
 		$code = is_array( $callback ) ? new ReflectionMethod( $callback[0], $callback[1] ) : ( is_object( $callback ) && ! $callback instanceof Closure ? new ReflectionMethod( $callback, '__invoke' ) : new ReflectionFunction( $callback ) );
 		$file = (string) $code->getFileName();
 		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
+	}
+
+	/** What a short callback may consist of: functions, members of the first argument, members of others, tokens. */
+	const PLAIN_FUNCTIONS = array( 'strtoupper', 'strtolower', 'ucfirst', 'trim', 'ltrim', 'rtrim', 'str_replace', 'substr', 'strlen', 'strpos', 'sprintf', 'implode', 'explode', 'is_string', 'is_array', 'in_array', 'array_merge', 'array_values', 'array_keys', 'intval', 'preg_replace', 'preg_match', 'wp_strip_all_tags' );
+	const PLAIN_OF_FIRST  = array( 'data', 'get_data', 'set_data' );
+	const PLAIN_MEMBERS   = array( 'get_param', 'ID', 'post_title', 'post_content', 'post_excerpt', 'post_name', 'post_type', 'post_status', 'post_parent', 'post_date', 'post_modified', 'menu_order' );
+	const PLAIN_TOKENS    = array( T_IF, T_ELSE, T_ELSEIF, T_ISSET, T_EMPTY, T_UNSET, T_RETURN, T_ARRAY, T_DOUBLE_ARROW, T_COALESCE, T_CONCAT_EQUAL, T_BOOLEAN_AND, T_BOOLEAN_OR, T_IS_IDENTICAL, T_IS_NOT_IDENTICAL, T_IS_EQUAL, T_IS_NOT_EQUAL, T_IS_SMALLER_OR_EQUAL, T_IS_GREATER_OR_EQUAL, T_LNUMBER, T_DNUMBER, T_CONSTANT_ENCAPSED_STRING, T_INT_CAST, T_STRING_CAST, T_BOOL_CAST );
+
+	/** By file and line: whether the callback there is one of those. */
+	private $plain_code = array();
+
+	/** Whether a callback uses only its first argument, parameters of the request and texts of the post: its code is short enough to be read. */
+	private function is_plain_code( $callback ) {
+		if ( ! $callback instanceof Closure && ! ( is_string( $callback ) && function_exists( $callback ) ) ) {
+			return false;
+		}
+		$code = new ReflectionFunction( $callback );
+		$key  = $code->getFileName() . ':' . $code->getStartLine();
+		if ( ! isset( $this->plain_code[ $key ] ) ) {
+			$this->plain_code[ $key ] = $this->is_plain_function( $code );
+		}
+		return $this->plain_code[ $key ];
+	}
+
+	private function is_plain_function( ReflectionFunction $code ) {
+		$file = (string) $code->getFileName();
+		$size = $code->getEndLine() - $code->getStartLine() + 1;
+		// Values that it captures or keeps are unknown.
+		if ( $size > 50 || $code->getStaticVariables() || ! is_readable( $file ) ) {
+			return false;
+		}
+		$lines = file( $file );
+		// Functions may be others there than those with the same names.
+		if ( preg_match( '/\bnamespace\b|\buse\s+[^;(]*\bfunction\b/i', implode( '', $lines ) ) ) {
+			return false;
+		}
+		$names = array();
+		foreach ( $code->getParameters() as $parameter ) {
+			if ( $parameter->isPassedByReference() || $parameter->isVariadic() || $parameter->isDefaultValueAvailable() ) {
+				return false;
+			}
+			$names[] = '$' . $parameter->getName();
+		}
+		$tokens = array();
+		foreach ( token_get_all( '<?php ' . implode( '', array_slice( $lines, $code->getStartLine() - 1, $size ) ) ) as $token ) {
+			if ( ! in_array( $token[0], array( T_WHITESPACE, T_COMMENT, T_DOC_COMMENT ), true ) ) {
+				$tokens[] = is_array( $token ) ? $token : array( $token, $token );
+			}
+		}
+		$kinds = array_column( $tokens, 0 );
+		$start = array_search( T_FUNCTION, $kinds, true );
+		$body  = false === $start ? false : array_search( '{', array_slice( $kinds, $start, null, true ), true );
+		$depth = 0;
+		for ( $at = $body; false !== $body && isset( $tokens[ $at ] ); ++$at ) {
+			$depth += '{' === $kinds[ $at ] ? 1 : ( '}' === $kinds[ $at ] ? -1 : 0 );
+			if ( 0 === $depth ) {
+				// With another function in these lines it is not known which one this is.
+				return ! array_intersect( array( T_FUNCTION, T_FN ), array_diff_key( $kinds, array( $start => 1 ) ) );
+			}
+			if ( ! $this->is_plain_token( $tokens, $at, $names ) ) {
+				return false;
+			}
+		}
+		return false;
+	}
+
+	private function is_plain_token( $tokens, $at, $parameters ) {
+		list( $kind, $text )   = $tokens[ $at ];
+		list( $before )        = $tokens[ $at - 1 ];
+		list( $after )         = $tokens[ $at + 1 ];
+		list( $first, $others ) = array( array_slice( $parameters, 0, 1 ), array_slice( $parameters, 1 ) );
+		switch ( $kind ) {
+			case '(':
+				// What a variable or an expression names is not known.
+				return ! in_array( $before, array( T_VARIABLE, T_CONSTANT_ENCAPSED_STRING, ')', ']', '}' ), true );
+			case T_OBJECT_OPERATOR:
+				return T_VARIABLE === $before && T_STRING === $after;
+			case T_STRING:
+				if ( T_OBJECT_OPERATOR === $before ) {
+					return in_array( $text, in_array( $tokens[ $at - 2 ][1], $first, true ) ? array_merge( self::PLAIN_OF_FIRST, self::PLAIN_MEMBERS ) : self::PLAIN_MEMBERS, true );
+				}
+				return '(' === $after ? in_array( strtolower( $text ), self::PLAIN_FUNCTIONS, true ) : in_array( strtolower( $text ), array( 'true', 'false', 'null' ), true );
+			case T_VARIABLE:
+				// All of an object, as in JSON, is more than its texts.
+				return '$this' !== $text && '$GLOBALS' !== $text && 0 !== strpos( $text, '$_' ) && ( T_OBJECT_OPERATOR === $after || ! in_array( $text, $others, true ) );
+			default:
+				return is_string( $kind ) ? false !== strpos( '{}[]),;=.+-*/%!?:<>', $kind ) : in_array( $kind, self::PLAIN_TOKENS, true );
+		}
 	}
 
 	/** What was read before this file: WordPress counts its filters, and has one for each option by name. */

@@ -65,6 +65,21 @@ add_action( 'init', function () {
 			$answer->data['shown'] = companion_shown( $post );
 			return $answer;
 		}, 10, 2 );
+	} elseif ( 'comments' === $shows ) {
+		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
+			$answer->data['shown'] = $post->comment_count;
+			return $answer;
+		}, 10, 2 );
+	} elseif ( 'whole' === $shows ) {
+		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
+			$answer->data['shown'] = $post;
+			return $answer;
+		}, 10, 2 );
+	} elseif ( 'called' === $shows ) {
+		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
+			$answer->data['shown'] = companion_shown( $post->ID );
+			return $answer;
+		}, 10, 2 );
 	} elseif ( 'numbers' === $shows ) {
 		add_filter( 'get_usernumposts', function ( $count ) {
 			return $count > 4 ? $count : 0;

@@ -1003,7 +1003,8 @@ final class Trellis_Changes {
 
 	/** Forms write each of their settings again: an UPDATE often leaves an option as it was. */
 	private function keep_values( $site, $names, $may_stay ) {
-		$values = $may_stay && ! $this->is_uncommitted ? $this->values( $site, $names ) : null;
+		$may_stay = $may_stay || array( 'WPLANG' ) === $names;
+		$values   = $may_stay && ! $this->is_uncommitted ? $this->values( $site, $names ) : null;
 		foreach ( $names as $name ) {
 			$value = isset( $values[ $name ] ) ? $values[ $name ] : false;
 			if ( ! isset( $this->values[ $site ][ $name ] ) || ! in_array( $value, $this->values[ $site ][ $name ], true ) ) {
@@ -1025,6 +1026,11 @@ final class Trellis_Changes {
 		$values = array();
 		foreach ( (array) $rows as $row ) {
 			$values[ $row->option_name ] = "$row->autoload $row->digest";
+		}
+		// The first save of the general settings adds an empty language, which is that of a site without one.
+		$is_english = in_array( 'WPLANG', $names, true ) && ! is_multisite() && ! defined( 'WPLANG' ) && ! isset( $GLOBALS['wp_local_package'] );
+		if ( $is_english && ( ! isset( $values['WPLANG'] ) || ' ' . md5( '' ) === strstr( $values['WPLANG'], ' ' ) ) ) {
+			$values['WPLANG'] = 'none';
 		}
 		// The database may take names for the same that differ in case.
 		return false === $rows || array_diff_key( $values, array_flip( $names ) ) ? null : $values;
@@ -1259,10 +1265,11 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
-				if ( ! empty( $unchanged[ $site ][ $name ] ) ) {
+				$is_unchanged = ! empty( $unchanged[ $site ][ $name ] );
+				if ( $is_unchanged && 'WPLANG' !== $name ) {
 					continue;
 				}
-				$change = array( 'kind' => 'option', 'name' => (string) $name );
+				$change = array( 'kind' => 'option', 'name' => $is_unchanged ? Trellis_Tags::LANGUAGE : (string) $name );
 				if ( 'sticky_posts' === $name && $alone && isset( $this->sticky[ $site ] ) ) {
 					$change['posts'] = $this->sticky[ $site ];
 				}
@@ -1581,6 +1588,9 @@ final class Trellis_Tags {
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
+	/** Named beside WPLANG where the option is read by anything but `get_locale`, to which an empty one and none are the same. */
+	const LANGUAGE = 'WPLANG:direct';
+
 	/** Read before recording begins, or by every request. */
 	private $options     = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
 	private $lists       = array();
@@ -1621,6 +1631,12 @@ final class Trellis_Tags {
 					if ( $this->is_dispatched ) {
 						// Temporary values are not reported: feeds, answers of other sites.
 						$this->bound( 60 );
+					}
+				} elseif ( 'WPLANG' === $name ) {
+					$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 10 ), 'function' );
+					$at      = array_search( 'get_option', $callers, true );
+					if ( false === $at || ! isset( $callers[ $at + 1 ] ) || 'get_locale' !== $callers[ $at + 1 ] || array_filter( array( 'pre_option_WPLANG', 'default_option_WPLANG', 'option_WPLANG' ), 'has_filter' ) ) {
+						$this->options[ self::LANGUAGE ] = true;
 					}
 				} elseif ( ! isset( $this->options[ $name ] ) && 0 !== strpos( (string) $name, '_transient_timeout_' ) && 0 !== strpos( (string) $name, '_site_transient_timeout_' ) ) {
 					$this->read_option( (string) $name );
@@ -1919,7 +1935,7 @@ final class Trellis_Tags {
 	private function look_back() {
 		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
 		$options = preg_filter( '/^pre_option_/', '', array_keys( $filters ) );
-		$this->options += array_fill_keys( $options, true );
+		$this->options += array_fill_keys( in_array( 'WPLANG', $options, true ) ? array_merge( $options, array( self::LANGUAGE ) ) : $options, true );
 		// One statement reads all options, and one each that are not among these; of any other nothing is known.
 		if ( isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
 			$this->is_complete = false;

@@ -291,6 +291,16 @@ const ofChanges: readonly Fault[] = [
     'isset( $last[ $name ] ) && $last[ $name ] === $value;',
     'true;',
   ),
+  fault(
+    'options: the language that is read directly is not named',
+    '$this->options[ self::LANGUAGE ] = true;',
+    '',
+  ),
+  fault(
+    'options: any other language is taken for none',
+    "' ' . md5( '' ) === strstr( $values['WPLANG'], ' ' )",
+    'true',
+  ),
   // Texts.
   fault('texts: the title is not compared', "'title' => $row->title, "),
   fault('texts: the content is not compared', "'content' => $row->content, "),
@@ -404,6 +414,10 @@ const remarks: readonly (readonly [name: string, remark: string])[] = [
   [
     'options: one that keeps its value is not reported although another request writes',
     'only a response that is made between the two writes shows it',
+  ],
+  [
+    'options: any other language is taken for none',
+    'a site without translations shows its language only where it is read directly, which is named',
   ],
   [
     'filters: only the innermost SELECT of several counts',

@@ -680,7 +680,13 @@ export const quietWrites: readonly Write[] = [
     [],
     form('/wp-admin/options-reading.php', 'option_page', {}),
   ],
-  ['an option that gets its own value', [], php(`$GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => get_option( 'blogname' ) ), array( 'option_name' => 'blogname' ) );`)],
+  [
+    'an option that gets its own value',
+    [],
+    php(
+      `$GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => get_option( 'blogname' ) ), array( 'option_name' => 'blogname' ) );`,
+    ),
+  ],
   ['the schedule', [], php(`wp_schedule_single_event( time() + 3600, 'nothing' );`)],
   ['the lock of an editor', [], php(`wp_set_post_lock( 60 );`)],
   ['a login', [], async (site) => site.browser.login()],

@@ -41,6 +41,9 @@ function companion_shown_besides() {
 		'roles'      => function () {
 			return array_keys( wp_roles()->roles );
 		},
+		'language'   => function () {
+			return get_option( 'WPLANG', 'none' );
+		},
 		'public'     => function () {
 			return get_option( 'blog_public' );
 		},

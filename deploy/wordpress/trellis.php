@@ -1014,11 +1014,11 @@ final class Trellis_Changes {
 	}
 
 	/**
-	 * Digests of options as they are in the database, by name. Null when they cannot be read: a replica, which some classes in the place
-	 * of wpdb ask before the first write, may lag behind.
+	 * Digests of options as they are in the database, by name. Null when that says too little: a replica, which some classes in the place
+	 * of wpdb ask before the first write, may lag behind, and a persistent object cache may have another value.
 	 */
 	private function values( $site, $names ) {
-		if ( method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
+		if ( wp_using_ext_object_cache() || method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
 			return null;
 		}
 		$in     = "'" . implode( "', '", array_map( 'esc_sql', $names ) ) . "'";
@@ -1869,7 +1869,7 @@ final class Trellis_Tags {
 		$file = (string) $code->getFileName();
 		$size = $code->getEndLine() - $code->getStartLine() + 1;
 		// Values that it captures or keeps are unknown.
-		if ( $size > 50 || $code->getStaticVariables() || ! is_readable( $file ) ) {
+		if ( $size > 50 || $code->getStaticVariables() || ! is_readable( $file ) || filesize( $file ) > 200000 ) {
 			return false;
 		}
 		$lines = file( $file );

@@ -217,9 +217,14 @@ final class Trellis_Log {
 		return $this->birth;
 	}
 
-	/** Whether a row is there with this check value, asked so that a proxy in front of replicas, which lag behind, asks the primary. */
+	/** Runs a SELECT so that a proxy in front of replicas, which lag behind, asks the primary. */
+	public function query_primary( $sql ) {
+		return $this->query( $sql . ( $this->is_mysql() ? ' FOR UPDATE' : '' ) );
+	}
+
+	/** Whether a row is there with this check value. */
 	public function has( $sequence, $check ) {
-		$rows = $this->query( 'SELECT note FROM ' . $this->table() . " WHERE sequence = $sequence" . ( $this->is_mysql() ? ' FOR UPDATE' : '' ) );
+		$rows = $this->query_primary( 'SELECT note FROM ' . $this->table() . " WHERE sequence = $sequence" );
 		return $rows && self::check_in( $rows[0]->note ) === $check;
 	}
 
@@ -519,6 +524,8 @@ final class Trellis_Changes {
 	private $searched   = array();
 	/** By blog: the sticky posts before the first write to them, and at the end those that are not any more, or are now. */
 	private $sticky     = array();
+	/** By blog and name: the values of options before each write, as digests; false where a value is not known. */
+	private $values     = array();
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
@@ -777,7 +784,7 @@ final class Trellis_Changes {
 		}
 		$this->mark( $site );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
-		$this->touch_all( $site, $kind, $ids, $changes_state, (bool) $counts_only );
+		$this->touch_all( $site, $kind, $ids, 'option' === $kind ? 'UPDATE' === $verb : $changes_state, (bool) $counts_only );
 	}
 
 	/** WordPress counts the terms of a post again after each save. Their states are known when they were read with the post. */
@@ -963,6 +970,9 @@ final class Trellis_Changes {
 
 	private function touch_all( $site, $kind, $ids, $changes_state, $counts_only = false ) {
 		if ( 'option' === $kind || 'network' === $kind ) {
+			if ( 'option' === $kind ) {
+				$this->keep_values( $site, $ids, $changes_state );
+			}
 			foreach ( $ids as $name ) {
 				if ( 'network' === $kind ) {
 					$this->tables[ $site ]['sitemeta'] = true;
@@ -989,6 +999,59 @@ final class Trellis_Changes {
 		$rows  = $this->log->query( 'SELECT option_value FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name = 'sticky_posts'" );
 		$value = $rows ? @unserialize( $rows[0]->option_value, array( 'allowed_classes' => false ) ) : ( false === $rows ? null : array() );
 		return is_array( $value ) && array() === array_filter( $value, 'is_array' ) ? array_map( 'intval', $value ) : null;
+	}
+
+	/** Forms write each of their settings again: an UPDATE often leaves an option as it was. */
+	private function keep_values( $site, $names, $may_stay ) {
+		$may_stay = $may_stay || array( 'WPLANG' ) === $names;
+		$values   = $may_stay && ! $this->is_uncommitted ? $this->values( $site, $names ) : null;
+		foreach ( $names as $name ) {
+			$value = isset( $values[ $name ] ) ? $values[ $name ] : false;
+			if ( ! isset( $this->values[ $site ][ $name ] ) || ! in_array( $value, $this->values[ $site ][ $name ], true ) ) {
+				$this->values[ $site ][ $name ][] = $value;
+			}
+		}
+	}
+
+	/**
+	 * Digests of options as they are in the database, by name. Null when that says too little: a replica, which some classes in the place
+	 * of wpdb ask before the first write, may lag behind, and a persistent object cache may have another value.
+	 */
+	private function values( $site, $names ) {
+		if ( wp_using_ext_object_cache() || method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
+			return null;
+		}
+		$in     = "'" . implode( "', '", array_map( 'esc_sql', $names ) ) . "'";
+		$rows   = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$values = array();
+		foreach ( (array) $rows as $row ) {
+			$values[ $row->option_name ] = "$row->autoload $row->digest";
+		}
+		// The first save of the general settings adds an empty language, which is that of a site without one.
+		$is_english = in_array( 'WPLANG', $names, true ) && ! is_multisite() && ! defined( 'WPLANG' ) && ! isset( $GLOBALS['wp_local_package'] );
+		if ( $is_english && ( ! isset( $values['WPLANG'] ) || ' ' . md5( '' ) === strstr( $values['WPLANG'], ' ' ) ) ) {
+			$values['WPLANG'] = 'none';
+		}
+		// The database may take names for the same that differ in case.
+		return false === $rows || array_diff_key( $values, array_flip( $names ) ) ? null : $values;
+	}
+
+	/** Options of which each write has left the value as it was. */
+	private function unchanged_options() {
+		$unchanged = array();
+		foreach ( $this->values as $site => $names ) {
+			$stayed = array_filter(
+				$names,
+				function ( $values ) {
+					return 1 === count( $values ) && false !== $values[0];
+				}
+			);
+			$last   = $stayed ? $this->values( $site, array_map( 'strval', array_keys( $stayed ) ) ) : array();
+			foreach ( $stayed as $name => list( $value ) ) {
+				$unchanged[ $site ][ $name ] = isset( $last[ $name ] ) && $last[ $name ] === $value;
+			}
+		}
+		return $unchanged;
 	}
 
 	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
@@ -1136,6 +1199,7 @@ final class Trellis_Changes {
 		$this->searched   = array();
 		$this->compared   = array();
 		$this->sticky     = array();
+		$this->values     = array();
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
@@ -1156,6 +1220,7 @@ final class Trellis_Changes {
 				$this->tables[ $site ][ $table ] = true;
 			}
 		}
+		$unchanged = $this->unchanged_options();
 		// After the last state was read: a request that begins to write now cannot have changed it.
 		$mark   = $this->marks ? array_pop( $this->marks ) : 0;
 		$around = $this->log->surroundings( $mark );
@@ -1167,7 +1232,7 @@ final class Trellis_Changes {
 		}
 		$birth = $this->log->birth();
 		$print = Trellis_Companion::fingerprint();
-		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ) );
+		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ), $alone ? $unchanged : array() );
 		foreach ( $parts as $site => $part ) {
 			// The mark itself closes last: until then the request is known to write. A mark that a long transaction hid takes no
 			// changes: gateways may have given up its sequence.
@@ -1191,7 +1256,7 @@ final class Trellis_Changes {
 	}
 
 	/** By blog: the changes as JSON. At least one, possibly without changes. */
-	private function encode( $last, $alone, $is_new_code ) {
+	private function encode( $last, $alone, $is_new_code, $unchanged ) {
 		$lists = $is_new_code ? array( get_current_blog_id() => array( array( 'kind' => 'all', 'reason' => 'fingerprint' ) ) ) : array();
 		foreach ( $this->tables as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
@@ -1200,7 +1265,11 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
-				$change = array( 'kind' => 'option', 'name' => (string) $name );
+				$is_unchanged = ! empty( $unchanged[ $site ][ $name ] );
+				if ( $is_unchanged && 'WPLANG' !== $name ) {
+					continue;
+				}
+				$change = array( 'kind' => 'option', 'name' => $is_unchanged ? Trellis_Tags::LANGUAGE : (string) $name );
 				if ( 'sticky_posts' === $name && $alone && isset( $this->sticky[ $site ] ) ) {
 					$change['posts'] = $this->sticky[ $site ];
 				}
@@ -1519,6 +1588,9 @@ final class Trellis_Tags {
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
+	/** Named beside WPLANG where the option is read by anything but `get_locale`, to which an empty one and none are the same. */
+	const LANGUAGE = 'WPLANG:direct';
+
 	/** Read before recording begins, or by every request. */
 	private $options     = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
 	private $lists       = array();
@@ -1559,6 +1631,12 @@ final class Trellis_Tags {
 					if ( $this->is_dispatched ) {
 						// Temporary values are not reported: feeds, answers of other sites.
 						$this->bound( 60 );
+					}
+				} elseif ( 'WPLANG' === $name ) {
+					$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 10 ), 'function' );
+					$at      = array_search( 'get_option', $callers, true );
+					if ( false === $at || ! isset( $callers[ $at + 1 ] ) || 'get_locale' !== $callers[ $at + 1 ] || array_filter( array( 'pre_option_WPLANG', 'default_option_WPLANG', 'option_WPLANG' ), 'has_filter' ) ) {
+						$this->options[ self::LANGUAGE ] = true;
 					}
 				} elseif ( ! isset( $this->options[ $name ] ) && 0 !== strpos( (string) $name, '_transient_timeout_' ) && 0 !== strpos( (string) $name, '_site_transient_timeout_' ) ) {
 					$this->read_option( (string) $name );
@@ -1742,7 +1820,7 @@ final class Trellis_Tags {
 		foreach ( $hooks as $hook ) {
 			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
-					if ( ! $this->is_of_wordpress( $callback['function'] ) ) {
+					if ( ! $this->is_of_wordpress( $callback['function'] ) && ! $this->is_plain_code( $callback['function'] ) ) {
 						return true;
 					}
 				}
@@ -1765,11 +1843,99 @@ final class Trellis_Tags {
 		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
 	}
 
+	/** What a short callback may consist of: functions, members of the first argument, members of others, tokens. */
+	const PLAIN_FUNCTIONS = array( 'strtoupper', 'strtolower', 'ucfirst', 'trim', 'ltrim', 'rtrim', 'str_replace', 'substr', 'strlen', 'strpos', 'sprintf', 'implode', 'explode', 'is_string', 'is_array', 'in_array', 'array_merge', 'array_values', 'array_keys', 'intval', 'preg_replace', 'preg_match', 'wp_strip_all_tags' );
+	const PLAIN_OF_FIRST  = array( 'data', 'get_data', 'set_data' );
+	const PLAIN_MEMBERS   = array( 'get_param', 'ID', 'post_title', 'post_content', 'post_excerpt', 'post_name', 'post_type', 'post_status', 'post_parent', 'post_date', 'post_modified', 'menu_order' );
+	const PLAIN_TOKENS    = array( T_IF, T_ELSE, T_ELSEIF, T_ISSET, T_EMPTY, T_UNSET, T_RETURN, T_ARRAY, T_DOUBLE_ARROW, T_COALESCE, T_CONCAT_EQUAL, T_BOOLEAN_AND, T_BOOLEAN_OR, T_IS_IDENTICAL, T_IS_NOT_IDENTICAL, T_IS_EQUAL, T_IS_NOT_EQUAL, T_IS_SMALLER_OR_EQUAL, T_IS_GREATER_OR_EQUAL, T_LNUMBER, T_DNUMBER, T_CONSTANT_ENCAPSED_STRING, T_INT_CAST, T_STRING_CAST, T_BOOL_CAST );
+
+	/** By file and line: whether the callback there is one of those. */
+	private $plain_code = array();
+
+	/** Whether a callback uses only its first argument, parameters of the request and texts of the post: its code is short enough to be read. */
+	private function is_plain_code( $callback ) {
+		if ( ! $callback instanceof Closure && ! ( is_string( $callback ) && function_exists( $callback ) ) ) {
+			return false;
+		}
+		$code = new ReflectionFunction( $callback );
+		$key  = $code->getFileName() . ':' . $code->getStartLine();
+		if ( ! isset( $this->plain_code[ $key ] ) ) {
+			$this->plain_code[ $key ] = $this->is_plain_function( $code );
+		}
+		return $this->plain_code[ $key ];
+	}
+
+	private function is_plain_function( ReflectionFunction $code ) {
+		$file = (string) $code->getFileName();
+		$size = $code->getEndLine() - $code->getStartLine() + 1;
+		// Values that it captures or keeps are unknown.
+		if ( $size > 50 || $code->getStaticVariables() || ! is_readable( $file ) || filesize( $file ) > 200000 ) {
+			return false;
+		}
+		$lines = file( $file );
+		// Functions may be others there than those with the same names.
+		if ( preg_match( '/\bnamespace\b|\buse\s+[^;(]*\bfunction\b/i', implode( '', $lines ) ) ) {
+			return false;
+		}
+		$names = array();
+		foreach ( $code->getParameters() as $parameter ) {
+			if ( $parameter->isPassedByReference() || $parameter->isVariadic() || $parameter->isDefaultValueAvailable() ) {
+				return false;
+			}
+			$names[] = '$' . $parameter->getName();
+		}
+		$tokens = array();
+		foreach ( token_get_all( '<?php ' . implode( '', array_slice( $lines, $code->getStartLine() - 1, $size ) ) ) as $token ) {
+			if ( ! in_array( $token[0], array( T_WHITESPACE, T_COMMENT, T_DOC_COMMENT ), true ) ) {
+				$tokens[] = is_array( $token ) ? $token : array( $token, $token );
+			}
+		}
+		$kinds = array_column( $tokens, 0 );
+		$start = array_search( T_FUNCTION, $kinds, true );
+		$body  = false === $start ? false : array_search( '{', array_slice( $kinds, $start, null, true ), true );
+		$depth = 0;
+		for ( $at = $body; false !== $body && isset( $tokens[ $at ] ); ++$at ) {
+			$depth += '{' === $kinds[ $at ] ? 1 : ( '}' === $kinds[ $at ] ? -1 : 0 );
+			if ( 0 === $depth ) {
+				// With another function in these lines it is not known which one this is.
+				return ! array_intersect( array( T_FUNCTION, T_FN ), array_diff_key( $kinds, array( $start => 1 ) ) );
+			}
+			if ( ! $this->is_plain_token( $tokens, $at, $names ) ) {
+				return false;
+			}
+		}
+		return false;
+	}
+
+	private function is_plain_token( $tokens, $at, $parameters ) {
+		list( $kind, $text )   = $tokens[ $at ];
+		list( $before )        = $tokens[ $at - 1 ];
+		list( $after )         = $tokens[ $at + 1 ];
+		list( $first, $others ) = array( array_slice( $parameters, 0, 1 ), array_slice( $parameters, 1 ) );
+		switch ( $kind ) {
+			case '(':
+				// What a variable or an expression names is not known.
+				return ! in_array( $before, array( T_VARIABLE, T_CONSTANT_ENCAPSED_STRING, ')', ']', '}' ), true );
+			case T_OBJECT_OPERATOR:
+				return T_VARIABLE === $before && T_STRING === $after;
+			case T_STRING:
+				if ( T_OBJECT_OPERATOR === $before ) {
+					return in_array( $text, in_array( $tokens[ $at - 2 ][1], $first, true ) ? array_merge( self::PLAIN_OF_FIRST, self::PLAIN_MEMBERS ) : self::PLAIN_MEMBERS, true );
+				}
+				return '(' === $after ? in_array( strtolower( $text ), self::PLAIN_FUNCTIONS, true ) : in_array( strtolower( $text ), array( 'true', 'false', 'null' ), true );
+			case T_VARIABLE:
+				// All of an object, as in JSON, is more than its texts.
+				return '$this' !== $text && '$GLOBALS' !== $text && 0 !== strpos( $text, '$_' ) && ( T_OBJECT_OPERATOR === $after || ! in_array( $text, $others, true ) );
+			default:
+				return is_string( $kind ) ? false !== strpos( '{}[]),;=.+-*/%!?:<>', $kind ) : in_array( $kind, self::PLAIN_TOKENS, true );
+		}
+	}
+
 	/** What was read before this file: WordPress counts its filters, and has one for each option by name. */
 	private function look_back() {
 		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
 		$options = preg_filter( '/^pre_option_/', '', array_keys( $filters ) );
-		$this->options += array_fill_keys( $options, true );
+		$this->options += array_fill_keys( in_array( 'WPLANG', $options, true ) ? array_merge( $options, array( self::LANGUAGE ) ) : $options, true );
 		// One statement reads all options, and one each that are not among these; of any other nothing is known.
 		if ( isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
 			$this->is_complete = false;

@@ -45,6 +45,20 @@ const ofTags: readonly Fault[] = [
     'array()',
   ),
   fault(
+    'additions: a short callback may use any member of the post',
+    'in_array( $text, in_array( $tokens[ $at - 2 ][1], $first, true ) ?',
+    'true || in_array( $text, in_array( $tokens[ $at - 2 ][1], $first, true ) ?',
+  ),
+  fault(
+    'additions: a short callback may use the whole post',
+    ' && ( T_OBJECT_OPERATOR === $after || ! in_array( $text, $others, true ) )',
+  ),
+  fault(
+    'additions: a short callback may call any function',
+    'in_array( strtolower( $text ), self::PLAIN_FUNCTIONS, true )',
+    'true',
+  ),
+  fault(
     'additions: shortcodes are not seen',
     "add_filter(\n\t\t\t'pre_do_shortcode_tag',",
     "add_filter(\n\t\t\t'no_shortcode_tag',",
@@ -261,6 +275,32 @@ const ofChanges: readonly Fault[] = [
     "'sticky_posts' === $name && $alone && isset",
     "'sticky_posts' === $name && isset",
   ),
+  // Options that keep their values.
+  fault(
+    'options: one that is changed and changed back is not reported',
+    'return 1 === count( $values ) && false !== $values[0];',
+    'return false !== $values[0];',
+  ),
+  fault(
+    'options: one that keeps its value is not reported although another request writes',
+    '$alone ? $unchanged : array()',
+    '$unchanged',
+  ),
+  fault(
+    'options: one that is only updated is not reported',
+    'isset( $last[ $name ] ) && $last[ $name ] === $value;',
+    'true;',
+  ),
+  fault(
+    'options: the language that is read directly is not named',
+    '$this->options[ self::LANGUAGE ] = true;',
+    '',
+  ),
+  fault(
+    'options: any other language is taken for none',
+    "' ' . md5( '' ) === strstr( $values['WPLANG'], ' ' )",
+    'true',
+  ),
   // Texts.
   fault('texts: the title is not compared', "'title' => $row->title, "),
   fault('texts: the content is not compared', "'content' => $row->content, "),
@@ -366,6 +406,18 @@ const remarks: readonly (readonly [name: string, remark: string])[] = [
   [
     'counts: the state of a term before a write is used after it',
     'states of terms count only for responses that are not described completely',
+  ],
+  [
+    'options: one that is changed and changed back is not reported',
+    'only a response that is made between the two writes shows it',
+  ],
+  [
+    'options: one that keeps its value is not reported although another request writes',
+    'only a response that is made between the two writes shows it',
+  ],
+  [
+    'options: any other language is taken for none',
+    'a site without translations shows its language only where it is read directly, which is named',
   ],
   [
     'filters: only the innermost SELECT of several counts',

@@ -166,6 +166,13 @@ export const narrowWrites: readonly Write[] = [
     ['user'],
     rest('POST', '/wp/v2/users', { username: 'listed', email: 'l@example.org', password: 'secret-secret' }),
   ],
+  ['PHP: an empty language is added', ['option:WPLANG:direct'], php(`add_option( 'WPLANG', '' );`)],
+  [
+    'PHP: the language is another',
+    ['option:WPLANG'],
+    direct(`UPDATE wp_options SET option_value = 'de_DE' WHERE option_name = 'WPLANG'`),
+  ],
+  ['PHP: no language is left', ['option:WPLANG'], php(`delete_option( 'WPLANG' );`)],
   ['PHP: the site is not public', ['option:blog_public'], php(`update_option( 'blog_public', '0' );`)],
   [
     'PHP: addresses name the author',

@@ -17,6 +17,7 @@ const common: ReadonlySet<string> = new Set([
   'REST: a user is created',
   'REST: a widget area is changed',
   'XML-RPC: a page is created',
+  'XML-RPC: an option is set',
   'PHP: a post is inserted with a given id',
   'PHP: terms alone',
   'PHP: a post is made sticky',

@@ -70,7 +70,8 @@ export const moreReads: readonly string[] = [
 /** What may be shown besides an item, by plugins/companion-shows.php. */
 const shown: readonly string[] = [
   ...['title', 'prepare', 'field', 'numbers', 'widgets', 'home', 'none', 'or', 'any-status', 'any-type'],
-  ...['password', 'union', 'column', 'counted', 'never-or', 'roles', 'public'],
+  ...['password', 'union', 'column', 'counted', 'never-or', 'roles', 'public', 'comments', 'whole', 'called'],
+  'language',
 ]
 
 /** Reads that only one rule of the companion decides about: lists that differ by one column, and responses that show one thing more. */

@@ -412,6 +412,13 @@ const throughPhp: readonly Write[] = [
     php(`add_option( 'pot', 'clay' ); delete_option( 'pot' );`),
   ],
   [
+    'PHP: an option is changed, and changed back',
+    ['option:blogdescription'],
+    php(
+      `$old = get_option( 'blogdescription' ); update_option( 'blogdescription', 'meanwhile' ); update_option( 'blogdescription', $old );`,
+    ),
+  ],
+  [
     'PHP: a name with quotes and no ASCII',
     ["option:d'or é"],
     php(`update_option( "d'or é", "it's \\\\ \\"x\\"" );`),
@@ -668,6 +675,18 @@ export const quietWrites: readonly Write[] = [
     php(`set_transient( 'a', 1, 60 ); delete_transient( 'a' ); set_site_transient( 'b', 2, 60 );`),
   ],
   ['expired temporary values', [], php(`delete_expired_transients( true );`)],
+  [
+    'settings that a form saves again as they were',
+    [],
+    form('/wp-admin/options-reading.php', 'option_page', {}),
+  ],
+  [
+    'an option that gets its own value',
+    [],
+    php(
+      `$GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => get_option( 'blogname' ) ), array( 'option_name' => 'blogname' ) );`,
+    ),
+  ],
   ['the schedule', [], php(`wp_schedule_single_event( time() + 3600, 'nothing' );`)],
   ['the lock of an editor', [], php(`wp_set_post_lock( 60 );`)],
   ['a login', [], async (site) => site.browser.login()],

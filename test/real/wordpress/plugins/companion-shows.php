@@ -41,6 +41,9 @@ function companion_shown_besides() {
 		'roles'      => function () {
 			return array_keys( wp_roles()->roles );
 		},
+		'language'   => function () {
+			return get_option( 'WPLANG', 'none' );
+		},
 		'public'     => function () {
 			return get_option( 'blog_public' );
 		},
@@ -63,6 +66,21 @@ add_action( 'init', function () {
 	} elseif ( 'prepare' === $shows ) {
 		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
 			$answer->data['shown'] = companion_shown( $post );
+			return $answer;
+		}, 10, 2 );
+	} elseif ( 'comments' === $shows ) {
+		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
+			$answer->data['shown'] = $post->comment_count;
+			return $answer;
+		}, 10, 2 );
+	} elseif ( 'whole' === $shows ) {
+		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
+			$answer->data['shown'] = $post;
+			return $answer;
+		}, 10, 2 );
+	} elseif ( 'called' === $shows ) {
+		add_filter( 'rest_prepare_post', function ( $answer, $post ) {
+			$answer->data['shown'] = companion_shown( $post->ID );
 			return $answer;
 		}, 10, 2 );
 	} elseif ( 'numbers' === $shows ) {

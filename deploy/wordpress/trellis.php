@@ -1933,7 +1933,7 @@ final class Trellis_Tags {
 		if ( 'last_changed' === $key || $is_id && isset( self::GROUPS[ $group ] ) || in_array( $group, self::FILES_AND_OPTIONS, true ) ) {
 			return;
 		}
-		if ( $is_id && preg_match( '/_relationships$/D', $group ) || 'posts' === $group && preg_match( '/^post_parent:\d+$/D', $key ) ) {
+		if ( $is_id && preg_match( '/^(.+)_relationships$/D', $group, $part ) && taxonomy_exists( $part[1] ) || 'posts' === $group && preg_match( '/^post_parent:\d+$/D', $key ) ) {
 			$this->ids['p'][ (int) str_replace( 'post_parent:', '', $key ) ] = true;
 		} elseif ( 'transient' === $group || 'site-transient' === $group ) {
 			$this->read_temporary( ( 'transient' === $group ? '_transient_' : '_site_transient_' ) . $key, true );
@@ -1974,6 +1974,7 @@ final class Trellis_Tags {
 			} else {
 				// Columns of posts are read by id, from the object cache as well.
 				$request = 'posts' === $kind ? str_replace( "$posts.*", "$posts.ID", $query->request ) : $query->request;
+				$this->is_complete = 0 === stripos( ltrim( $request ), 'SELECT' );
 				$this->see( $GLOBALS['wpdb']->remove_placeholder_escape( $request ) );
 			}
 		} catch ( Throwable $error ) {

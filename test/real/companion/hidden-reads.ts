@@ -36,11 +36,7 @@ export const cachedReads: readonly HiddenRead[] = [
     `wp_update_comment( array( 'comment_ID' => 2, 'comment_content' => 'b' ) );`,
   ],
   ['a user', 'cached-user', `wp_update_user( array( 'ID' => 2, 'display_name' => 'b' ) );`],
-  [
-    'a user by name',
-    'cached-login',
-    `wp_update_user( array( 'ID' => get_user_by( 'login', 'author' )->ID, 'display_name' => 'b2' ) );`,
-  ],
+  ['a user by name', 'cached-login', `wp_update_user( array( 'ID' => 1, 'display_name' => 'b' ) );`],
   [
     'ids of posts',
     'cached-ids',
@@ -152,7 +148,7 @@ export const hiddenReadsPlugin = `<?php
         'cached-terms' => function () { return implode( ' ', wp_list_pluck( get_the_terms( 50, 'category' ), 'name' ) ); },
         'cached-comment' => function () { return get_comment( 2 )->comment_content; },
         'cached-user' => function () { return get_userdata( 2 )->display_name; },
-        'cached-login' => function () { return get_user_by( 'login', 'author' )->display_name; },
+        'cached-login' => function () { return get_user_by( 'login', 'admin' )->display_name; },
         'cached-ids' => function () { return implode( ' ', get_posts( array( 'fields' => 'ids', 'numberposts' => 3 ) ) ); },
         'cached-parents' => function () { return json_encode( ( new WP_Query() )->query( array( 'post_type' => 'page', 'fields' => 'id=>parent', 'posts_per_page' => 20 ) ) ); },
         'cached-path' => function () { $page = get_page_by_path( 'not-there' ); return $page ? $page->post_title : 'none'; },

@@ -1541,6 +1541,13 @@ final class Trellis_Cache_Reads {
 	}
 
 	public function get_multiple( $keys, $group = 'default', $force = false ) {
+		if ( ! is_callable( array( $this->trellis_inner, 'get_multiple' ) ) ) {
+			$values = array();
+			foreach ( $keys as $key ) {
+				$values[ $key ] = $this->get( $key, $group, $force );
+			}
+			return $values;
+		}
 		$values = $this->trellis_inner->get_multiple( $keys, $group, $force );
 		foreach ( is_array( $values ) ? $values : array() as $key => $value ) {
 			$this->trellis_note( $key, $group, $value, false !== $value );
@@ -1944,7 +1951,7 @@ final class Trellis_Tags {
 		} elseif ( in_array( $group, array( 'post-queries', 'term-queries', 'comment-queries', 'user-queries', 'counts', 'timeinfo' ), true ) || 'posts' === $group && 'all_page_ids' === $key ) {
 			$this->lists['any'] = true;
 		} elseif ( in_array( $group, array( 'userlogins', 'userslugs', 'useremail' ), true ) ) {
-			$this->lists['user'] = true;
+			$this->lists += array( 'user' => true );
 		} elseif ( 'default' !== $group || ! preg_match( '/^(?:is_blog_installed$|icon_files$|mime_type_icon_)/D', $key ) ) {
 			$this->is_complete = $this->is_complete && is_multisite() && $this->is_of_network( $group, $key );
 		}
@@ -1990,10 +1997,13 @@ final class Trellis_Tags {
 			return;
 		}
 		$posts = ! empty( $asked['post_id'] ) ? array( $asked['post_id'] ) : ( ! empty( $asked['post__in'] ) ? wp_parse_id_list( $asked['post__in'] ) : array() );
-		foreach ( count( $posts ) <= 20 ? $posts : array() as $post ) {
+		if ( ! $posts || count( $posts ) > 20 ) {
+			$this->lists['comment'] = true;
+			return;
+		}
+		foreach ( $posts as $post ) {
 			$this->queries[ 'k:' . absint( $post ) ] = true;
 		}
-		$this->lists += $posts && count( $posts ) <= 20 ? array() : array( 'comment' => true );
 	}
 
 	/** What a network writes and does not report: its counts, temporary values, and when a blog was last updated. */

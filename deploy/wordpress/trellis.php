@@ -1579,6 +1579,124 @@ final class Trellis_Poll {
 }
 
 /**
+ * Stands before a persistent object cache while an answer is made, and notes what the cache gives: such a read sends no statement.
+ */
+final class Trellis_Cache_Reads {
+	/** Methods that give nothing of what is stored. */
+	const BLIND = array( 'delete', 'delete_multiple', 'set_multiple', 'add_multiple', 'flush', 'flush_group', 'flush_runtime', 'add_global_groups', 'add_non_persistent_groups', 'switch_to_blog', 'close', 'reset', 'stats' );
+
+	private $trellis_inner;
+	/** Gets group and key of each value that an earlier request has stored. */
+	private $trellis_found;
+	/** Objects by group and key, as WordPress's own object cache has them. */
+	private $trellis_objects = array();
+	/** Values that were not there, or are noted. */
+	private $trellis_own     = array();
+	private $trellis_is_sure = true;
+
+	public function __construct( $inner, callable $found ) {
+		$this->trellis_inner = $inner;
+		$this->trellis_found = $found;
+	}
+
+	public function get( $key, $group = 'default', $force = false, &$found = null ) {
+		$is_found = null;
+		$value    = $this->trellis_inner->get( $key, $group, $force, $is_found );
+		if ( null !== $is_found ) {
+			$found = $is_found;
+		}
+		$this->trellis_note( $key, $group, $value, $is_found || false !== $value );
+		return $value;
+	}
+
+	public function get_multiple( $keys, $group = 'default', $force = false ) {
+		if ( ! is_callable( array( $this->trellis_inner, 'get_multiple' ) ) ) {
+			$values = array();
+			foreach ( $keys as $key ) {
+				$values[ $key ] = $this->get( $key, $group, $force );
+			}
+			return $values;
+		}
+		$values = $this->trellis_inner->get_multiple( $keys, $group, $force );
+		foreach ( is_array( $values ) ? $values : array() as $key => $value ) {
+			$this->trellis_note( $key, $group, $value, false !== $value );
+		}
+		return $values;
+	}
+
+	public function __call( $name, $arguments ) {
+		$outcome = $this->trellis_inner->$name( ...$arguments );
+		if ( in_array( $name, array( 'set', 'add', 'replace' ), true ) ) {
+			if ( false !== $outcome && count( $arguments ) > 1 ) {
+				$group = isset( $arguments[2] ) ? $arguments[2] : '';
+				$this->trellis_note( $arguments[0], $group, false, false );
+				$this->trellis_note( $arguments[0], $group, $arguments[1], true );
+			}
+		} elseif ( ! in_array( $name, self::BLIND, true ) ) {
+			$this->trellis_is_sure = false;
+		}
+		return $outcome;
+	}
+
+	public function &__get( $name ) {
+		if ( array_key_exists( $name, get_object_vars( $this->trellis_inner ) ) ) {
+			$value = &$this->trellis_inner->$name;
+		} else {
+			$value = $this->trellis_inner->$name;
+		}
+		// Counters and settings show nothing of what is stored.
+		$this->trellis_is_sure = $this->trellis_is_sure && is_scalar( $value );
+		return $value;
+	}
+
+	public function __set( $name, $value ) {
+		$this->trellis_inner->$name = $value;
+	}
+
+	public function __isset( $name ) {
+		return isset( $this->trellis_inner->$name );
+	}
+
+	public function __unset( $name ) {
+		unset( $this->trellis_inner->$name );
+	}
+
+	private function trellis_note( $key, $group, $value, $is_there ) {
+		$group = '' === (string) $group ? 'default' : (string) $group;
+		$name  = get_current_blog_id() . ":$group:$key";
+		if ( ! $is_there ) {
+			$this->trellis_own[ $name ] = true;
+			return;
+		}
+		if ( isset( Trellis_Tags::GROUPS[ $group ] ) ) {
+			$this->trellis_objects[ $group ][ $key ] = $value;
+		}
+		if ( ! isset( $this->trellis_own[ $name ] ) ) {
+			$this->trellis_own[ $name ] = true;
+			call_user_func( $this->trellis_found, $group, (string) $key );
+		}
+	}
+
+	/** Whether WordPress asks it, and not the cache behind it. A group that is not stored is asked, so that this costs nothing. */
+	public function trellis_is_asked() {
+		wp_cache_get( 'trellis', 'counts' );
+		wp_cache_get_multiple( array( 'trellis-many' ), 'counts' );
+		$blog = get_current_blog_id();
+		return isset( $this->trellis_own[ "$blog:counts:trellis" ], $this->trellis_own[ "$blog:counts:trellis-many" ] );
+	}
+
+	/** Objects that were given or stored; null when something else may have been read. Afterwards the cache is as it was. */
+	public function trellis_end() {
+		global $wp_object_cache;
+		$is_sure = $this->trellis_is_sure && $wp_object_cache === $this;
+		if ( $wp_object_cache === $this ) {
+			$wp_object_cache = $this->trellis_inner;
+		}
+		return $is_sure ? $this->trellis_objects : null;
+	}
+}
+
+/**
  * Says in a header what an answer of the REST interface was made of: the objects in WordPress's cache of this request, the
  * collections, options and tables that were read. `complete` is left out when something may be missing.
  */
@@ -1611,6 +1729,8 @@ final class Trellis_Tags {
 	private $max_age     = 0;
 	/** What is read before belongs to each request, not to this answer. */
 	private $is_dispatched = false;
+	/** @var Trellis_Cache_Reads|null With a persistent object cache. */
+	private $reads = null;
 
 	/** Reads only, and only where the address looks like the REST interface. */
 	public static function is_wanted() {
@@ -1622,16 +1742,18 @@ final class Trellis_Tags {
 		// Before 6.1 there is no filter that sees every option.
 		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
 		$this->look_back();
+		if ( wp_using_ext_object_cache() ) {
+			$this->watch_cache();
+		}
+		if ( is_multisite() ) {
+			$this->watch_network();
+		}
 		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
 		add_filter(
 			'pre_option',
 			function ( $value, $name ) {
 				if ( preg_match( '/^_(?:site_)?transient_(?!timeout_)/', (string) $name ) ) {
-					$this->temporary[ $name ] = true;
-					if ( $this->is_dispatched ) {
-						// Temporary values are not reported: feeds, answers of other sites.
-						$this->bound( 60 );
-					}
+					$this->read_temporary( $name );
 				} elseif ( 'WPLANG' === $name ) {
 					$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 10 ), 'function' );
 					$at      = array_search( 'get_option', $callers, true );
@@ -1666,13 +1788,16 @@ final class Trellis_Tags {
 		foreach ( array( 'posts', 'terms', 'comments', 'users' ) as $kind ) {
 			add_filter(
 				"{$kind}_pre_query",
-				function ( $found ) {
+				function ( $found, $query ) use ( $kind ) {
 					if ( null !== $found ) {
 						$this->lists['any'] = true;
+					} elseif ( $this->reads ) {
+						$this->ask_query( $kind, $query );
 					}
 					return $found;
 				},
-				PHP_INT_MAX
+				PHP_INT_MAX,
+				2
 			);
 		}
 		// A plugin that reads all options at once reads each.
@@ -1936,9 +2061,135 @@ final class Trellis_Tags {
 		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
 		$options = preg_filter( '/^pre_option_/', '', array_keys( $filters ) );
 		$this->options += array_fill_keys( in_array( 'WPLANG', $options, true ) ? array_merge( $options, array( self::LANGUAGE ) ) : $options, true );
+		if ( is_multisite() || wp_using_ext_object_cache() ) {
+			// Statements do not tell: the network was looked up, or the object cache was asked. By WordPress alone, if nothing ran before.
+			$this->is_complete = $this->is_complete && $this->is_first();
+		}
 		// One statement reads all options, and one each that are not among these; of any other nothing is known.
-		if ( isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
+		if ( ! is_multisite() && isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
 			$this->is_complete = false;
+		}
+	}
+
+	/** Whether no other plugin ran before this file. */
+	private function is_first() {
+		$files = wp_get_mu_plugins();
+		return ! defined( 'SUNRISE' ) && $files && realpath( $files[0] ) === realpath( __FILE__ );
+	}
+
+	/** Groups of values that are made of files, which no write reports, and of options: those of a blog have a filter, those of a network reach all answers. */
+	const FILES_AND_OPTIONS = array( 'options', 'site-options', 'themes', 'theme_files', 'translation_files', 'translations', 'plugins' );
+
+	/** By group: the beginning of keys of queries that a filter tells. */
+	const TOLD_QUERIES = array( 'post-queries' => 'wp_query:', 'term-queries' => 'get_terms:', 'comment-queries' => 'get_comments:', 'user-queries' => 'get_users:' );
+
+	/** A persistent object cache answers without a statement what an earlier request has read. */
+	private function watch_cache() {
+		global $wp_object_cache;
+		if ( ! $this->is_complete || ! is_object( $wp_object_cache ) || ! function_exists( 'wp_cache_get_multiple' ) ) {
+			return;
+		}
+		$inner           = $wp_object_cache;
+		$reads           = new Trellis_Cache_Reads( $inner, array( $this, 'read_from_cache' ) );
+		$wp_object_cache = $reads;
+		if ( $reads->trellis_is_asked() ) {
+			$this->reads   = $reads;
+			$this->tables += array_fill_keys( array_keys( self::OBJECTS ), true );
+		} else {
+			$wp_object_cache = $inner;
+		}
+	}
+
+	/** A value that an earlier request has stored in the object cache. What it is made of is known for those of WordPress. */
+	public function read_from_cache( $group, $key ) {
+		$is_id = ctype_digit( $key );
+		if ( 'last_changed' === $key || $is_id && isset( self::GROUPS[ $group ] ) || in_array( $group, self::FILES_AND_OPTIONS, true ) ) {
+			return;
+		}
+		if ( $is_id && preg_match( '/^(.+)_relationships$/D', $group, $part ) && taxonomy_exists( $part[1] ) || 'posts' === $group && preg_match( '/^post_parent:\d+$/D', $key ) ) {
+			$this->ids['p'][ (int) str_replace( 'post_parent:', '', $key ) ] = true;
+		} elseif ( 'transient' === $group || 'site-transient' === $group ) {
+			$this->read_temporary( ( 'transient' === $group ? '_transient_' : '_site_transient_' ) . $key, true );
+		} elseif ( isset( self::TOLD_QUERIES[ $group ] ) && 0 === strpos( $key, self::TOLD_QUERIES[ $group ] ) ) {
+			return;
+		} elseif ( 'comment-queries' === $group && 0 === strpos( $key, 'get_comment_child_ids:' ) ) {
+			$this->lists['comment'] = true;
+		} elseif ( in_array( $group, array( 'post-queries', 'term-queries', 'comment-queries', 'user-queries', 'counts', 'timeinfo' ), true ) || 'posts' === $group && 'all_page_ids' === $key ) {
+			$this->lists['any'] = true;
+		} elseif ( in_array( $group, array( 'userlogins', 'userslugs', 'useremail' ), true ) ) {
+			$this->lists += array( 'user' => true );
+		} elseif ( 'default' !== $group || ! preg_match( '/^(?:is_blog_installed$|icon_files$|mime_type_icon_)/D', $key ) ) {
+			$this->is_complete = $this->is_complete && is_multisite() && $this->is_of_network( $group, $key );
+		}
+	}
+
+	/** Whether a value is made of tables of the network whose every change reaches all answers; but when a blog was last updated is not told. */
+	private function is_of_network( $group, $key ) {
+		return in_array( $group, array( 'networks', 'blog-lookup', 'blog-id-cache', 'blog_meta' ), true ) || in_array( $group, array( 'sites', 'site-details', 'blog-details' ), true ) && (int) $key === get_current_blog_id();
+	}
+
+	/** What a query is about to ask: the object cache may have what it finds. */
+	private function ask_query( $kind, $query ) {
+		try {
+			foreach ( array( 'posts_request_ids', 'found_posts_query', 'found_users_query', 'found_comments_query', 'comments_clauses' ) as $hook ) {
+				// Asked only when nothing is stored.
+				$this->is_complete = $this->is_complete && ! has_filter( $hook );
+			}
+			$this->is_complete = $this->is_complete && is_object( $query );
+			if ( ! $this->is_complete ) {
+				return;
+			}
+			$posts = $GLOBALS['wpdb']->posts;
+			if ( 'comments' === $kind ) {
+				$this->ask_comments( $query->query_vars );
+			} elseif ( 'users' === $kind ) {
+				$this->see( "SELECT {$query->query_fields} {$query->query_from} {$query->query_where} {$query->query_orderby} {$query->query_limit}" );
+			} else {
+				// Columns of posts are read by id, from the object cache as well.
+				$request = 'posts' === $kind ? str_replace( "$posts.*", "$posts.ID", $query->request ) : $query->request;
+				$this->is_complete = 0 === stripos( ltrim( $request ), 'SELECT' );
+				$this->see( $GLOBALS['wpdb']->remove_placeholder_escape( $request ) );
+			}
+		} catch ( Throwable $error ) {
+			$this->is_complete = false;
+		}
+	}
+
+	/** A query of comments has no statement yet. */
+	private function ask_comments( $asked ) {
+		$of = array_filter( array_intersect_key( $asked, array_flip( array( 'post_author', 'post_author__in', 'post_author__not_in', 'post_name', 'post_parent', 'post_status', 'post_type' ) ) ) );
+		if ( $of ) {
+			$this->lists['any'] = true;
+			return;
+		}
+		$posts = ! empty( $asked['post_id'] ) ? array( $asked['post_id'] ) : ( ! empty( $asked['post__in'] ) ? wp_parse_id_list( $asked['post__in'] ) : array() );
+		if ( ! $posts || count( $posts ) > 20 ) {
+			$this->lists['comment'] = true;
+			return;
+		}
+		foreach ( $posts as $post ) {
+			$this->queries[ 'k:' . absint( $post ) ] = true;
+		}
+	}
+
+	/** What a network writes and does not report: its counts, temporary values, and when a blog was last updated. */
+	private function watch_network() {
+		foreach ( array( 'user_count', 'blog_count' ) as $name ) {
+			add_filter(
+				"pre_site_option_$name",
+				function ( $value ) {
+					$this->is_complete = false;
+					return $value;
+				}
+			);
+		}
+	}
+
+	/** Temporary values are not reported: feeds, answers of other sites. */
+	private function read_temporary( $name, $is_cached = false ) {
+		$this->temporary[ $name ][ $is_cached ? 'cache' : 'option' ] = true;
+		if ( $this->is_dispatched ) {
+			$this->bound( 60 );
 		}
 	}
 
@@ -1976,7 +2227,14 @@ final class Trellis_Tags {
 		);
 		$sql = preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) );
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
-		$this->tables += array_fill_keys( array_filter( array_merge( $found[1], $found[2] ) ), true );
+		$names = array_filter( array_merge( $found[1], $found[2] ) );
+		$this->tables += array_fill_keys( $names, true );
+		if ( is_multisite() ) {
+			$this->is_complete = $this->is_complete && ! in_array( 'blogs', $names, true );
+			foreach ( preg_grep( '/^_site_transient_(?!timeout_)/', $strings ) as $name ) {
+				$this->read_temporary( $name );
+			}
+		}
 		// Each SELECT by itself, from the innermost to the outermost.
 		do {
 			$sql = preg_replace_callback(
@@ -2241,10 +2499,13 @@ final class Trellis_Tags {
 
 	private function value() {
 		global $wp_object_cache;
-		// Queries that a persistent object cache answers are not seen.
-		$is_complete = $this->is_complete && ! wp_using_ext_object_cache() && ! wp_suspend_cache_addition() && 200 === http_response_code();
-		$cache       = isset( $wp_object_cache->cache ) && is_array( $wp_object_cache->cache ) ? $wp_object_cache->cache : null;
-		$is_complete = $is_complete && null !== $cache && ! is_multisite() && ! $this->shows_temporary();
+		$shows_temporary = $this->shows_temporary();
+		if ( wp_using_ext_object_cache() || $this->reads ) {
+			$cache = $this->reads ? $this->reads->trellis_end() : null;
+		} else {
+			$cache = isset( $wp_object_cache->cache ) && is_array( $wp_object_cache->cache ) ? $wp_object_cache->cache : null;
+		}
+		$is_complete = $this->is_complete && null !== $cache && ! wp_suspend_cache_addition() && 200 === http_response_code() && ! $shows_temporary;
 		foreach ( self::GROUPS as $group => $letter ) {
 			foreach ( isset( $cache[ $group ] ) && is_array( $cache[ $group ] ) ? $cache[ $group ] : array() as $key => $value ) {
 				if ( preg_match( '/^(?:\d+:)?(\d+)$/D', (string) $key, $part ) ) {
@@ -2253,9 +2514,10 @@ final class Trellis_Tags {
 			}
 		}
 		foreach ( $this->authors as $author => list( $types, $queries ) ) {
-			$this->queries += null !== $cache && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
+			// In a network the post may be of another blog.
+			$this->queries += null !== $cache && ! is_multisite() && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
-		$is_own   = ! $this->is_added_to();
+		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_plain = $is_own && $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
 			unset( $this->ids['u'] );
@@ -2276,8 +2538,15 @@ final class Trellis_Tags {
 	private function shows_temporary() {
 		// What is read from here on is not part of the answer.
 		$this->is_dispatched = false;
-		foreach ( array_keys( $this->temporary ) as $name ) {
-			if ( ! preg_match( '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/', $name ) && false !== get_option( $name ) ) {
+		foreach ( $this->temporary as $name => $places ) {
+			if ( preg_match( '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/', $name ) ) {
+				continue;
+			}
+			$is_network = 0 === strpos( $name, '_site_' );
+			if ( isset( $places['option'] ) && false !== ( $is_network && is_multisite() ? get_site_option( $name ) : get_option( $name ) ) ) {
+				return true;
+			}
+			if ( isset( $places['cache'] ) && false !== wp_cache_get( substr( $name, $is_network ? 16 : 11 ), $is_network ? 'site-transient' : 'transient' ) ) {
 				return true;
 			}
 		}

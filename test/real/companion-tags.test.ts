@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
+import { hiddenReads, hiddenReadsPlugin } from './companion/hidden-reads.ts'
 import type { Change } from './companion/intake.ts'
 import { reaches } from './companion/reach.ts'
 import { reads } from './companion/reads.ts'
@@ -124,59 +125,12 @@ describeWith('php', 'the tags of answers', () => {
     expect((await read('/wp/v2/posts/72')).maxAge).toBe('43200')
   })
 
-  /** What a plugin may make an answer of, where no id tells it, and the change that must reach it. */
-  const hidden: readonly (readonly [title: string, shortcode: string, change: string])[] = [
-    ['an option that is read before the companion is loaded', 'early', `update_option( 'early', 'b' );`],
-    ['all options at once', 'all-options', `update_option( 'blogdescription', 'b' );`],
-    ['a temporary value', 'temporary', `wp_update_post( array( 'ID' => 40, 'post_title' => 'b' ) );`],
-    [
-      'a join of posts and their meta',
-      'join',
-      `update_post_meta( 41, 'colour', 'green' ); update_post_meta( 42, 'colour', 'green' );`,
-    ],
-    ['meta of all posts', 'meta', `update_post_meta( 43, 'colour', 'red' );`],
-    ['terms by a statement', 'terms', `wp_insert_term( 'Hidden', 'category' );`],
-    ['relations by a statement', 'relations', `wp_set_object_terms( 44, array( 2 ), 'category' );`],
-    ['users by a statement', 'users', `update_user_meta( 2, 'colour', 'red' );`],
-    ['two statements in one', 'union', `wp_update_post( array( 'ID' => 45, 'post_title' => 'b' ) );`],
-    [
-      'a post that is not there',
-      'missing',
-      `wp_insert_post( array( 'import_id' => 4711, 'post_title' => 'b' ) );`,
-    ],
-    ['a term that is not there', 'no-term', `wp_insert_term( 'Not there', 'category' );`],
-    ['a statement that is not plain', 'nested', `wp_trash_post( 46 );`],
-    ['the number of posts of a term', 'number', `wp_set_object_terms( 47, array( 2 ), 'category' );`],
-  ]
-  const hiddenCode = `<?php
-    $GLOBALS['early'] = get_option( 'early' );
-    add_action( 'init', function () {
-      global $wpdb;
-      $get = function ( $sql ) use ( $wpdb ) { return json_encode( $wpdb->get_results( $sql ) ); };
-      $texts = array(
-        'early' => function () { return $GLOBALS['early']; },
-        'all-options' => function () { return wp_load_alloptions()['blogdescription']; },
-        'temporary' => function () { if ( ! get_transient( 'made' ) ) { set_transient( 'made', get_the_title( 40 ), 600 ); } return get_transient( 'made' ); },
-        'join' => function () use ( $get ) { return $get( "SELECT p.post_title FROM wp_posts p INNER JOIN wp_postmeta m ON m.post_id = p.ID WHERE m.meta_key = 'colour' AND p.post_status = 'publish'" ); },
-        'meta' => function () use ( $get ) { return $get( "SELECT meta_value FROM wp_postmeta WHERE meta_key = 'colour'" ); },
-        'terms' => function () use ( $get ) { return $get( 'SELECT name FROM wp_terms ORDER BY term_id' ); },
-        'relations' => function () use ( $get ) { return $get( 'SELECT COUNT(*) AS n FROM wp_term_relationships WHERE term_taxonomy_id = 2' ); },
-        'users' => function () use ( $get ) { return $get( "SELECT user_id FROM wp_usermeta WHERE meta_key = 'colour'" ); },
-        'union' => function () use ( $get ) { return $get( "SELECT post_title FROM wp_posts WHERE ID = 44 UNION SELECT post_title FROM wp_posts WHERE ID = 45" ); },
-        'missing' => function () { $post = get_post( 4711 ); return $post ? $post->post_title : 'none'; },
-        'no-term' => function () { $term = get_term_by( 'name', 'Not there', 'category' ); return $term ? 'there' : 'none'; },
-        'nested' => function () use ( $get ) { return $get( "SELECT COUNT(*) AS n FROM ( SELECT ID FROM wp_posts WHERE post_status = 'publish' AND ( post_title LIKE '%)%' OR post_parent IN ( SELECT ID FROM wp_posts ) OR ID > 0 ) ) AS x" ); },
-        'number' => function () { return get_term( 2 )->count; },
-      );
-      foreach ( $texts as $name => $text ) { add_shortcode( $name, $text ); }
-    } );`
-
   test('the tags name what a plugin reads with its own statements, or the list is incomplete', {
     timeout: 240_000,
   }, async () => {
-    await writeFile(`${site.site}/wp-content/mu-plugins/0-hidden.php`, hiddenCode)
+    await writeFile(`${site.site}/wp-content/mu-plugins/0-hidden.php`, hiddenReadsPlugin)
     const missed: string[] = []
-    for (const [title, shortcode, change] of hidden) {
+    for (const [title, shortcode, change] of hiddenReads) {
       await site.rest('PUT', '/wp/v2/posts/90', { content: `[${shortcode}]` })
       await read('/wp/v2/posts/90')
       const before = await read('/wp/v2/posts/90')

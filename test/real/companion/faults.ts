@@ -12,8 +12,8 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'authors: left out although a plugin adds to the response',
-    '$is_own   = ! $this->is_added_to();',
-    '$is_own   = true;',
+    '$is_own   = ! $this->is_added_to() &&',
+    '$is_own   =',
   ),
   fault(
     'authors: left out of comments and users',
@@ -75,7 +75,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'users: no list says whether an author has published',
-    '$this->queries += null !== $cache && isset',
+    '$this->queries += null !== $cache && ! is_multisite() && isset',
     '$this->queries += true || null !== $cache && isset',
   ),
   fault(

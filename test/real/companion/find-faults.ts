@@ -44,6 +44,17 @@ type Versions = {
   isOfTags(fault: Fault): boolean
 }
 
+/** Waits until the faulty versions answer: PHP uses the earlier file for up to two seconds (opcache.revalidate_freq). */
+const untilInstalled = async (site: CompanionSite): Promise<void> => {
+  for (let asked = 1; ; asked += 1) {
+    const response = await fetch(`${site.origin}/index.php/wp-json/`)
+    await response.arrayBuffer()
+    if (response.headers.get('companion-version') === 'right') return
+    if (asked === 100) throw new Error('PHP does not use the changed file')
+    await pause(100)
+  }
+}
+
 /** Installs the companion and each of its faulty versions. */
 const installVersions = async (site: CompanionSite, faults: readonly Fault[]): Promise<Versions> => {
   const contents = join(site.site, 'wp-content')
@@ -55,8 +66,9 @@ const installVersions = async (site: CompanionSite, faults: readonly Fault[]): P
   const select: Versions['select'] = (fault) =>
     writeFile(join(folder, 'selected'), fault === undefined ? 'right' : String(faults.indexOf(fault)))
   await select()
-  const load = `<?php require WP_CONTENT_DIR . '/companions/' . file_get_contents( WP_CONTENT_DIR . '/companions/selected' ) . '.php';`
+  const load = `<?php $name = file_get_contents( WP_CONTENT_DIR . '/companions/selected' ); header( "Companion-Version: $name" ); require WP_CONTENT_DIR . "/companions/$name.php";`
   await writeFile(join(contents, 'mu-plugins/trellis.php'), load)
+  await untilInstalled(site)
   return {
     select,
     isOfTags: (fault) => text.indexOf(fault.right) > text.indexOf('class Trellis_Tags'),

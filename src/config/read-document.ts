@@ -6,6 +6,7 @@ import { LineCounter, parseDocument } from 'yaml'
 import { type ApiBundle, namedFiles } from '../contracts/openapi/bundle.ts'
 import { loadDocument } from '../contracts/openapi/load-document.ts'
 import type { DocumentFault } from '../contracts/openapi/read-operation.ts'
+import { nestingDepth } from '../http/json-text.ts'
 import { threadEntry } from '../package-file.ts'
 import { type ApiDocument, type ReadDocument, readDocumentOf } from './api-document.ts'
 import { unreadableFile } from './load/secret-files.ts'
@@ -39,17 +40,24 @@ const readLongYaml = (text: string): unknown => {
   }
 }
 
+/** Objects and lists inside of one another: code that follows them takes a part of the stack for each. */
+const mostLevels = 1_000
+const tooDeep: Parsed = { kind: 'fault', message: `1:1 is nested deeper than ${mostLevels} levels` }
+
 /** JSON first: the YAML parser takes fifty times as long for large documents. */
 const parsed = (text: string): Parsed => {
   if (/^\s*\{/.test(text)) {
     try {
-      return { kind: 'value', value: JSON.parse(text) }
+      const value: unknown = JSON.parse(text)
+      return nestingDepth(text) > mostLevels ? tooDeep : { kind: 'value', value }
     } catch {
       // YAML in braces, or a fault that the YAML parser finds with its line.
     }
   }
   const value = text.length > longText ? readLongYaml(text) : undefined
   if (value !== undefined) return { kind: 'value', value }
+  // The YAML parser, too, calls itself for each level.
+  if (nestingDepth(text) > mostLevels) return tooDeep
   const lines = new LineCounter()
   const document = parseDocument(text, {
     lineCounter: lines,

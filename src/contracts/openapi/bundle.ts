@@ -135,6 +135,9 @@ const mapKeywords: ReadonlySet<string> = new Set([
 /** Values of these are data, whatever their members are named. */
 const dataKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'example', 'examples'])
 
+/** Schemas that are nested deeper have no names: they are refused where they are used. */
+const mostSteps = 1_000
+
 const uriOf = (reference: string, base: string): string | undefined => {
   try {
     return new URL(reference, base).href
@@ -187,7 +190,7 @@ export class SchemaResources {
   }
 
   #visit(node: unknown, around: SchemaResource, isMap: boolean): void {
-    if (typeof node !== 'object' || node === null) return
+    if (typeof node !== 'object' || node === null || this.#path.length > mostSteps) return
     const resource = isMap || !isObject(node) ? around : this.#named(node, around)
     for (const [name, inner] of Object.entries(node)) {
       if (typeof inner !== 'object' || (!isMap && dataKeywords.has(name))) continue

@@ -25,6 +25,7 @@ import {
   createSchemaTranslator,
   type Dialect,
   type RequestSchema,
+  type SchemaFault,
   type SchemaTranslator,
 } from './request-schema.ts'
 
@@ -89,6 +90,11 @@ const exactText = (value: unknown): string | undefined => {
 
 export const nowhere = 'the reference leads to nothing in this document or below its folder'
 
+const schemaFaults: Readonly<Record<SchemaFault['kind'], string>> = {
+  nowhere,
+  'too-deep': 'the schema is behind more than 300 others, one inside of the other or by reference',
+}
+
 /** Reads the operations of one document; collects faults on the way. */
 export class OperationReader {
   readonly faults: DocumentFault[] = []
@@ -138,9 +144,9 @@ export class OperationReader {
   }
 
   #schema(located: Located): RequestSchema {
-    const known = this.#schemas.broken.length
+    const known = this.#schemas.faults.length
     const schema = this.#schemas.translate(located)
-    for (const broken of this.#schemas.broken.slice(known)) this.fault(broken, nowhere)
+    for (const { located: at, kind } of this.#schemas.faults.slice(known)) this.fault(at, schemaFaults[kind])
     return schema
   }
 

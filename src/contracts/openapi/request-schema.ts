@@ -150,6 +150,12 @@ const boundsOf = (node: JsonObject): JsonObject => {
   return bounds
 }
 
+/** A reference that leads nowhere, or a schema behind more others than can be followed. */
+export type SchemaFault = { readonly located: Located; readonly kind: 'nowhere' | 'too-deep' }
+
+/** Schemas inside of one another, or behind references: each takes a part of the stack. */
+const mostNested = 300
+
 /**
  * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions,
  * once each, so that cycles end and nothing is copied.
@@ -159,8 +165,7 @@ export type SchemaTranslator = {
   translate(located: Located): RequestSchema
   /** Definitions that translated schemas refer to with `$ref`, by that text; grows with each translation. */
   readonly definitions: ReadonlyMap<string, RequestSchema>
-  /** References that lead nowhere. */
-  readonly broken: readonly Located[]
+  readonly faults: readonly SchemaFault[]
   hasStrictIntegers(): boolean
 }
 
@@ -201,7 +206,7 @@ export const createSchemaTranslator = (
 ): SchemaTranslator => {
   const names = new Map<string, string>()
   const definitions = new Map<string, RequestSchema>()
-  const broken: Located[] = []
+  const faults: SchemaFault[] = []
   const resources = new SchemaResources(bundle, dialect === '3.1')
   let hasStrictIntegers = false
 
@@ -238,7 +243,7 @@ export const createSchemaTranslator = (
     if (typeof reference !== 'string') return undefined
     const found = targetOf(keyword, reference, from)
     if (found === undefined) {
-      broken.push(from)
+      faults.push({ located: from, kind: 'nowhere' })
       return undefined
     }
     const target = scoped(found, from.scope)
@@ -336,15 +341,24 @@ export const createSchemaTranslator = (
     )
   }
 
+  let nested = 0
   const translate = (located: Scoped): RequestSchema => {
     const { node } = located
     if (typeof node === 'boolean') return node
-    return isObject(node) ? translateObject(located, node) : true
+    if (!isObject(node)) return true
+    if (nested === mostNested) {
+      faults.push({ located, kind: 'too-deep' })
+      return true
+    }
+    nested += 1
+    const schema = translateObject(located, node)
+    nested -= 1
+    return schema
   }
   return {
     translate: (located) => translate(scoped(located, noScope)),
     definitions,
-    broken,
+    faults,
     hasStrictIntegers: () => hasStrictIntegers,
   }
 }

@@ -1,4 +1,4 @@
-import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
+import type { ChangedStates, MaybeState, SiteChange } from '../contracts/site/changes.ts'
 import { isJsonObject, type JsonObject, parsedJson, visitMembers } from '../http/json-text.ts'
 
 /** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
@@ -99,7 +99,7 @@ const stateOf = (value: unknown, name: string): MaybeState => {
   return isState ? value : refuse(name, `an object of at most ${mostLevels} levels, or null`)
 }
 
-const statesOf = ({ before, after }: JsonObject): { before: MaybeState; after: MaybeState } => ({
+const statesOf = ({ before, after }: JsonObject): ChangedStates => ({
   before: stateOf(before, 'before'),
   after: stateOf(after, 'after'),
 })

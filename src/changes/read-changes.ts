@@ -1,5 +1,5 @@
-import type { MaybeState, SiteChange } from '../contracts/site/changes.ts'
-import { isJsonObject, type JsonObject, parsedJson, visitMembers } from '../http/json-text.ts'
+import type { ChangedStates, MaybeState, SiteChange } from '../contracts/site/changes.ts'
+import { isJsonObject, type JsonObject, ownMember, parsedJson, visitMembers } from '../http/json-text.ts'
 
 /** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
 export type RowName = { readonly sequence: number; readonly check: string }
@@ -99,7 +99,7 @@ const stateOf = (value: unknown, name: string): MaybeState => {
   return isState ? value : refuse(name, `an object of at most ${mostLevels} levels, or null`)
 }
 
-const statesOf = ({ before, after }: JsonObject): { before: MaybeState; after: MaybeState } => ({
+const statesOf = ({ before, after }: JsonObject): ChangedStates => ({
   before: stateOf(before, 'before'),
   after: stateOf(after, 'after'),
 })
@@ -141,7 +141,7 @@ const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
 
 const changeOf = (value: unknown): SiteChange => {
   const kind = isJsonObject(value) ? value['kind'] : undefined
-  const read = typeof kind === 'string' && Object.hasOwn(readers, kind) ? readers[kind] : undefined
+  const read = typeof kind === 'string' ? ownMember(readers, kind) : undefined
   return read === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : read(value)
 }
 

@@ -5,6 +5,7 @@ import { parseCacheControl } from './caching-fields.ts'
 import { tagOfCoded } from './conditional/preconditions.ts'
 import { remembered } from './memo.ts'
 import {
+  essence,
   type FieldLines,
   fieldValue,
   hasField,
@@ -29,7 +30,7 @@ const codableTypes: ReadonlySet<string> = new Set([
 ])
 
 const isCodableType = remembered((contentType) => {
-  const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
+  const type = essence(contentType)
   if (type.startsWith('text/')) return type !== 'text/event-stream'
   return codableTypes.has(type) || type.endsWith('+json') || type.endsWith('+xml')
 })

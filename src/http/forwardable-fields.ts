@@ -167,7 +167,7 @@ export const endToEndFields = (lines: FieldLines): string[] => {
  * Fields by which a proxy identifies its client. Servers and frameworks read them, so only the gateway may send some of
  * them, and a request that carries one came through a proxy.
  */
-const proxyFields: Readonly<Record<'address' | 'scheme' | 'host', readonly string[]>> = {
+const proxyFields = {
   address: [
     'x-real-ip',
     'x-real-client-ip',
@@ -228,9 +228,7 @@ const proxyFields: Readonly<Record<'address' | 'scheme' | 'host', readonly strin
 }
 
 /** Fields of a client that no upstream gets, beside those of `proxyFields`. */
-const notForwarded: Readonly<
-  Record<'connection' | 'own' | 'method' | 'target' | 'program', readonly string[]>
-> = {
+const notForwarded = {
   connection: connectionFields,
   /** The gateway writes them itself, or leaves them to the connection to the upstream. */
   own: ['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id'],

@@ -15,7 +15,7 @@ export const parsedJson = (text: string): unknown => {
 }
 
 /** An own member: a key that a client or an upstream chose must never find `constructor` or `__proto__`. */
-export const ownMember = (object: JsonObject, key: string): unknown =>
+export const ownMember = <Value>(object: Readonly<Record<string, Value>>, key: string): Value | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
 /**

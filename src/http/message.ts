@@ -60,6 +60,9 @@ export const requestField = (fields: RequestFields, name: string): string | unde
   return Array.isArray(value) ? value.join(', ') : value
 }
 
+/** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */
+export const essence = (contentType = ''): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
+
 /** Is any of the named fields there? */
 export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {

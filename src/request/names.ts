@@ -1,5 +1,5 @@
 import type { Row } from '../contracts/row.ts'
-import { type FieldLines, fieldValue } from '../http/message.ts'
+import { essence, type FieldLines, fieldValue } from '../http/message.ts'
 import { type ContentMapper, mapWhole } from './content-mapper.ts'
 import { createNameSwap, type NameTable, noSwap } from './name-swap.ts'
 import { createIsUnmapped, createJsonRules } from './names/json-rules.ts'
@@ -45,12 +45,6 @@ const withBothSchemes = (roots: readonly string[], publicRoot: string): string[]
     roots.map(withoutSlash).flatMap((root) => (root === publicRoot ? [root] : [root, otherScheme(root)])),
   ),
 ]
-
-const essence = (contentType: string | undefined): string => {
-  const type = contentType ?? ''
-  const end = type.indexOf(';')
-  return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase()
-}
 
 const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
 

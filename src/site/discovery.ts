@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from '../clock.ts'
 import type { Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject } from '../http/json-text.ts'
 import { type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
 import type { LearnedRows } from './discovery/learn-rows.ts'
 import { describeRow } from './discovery/route-entry.ts'
-import { emptyIndex, eventsOf, knowledgeOf } from './discovery/site-index.ts'
+import { emptyIndex, eventsOf, type IndexSettings, knowledgeOf } from './discovery/site-index.ts'
 import {
   type DiscoveryDocument,
   documentOf,
@@ -16,7 +15,7 @@ import {
 } from './discovery-answer.ts'
 import type { Difference } from './drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from './events.ts'
-import { createIndexSource, type IndexAnswer } from './index-source.ts'
+import { createIndexSource, type IndexSourceOptions } from './index-source.ts'
 
 type FieldTree = Map<string, FieldTree | 'all'>
 
@@ -66,35 +65,21 @@ const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] =>
 }
 
 /** All names are public ones; `toPublic` translates the upstream's index. */
-export type DiscoveryOptions = {
-  /** Name of the service in the configuration. */
-  readonly service: string
-  readonly clock: Clock
-  /** The contract's rows. */
-  readonly rows: readonly Row[]
-  /** The same as the upstream should announce them. */
-  readonly announced: readonly Row[]
-  /** Absolute URL of the REST root as clients see it, without a trailing slash. */
-  readonly publicRoot: string
-  /** Path of the upstream's REST root, for an index that does not contain it. */
-  readonly upstreamBasePath: string
-  readonly source:
-    | {
-        readonly kind: 'upstream'
-        readonly refreshMs: number
-        readonly timeoutMs: number
-        readonly retryAfterMs: number
-      }
-    | { readonly kind: 'static'; readonly identity: JsonObject }
-  readonly unlistedRoutes: 'learn' | 'pass' | 'refuse'
-  readonly undeclaredParameters: 'strip' | 'forward'
-  fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
-  /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` is up to date. */
-  toPublic(content: Buffer): Buffer
-  /** Called when the learned rows are others than before, so that the router is built anew. */
-  rowsLearned(rows: readonly Row[]): void
-  report(event: DiscoveryEvent): void
-}
+export type DiscoveryOptions = IndexSettings &
+  Pick<IndexSourceOptions, 'clock' | 'fetchIndex'> & {
+    /** Name of the service in the configuration. */
+    readonly service: string
+    /** Path of the upstream's REST root, for an index that does not contain it. */
+    readonly upstreamBasePath: string
+    readonly source:
+      | ({ readonly kind: 'upstream' } & Pick<IndexSourceOptions, 'refreshMs' | 'timeoutMs' | 'retryAfterMs'>)
+      | { readonly kind: 'static'; readonly identity: JsonObject }
+    /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` is up to date. */
+    toPublic(content: Buffer): Buffer
+    /** Called when the learned rows are others than before, so that the router is built anew. */
+    rowsLearned(rows: readonly Row[]): void
+    report(event: DiscoveryEvent): void
+  }
 
 /** The documents that describe a site service, and the facts read from its upstream. */
 export type Discovery = {

@@ -6,29 +6,14 @@ export type ChangedState = Readonly<Record<string, unknown>>
 /** One state of an object: null = there was none, undefined = not known. */
 export type MaybeState = ChangedState | null | undefined
 
+/** An object before and after a change. */
+export type ChangedStates = { readonly before: MaybeState; readonly after: MaybeState }
+
 /** A change of a site that its companion reports. */
 export type SiteChange =
-  | {
-      readonly kind: 'post'
-      readonly id: number
-      readonly type: string
-      readonly before: MaybeState
-      readonly after: MaybeState
-    }
-  | {
-      readonly kind: 'term'
-      readonly id: number
-      readonly taxonomy: string
-      readonly before: MaybeState
-      readonly after: MaybeState
-    }
-  | {
-      readonly kind: 'comment'
-      readonly id: number
-      readonly post: number
-      readonly before: MaybeState
-      readonly after: MaybeState
-    }
+  | ({ readonly kind: 'post'; readonly id: number; readonly type: string } & ChangedStates)
+  | ({ readonly kind: 'term'; readonly id: number; readonly taxonomy: string } & ChangedStates)
+  | ({ readonly kind: 'comment'; readonly id: number; readonly post: number } & ChangedStates)
   | { readonly kind: 'user'; readonly id: number }
   /** With `posts` the option is a list of posts, and these were added or removed. */
   | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }

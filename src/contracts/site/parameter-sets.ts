@@ -1,8 +1,8 @@
 import type { ArgumentSchema, Arguments } from '../row.ts'
 
-const integers: ArgumentSchema = { type: 'array', items: { type: 'integer' } }
+export const integers: ArgumentSchema = { type: 'array', items: { type: 'integer' } }
 const integersOrNone: ArgumentSchema = { ...integers, default: [] }
-const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }
+export const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }
 const dateTime: ArgumentSchema = { type: 'string', format: 'date-time' }
 
 /** Statuses that can be written. */

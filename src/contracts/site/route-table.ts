@@ -17,6 +17,7 @@ import {
   pagesQuery,
   postsQuery,
   revisionsQuery,
+  strings,
   templatesQuery,
   writableStatuses,
 } from './parameter-sets.ts'
@@ -37,7 +38,9 @@ import {
   updates,
 } from './row-builders.ts'
 import {
+  answered,
   blockFields,
+  everywhere,
   mediaFields,
   navigationFields,
   pageFields,
@@ -94,10 +97,8 @@ const formRows: readonly Row[] = [
 /** Contact forms. Their arguments are not announced: all parameters are forwarded. */
 const contactFormRows: readonly Row[] = formRows.map((one) => ({ ...one, ofPlugin: true }))
 
-const rendered: ArgumentSchema = { type: 'string', context: ['view', 'edit', 'embed'], readonly: true }
+const rendered = answered('string', ...everywhere)
 const status: ArgumentSchema = { type: 'string', enum: writableStatuses }
-const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }
-
 const itemType: ArgumentSchema = {
   type: 'string',
   enum: ['taxonomy', 'post_type', 'post_type_archive', 'custom'],
@@ -138,14 +139,11 @@ const newMenuItemFields: Arguments = {
 const slug: ArgumentSchema = { type: 'string', minLength: 1, pattern: '[a-zA-Z0-9_\\%-]+' }
 const content: ArgumentSchema = {
   type: ['object', 'string'],
-  properties: {
-    raw: raw('view', 'edit'),
-    block_version: { type: 'integer', context: ['edit'], readonly: true },
-  },
+  properties: { raw: raw('view', 'edit'), block_version: answered('integer', 'edit') },
 }
 const title: ArgumentSchema = {
   type: ['object', 'string'],
-  properties: { raw: raw('view', 'edit', 'embed'), rendered },
+  properties: { raw: raw(...everywhere), rendered },
 }
 
 /** Write fields of a template, for updates. */

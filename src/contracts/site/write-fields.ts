@@ -1,51 +1,43 @@
 import type { ArgumentSchema, Arguments } from '../row.ts'
-import { postFormats, writableStatuses } from './parameter-sets.ts'
+import { integers, postFormats, writableStatuses } from './parameter-sets.ts'
 
-const integers: ArgumentSchema = { type: 'array', items: { type: 'integer' } }
 const dateTimeOrNull: ArgumentSchema = { type: ['string', 'null'], format: 'date-time' }
 const openOrClosed: ArgumentSchema = { type: 'string', enum: ['open', 'closed'] }
 
+const object = (properties: Arguments): ArgumentSchema => ({ type: 'object', properties })
+
 /** Sub-field that only the server writes, e.g. the HTML made of a title. */
-const answered = (type: 'string' | 'integer' | 'boolean', ...context: string[]): ArgumentSchema => ({
+export const answered = (type: 'string' | 'integer' | 'boolean', ...context: string[]): ArgumentSchema => ({
   type,
   context,
   readonly: true,
 })
 
 export const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
-const everywhere = ['view', 'edit', 'embed'] as const
+export const everywhere = ['view', 'edit', 'embed'] as const
 const isProtected = answered('boolean', ...everywhere)
 
 /** A text that is written raw and read rendered. */
-const title: ArgumentSchema = {
-  type: 'object',
-  properties: { raw: raw('edit'), rendered: answered('string', ...everywhere) },
-}
+const title = object({ raw: raw('edit'), rendered: answered('string', ...everywhere) })
 
-const content: ArgumentSchema = {
-  type: 'object',
-  properties: {
-    raw: raw('edit'),
-    rendered: answered('string', 'view', 'edit'),
-    block_version: answered('integer', 'edit'),
-    protected: isProtected,
-  },
-}
+const content = object({
+  raw: raw('edit'),
+  rendered: answered('string', 'view', 'edit'),
+  block_version: answered('integer', 'edit'),
+  protected: isProtected,
+})
 
-const excerpt: ArgumentSchema = {
-  type: 'object',
-  properties: {
-    raw: raw('edit'),
-    rendered: answered('string', ...everywhere),
-    protected: isProtected,
-  },
-}
+const excerpt = object({
+  raw: raw('edit'),
+  rendered: answered('string', ...everywhere),
+  protected: isProtected,
+})
 
 const footnotes: ArgumentSchema = { type: 'string', title: '', default: '' }
-const metaWithFootnotes: ArgumentSchema = { type: 'object', properties: { footnotes } }
+const metaWithFootnotes = object({ footnotes })
 
 /** Metadata of types that declare no property of it. */
-export const undeclaredMeta: ArgumentSchema = { type: 'object', properties: {} }
+export const undeclaredMeta = object({})
 
 const published: Arguments = {
   date: dateTimeOrNull,
@@ -98,10 +90,7 @@ export const pageFields: Arguments = {
 /** Caption, description and what else belongs to the file more than to the item. */
 const mediaTexts: Arguments = {
   caption: title,
-  description: {
-    type: 'object',
-    properties: { raw: raw('edit'), rendered: answered('string', 'view', 'edit') },
-  },
+  description: object({ raw: raw('edit'), rendered: answered('string', 'view', 'edit') }),
 }
 
 /** Write fields of a media item. */
@@ -129,23 +118,17 @@ export const editedMediaFields: Arguments = {
 export const blockFields: Arguments = {
   ...published,
   ...password,
-  title: { type: 'object', properties: { raw: raw('view', 'edit') } },
-  content: {
-    type: 'object',
-    properties: {
-      raw: raw('view', 'edit'),
-      block_version: answered('integer', 'edit'),
-      protected: isProtected,
-    },
-  },
+  title: object({ raw: raw('view', 'edit') }),
+  content: object({
+    raw: raw('view', 'edit'),
+    block_version: answered('integer', 'edit'),
+    protected: isProtected,
+  }),
   excerpt,
-  meta: {
-    type: 'object',
-    properties: {
-      site_pattern_sync_status: { type: 'string', title: '', default: '', enum: ['partial', 'unsynced'] },
-      footnotes,
-    },
-  },
+  meta: object({
+    site_pattern_sync_status: { type: 'string', title: '', default: '', enum: ['partial', 'unsynced'] },
+    footnotes,
+  }),
   ...template,
   site_pattern_category: integers,
 }
@@ -154,18 +137,12 @@ export const blockFields: Arguments = {
 export const navigationFields: Arguments = {
   ...published,
   ...password,
-  title: {
-    type: 'object',
-    properties: { raw: raw('edit', 'embed'), rendered: answered('string', ...everywhere) },
-  },
-  content: {
-    type: 'object',
-    properties: {
-      raw: raw('edit', 'embed'),
-      rendered: answered('string', ...everywhere),
-      block_version: answered('integer', 'edit', 'embed'),
-      protected: isProtected,
-    },
-  },
+  title: object({ raw: raw('edit', 'embed'), rendered: answered('string', ...everywhere) }),
+  content: object({
+    raw: raw('edit', 'embed'),
+    rendered: answered('string', ...everywhere),
+    block_version: answered('integer', 'edit', 'embed'),
+    protected: isProtected,
+  }),
   ...template,
 }

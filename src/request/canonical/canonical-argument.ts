@@ -1,4 +1,5 @@
 import type { ArgumentSchema, Endpoint, Row } from '../../contracts/row.ts'
+import { ownMember } from '../../http/json-text.ts'
 import {
   type CompiledArgument,
   compileArgument,
@@ -43,16 +44,14 @@ const listSpelling = (name: string, list: readonly unknown[], schema: ArgumentSc
   return list.map((item, index) => spell(key(name, String(index)), item, schema?.items)).join('&')
 }
 
+const asRecord = (value: unknown): Record<string, unknown> => value as Record<string, unknown>
+
 const recordSpelling = (name: string, value: object, schema: ArgumentSchema | undefined): string => {
   const names = Object.keys(value).sort()
   if (names.length === 0) return `${name}=`
-  const properties = schema?.properties
+  const properties = schema?.properties ?? {}
   return names
-    .map((property) => {
-      const known =
-        properties !== undefined && Object.hasOwn(properties, property) ? properties[property] : undefined
-      return spell(key(name, property), (value as Record<string, unknown>)[property], known)
-    })
+    .map((property) => spell(key(name, property), asRecord(value)[property], ownMember(properties, property)))
     .join('&')
 }
 
@@ -80,8 +79,6 @@ export function spellVerbatim(name: string, value: PhpValue, bytes: 'kept' | 're
   }
   return parts.join('&')
 }
-
-const asRecord = (value: unknown): Record<string, unknown> => value as Record<string, unknown>
 
 /**
  * The shorter of two forms with one meaning: properties at their default are dropped, and an object with nothing but terms

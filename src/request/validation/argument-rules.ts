@@ -1,5 +1,6 @@
 import type { ArgumentSchema, Endpoint, Row } from '../../contracts/row.ts'
 import { registeredStatuses } from '../../contracts/site/parameter-sets.ts'
+import { ownMember } from '../../http/json-text.ts'
 
 /**
  * The phase in which WordPress checks an argument. It reports only the first phase that fails:
@@ -94,7 +95,7 @@ export type ListOrder =
 /** Only arguments of a known name are sets; all others keep their order. */
 const listOrder = (endpoint: Endpoint, name: string): ListOrder => {
   if (filtersByMembership.has(name)) return { kind: 'set' }
-  const orderby = Object.hasOwn(orderedBy, name) ? orderedBy[name] : undefined
+  const orderby = ownMember(orderedBy, name)
   const switchable = orderby !== undefined && endpoint.arguments['orderby']?.enum?.includes(orderby) === true
   return switchable ? { kind: 'set-unless', orderby } : { kind: 'sequence' }
 }

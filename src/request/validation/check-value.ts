@@ -1,4 +1,5 @@
 import type { ArgumentSchema, JsonTypeName } from '../../contracts/row.ts'
+import { ownMember } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import {
   asList,
@@ -178,9 +179,9 @@ const checkProperty = (
   schema: ArgumentSchema,
   path: string,
 ): Issue | undefined => {
-  const known = schema.properties !== undefined && Object.hasOwn(schema.properties, name)
-  if (known) return checkValue(value, schema.properties?.[name] ?? {}, `${path}[${name}]`)
-  const additional = schema.additionalProperties
+  const { properties = {}, additionalProperties: additional } = schema
+  const known = ownMember(properties, name)
+  if (known !== undefined) return checkValue(value, known, `${path}[${name}]`)
   if (additional === false) {
     return issueOf('rest_additional_properties_forbidden', `${name} is not a valid property of Object.`)
   }
@@ -331,12 +332,10 @@ const sanitiseObject = (value: unknown, schema: ArgumentSchema): unknown => {
   if (!(value instanceof Map) && isContainer(value) && leavesMembers(value, schema)) return value
   const typed = emptyObject()
   if (!isContainer(value)) return typed
+  const { properties = {} } = schema
   for (const name of namesOf(value)) {
     const member = memberOf(value, name)
-    const property =
-      schema.properties !== undefined && Object.hasOwn(schema.properties, name)
-        ? schema.properties[name]
-        : schema.additionalProperties
+    const property = ownMember(properties, name) ?? schema.additionalProperties
     if (property === false) continue
     typed[name] = typeof property === 'object' ? sanitiseValue(member, property) : plainValue(member)
   }

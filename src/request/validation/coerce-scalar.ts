@@ -1,4 +1,5 @@
 import type { JsonTypeName } from '../../contracts/row.ts'
+import { ownMember } from '../../http/json-text.ts'
 import { asList, isContainer } from '../canonical/php-query.ts'
 
 // PHP's numeric strings (is_numeric): white space around, a sign, a fraction, an exponent; no hexadecimal, no INF.
@@ -60,8 +61,7 @@ export const booleanOf = (value: unknown): boolean | undefined => {
   if (typeof value === 'boolean') return value
   if (typeof value === 'number') return value === 0 || value === 1 ? value === 1 : undefined
   if (typeof value !== 'string' || value.length > 5) return undefined
-  const word = value.toLowerCase()
-  return Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined
+  return ownMember(booleanWords, value.toLowerCase())
 }
 
 const accepts: Readonly<Record<JsonTypeName, (value: unknown) => boolean>> = {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { backslash, closes, comma, opens, quote } from '../../http/json-text.ts'
+import { essence } from '../../http/message.ts'
 
 type MediaType = 'json' | 'form' | 'other'
 
@@ -11,8 +12,7 @@ const json = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
  */
 export const mediaTypeOf = (contentType: string | undefined): MediaType => {
   if (contentType === undefined || contentType.length > 256) return 'other'
-  const semicolon = contentType.indexOf(';')
-  const value = (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
+  const value = essence(contentType)
   if (value === 'application/x-www-form-urlencoded') return 'form'
   return json.test(value) ? 'json' : 'other'
 }

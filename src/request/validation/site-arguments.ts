@@ -1,4 +1,5 @@
 import type { Invalid, ValidationInput } from '../../contracts/validation.ts'
+import { ownMember } from '../../http/json-text.ts'
 import { longestParameterName } from '../../http/php-names.ts'
 import type { CompiledEndpoint } from '../canonical/canonical-argument.ts'
 import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from '../canonical/php-query.ts'
@@ -29,7 +30,7 @@ export const effectiveValue = (sources: Sources, name: string): unknown => {
   if (given(inContent)) return inContent
   const inQuery = sources.query.get(name)
   if (inQuery !== undefined) return inQuery
-  return Object.hasOwn(sources.path, name) ? sources.path[name] : undefined
+  return ownMember(sources.path, name)
 }
 
 /** WordPress checks each status by itself, whatever the keys, and treats it as a slug. */

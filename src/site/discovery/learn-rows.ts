@@ -152,16 +152,13 @@ const endpointsOf = (entry: JsonObject): Endpoint[] | RouteRefusal => {
 
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false
 
-const attachments: Readonly<Record<string, readonly [many: RowKind, one: RowKind]>> = {
-  revisions: ['revisions', 'revision'],
-  autosaves: ['autosaves', 'autosave'],
-}
-
 const attachmentKind = (segments: readonly string[]): RowKind | undefined => {
-  const lastIsParameter = isParameter(segments.at(-1))
-  const name = segments.at(lastIsParameter ? -2 : -1) ?? ''
-  if (segments.length < 3 || !Object.hasOwn(attachments, name)) return undefined
-  return attachments[name]?.[lastIsParameter ? 1 : 0]
+  const isOne = isParameter(segments.at(-1))
+  const name = segments.at(isOne ? -2 : -1)
+  if (segments.length < 3) return undefined
+  if (name === 'revisions') return isOne ? 'revision' : 'revisions'
+  if (name === 'autosaves') return isOne ? 'autosave' : 'autosaves'
+  return undefined
 }
 
 /** The kind of a route, from the shape of its path and its methods. */

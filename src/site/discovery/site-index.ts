@@ -35,10 +35,13 @@ const pick = (identity: JsonObject, names: readonly string[]): JsonObject =>
     names.filter((name) => Object.hasOwn(identity, name)).map((name) => [name, identity[name]]),
   )
 
-/** The settings that an index is read with. */
-type Outlook = {
+/** The settings that an index is read with. All names are public ones. */
+export type IndexSettings = {
+  /** The contract's rows. */
   readonly rows: readonly Row[]
+  /** The same as the upstream should announce them. */
   readonly announced: readonly Row[]
+  /** Absolute URL of the REST root as clients see it, without a trailing slash. */
   readonly publicRoot: string
   readonly unlistedRoutes: Unlisted['routes']
   readonly undeclaredParameters: Unlisted['parameters']
@@ -71,7 +74,7 @@ const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): r
  */
 const buildSiteIndex = (
   index: IndexDocument,
-  { rows, publicRoot, unlistedRoutes }: Outlook,
+  { rows, publicRoot, unlistedRoutes }: IndexSettings,
   unlisted: readonly string[],
 ): SiteIndex => {
   const { identity } = index
@@ -119,10 +122,10 @@ const buildSiteIndex = (
 }
 
 /** Reads an index whose names are already public. */
-export const knowledgeOf = (index: IndexDocument, outlook: Outlook): SiteKnowledge => {
-  const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = outlook
+export const knowledgeOf = (index: IndexDocument, settings: IndexSettings): SiteKnowledge => {
+  const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
   const unlisted = unlistedPatterns(index, rows)
-  const site = buildSiteIndex(index, outlook, unlisted)
+  const site = buildSiteIndex(index, settings, unlisted)
   return {
     site,
     entries: index.routes,

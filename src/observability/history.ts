@@ -88,17 +88,15 @@ export type History = {
 type Recorded<Event> = Omit<Event, 'at'> & { readonly at: number }
 
 /** The last events, in a bounded list. */
-const createRing = <Event>() => {
+const createRecent = <Event>() => {
   const values: Recorded<Event>[] = []
-  let next = 0
   return {
     add: (value: Recorded<Event>): void => {
-      values[next] = value
-      next = (next + 1) % mostEvents
+      values.push(value)
+      if (values.length > mostEvents) values.shift()
     },
     some: (is: (value: Recorded<Event>) => boolean): boolean => values.some(is),
-    newestFirst: (): readonly Recorded<Event>[] =>
-      [...values.slice(next), ...values.slice(0, next)].reverse(),
+    newestFirst: (): readonly Recorded<Event>[] => values.toReversed(),
   }
 }
 
@@ -130,9 +128,9 @@ const sum = (rows: readonly (readonly number[])[]): readonly number[] => {
  */
 export const createHistory = (totals: () => ServiceTotals, clock: Clock): History => {
   const samples = new Map<number, ReadonlyMap<string, readonly number[]>>()
-  const errors = createRing<RecentError>()
-  const refusals = createRing<RecentError>()
-  const invalidations = createRing<RecentInvalidation>()
+  const errors = createRecent<RecentError>()
+  const refusals = createRecent<RecentError>()
+  const invalidations = createRecent<RecentInvalidation>()
   let last = totals()
   const since = Math.floor(clock.now() / sampleMs)
   let until = since
@@ -183,8 +181,8 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
     observe: (event) => {
       if (event.kind === 'request-refused') {
         const { id, service, route, status, code } = event
-        const ring = status >= 500 ? errors : refusals
-        ring.add({ at: clock.now(), id, service, route, status, code })
+        const recent = status >= 500 ? errors : refusals
+        recent.add({ at: clock.now(), id, service, route, status, code })
         return
       }
       if (event.kind !== 'exchange-finished') return

@@ -87,46 +87,39 @@ export const createBacklog = (): Backlog => {
   }
 }
 
-/** Whether the ledger can be reached; times are readings of the monotonic clock. */
-type Contact = {
-  succeeded(): void
-  failed(now: number): void
-  /** Call it regularly: a process that was suspended has not tried to reach the ledger meanwhile. */
-  tick(now: number): void
-  isFailing(): boolean
-  /** True once in each outage, so that an outage is reported once. */
-  isNews(): boolean
-  /** Has the ledger been unreachable for longer than any lease can last? */
-  isIsolated(now: number): boolean
-}
-
 /** No lease outlasts a silent member by more than this many lease times (docs/decisions/0007, 7). */
 const isolatedAfterLeases = 3
 
-/** `canBeCutOff` false: a process that cannot reach the ledger is about to exit, and waits until then. */
-export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact => {
+/**
+ * Whether the ledger can be reached; times are readings of the monotonic clock. `canBeCutOff` false: a process that cannot reach the
+ * ledger is about to exit, and waits until then.
+ */
+export const createContact = (leaseMs: number, canBeCutOff: boolean) => {
   let failingSince: number | undefined
   let lastTick = Number.POSITIVE_INFINITY
   let isReported = false
   return {
-    succeeded: () => {
+    succeeded: (): void => {
       failingSince = undefined
       isReported = false
     },
-    failed: (now) => {
+    failed: (now: number): void => {
       failingSince ??= now
     },
-    tick: (now) => {
+    /** Call it regularly: a process that was suspended has not tried to reach the ledger meanwhile. */
+    tick: (now: number): void => {
       if (now - lastTick > leaseMs && failingSince !== undefined) failingSince = now
       lastTick = now
     },
-    isFailing: () => failingSince !== undefined,
-    isNews: () => {
+    isFailing: (): boolean => failingSince !== undefined,
+    /** True once in each outage, so that an outage is reported once. */
+    isNews: (): boolean => {
       const wasReported = isReported
       isReported = true
       return !wasReported
     },
-    isIsolated: (now) =>
+    /** Has the ledger been unreachable for longer than any lease can last? */
+    isIsolated: (now: number): boolean =>
       canBeCutOff &&
       // After a suspension another timer may fire before the tick: wait for the tick.
       now - lastTick <= leaseMs &&
@@ -140,7 +133,7 @@ export type Begun = { readonly kind: 'begun'; readonly write: string } | { reado
 
 type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 'report'> & {
   readonly backlog: Pick<Backlog, 'add'>
-  readonly contact: Pick<Contact, 'isFailing' | 'isNews'>
+  readonly contact: Pick<ReturnType<typeof createContact>, 'isFailing' | 'isNews'>
   readonly failed: () => void
 }
 

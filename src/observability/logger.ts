@@ -77,17 +77,14 @@ export const createLogLevel = (logger: Logger, now: () => number): LogLevel => {
   }
 }
 
-/** Samples frequent log lines: passes one, and returns the number held back with the next. */
-export type Sampled = {
-  /** Number of lines held back since the last one passed; undefined: hold this one back too. */
-  pass(key: string): number | undefined
-}
-
-/** Passes one line for each key and period. Keys come from closed lists, so the number of keys is bounded. */
-export const createSampled = (everyMs: number, monotonic: () => number): Sampled => {
+/**
+ * Samples frequent log lines: passes one line for each key and period. Keys come from closed lists, so the number of keys is bounded.
+ */
+export const createSampled = (everyMs: number, monotonic: () => number) => {
   const last = new Map<string, { at: number; held: number }>()
   return {
-    pass: (key) => {
+    /** Number of lines held back since the last one passed; undefined: hold this one back too. */
+    pass: (key: string): number | undefined => {
       const known = last.get(key)
       const now = monotonic()
       if (known !== undefined && now - known.at < everyMs) {

@@ -14,22 +14,6 @@ export type Batch = {
   readonly waiting: readonly Waiting[]
 }
 
-/**
- * Changes that are not in the ledger yet. During an append, new ones are collected for the next append; while the ledger
- * is unreachable, they wait.
- */
-export type Backlog = {
-  add(
-    notes: readonly string[],
-    write: string | undefined,
-  ): { readonly heard: Promise<Delivery>; readonly nothing: boolean }
-  isEmpty(): boolean
-  take(): Batch
-  putBack(batch: Batch): void
-  /** Ends all waits: every lease has run out. The changes stay queued. */
-  release(): void
-}
-
 /** More notes than the ledger stores become one note for everything. */
 const mostNotes = 16_384
 /** Total length of all notes: clients choose the length of the targets that they write to. */
@@ -37,7 +21,11 @@ const mostCharacters = 4 * 1024 * 1024
 const mostSettled = 65_536
 const everything = encodeNote({ kind: 'all', mode: 'hard' })
 
-export const createBacklog = (): Backlog => {
+/**
+ * Changes that are not in the ledger yet. During an append, new ones are collected for the next append; while the ledger
+ * is unreachable, they wait.
+ */
+export const createBacklog = () => {
   let notes = new Set<string>()
   let characters = 0
   let settled: string[] = []
@@ -53,7 +41,7 @@ export const createBacklog = (): Backlog => {
     characters = everything.length
   }
   return {
-    add: (more, write) => {
+    add: (more: readonly string[], write: string | undefined) => {
       addNotes(more)
       // A write that is never settled counts as one with unknown outcome when this member ends: safe, only less precise.
       if (write !== undefined && settled.length < mostSettled) settled.push(write)
@@ -62,8 +50,8 @@ export const createBacklog = (): Backlog => {
       if (!nothing) waiting.push({ done: resolve })
       return { heard: promise, nothing }
     },
-    isEmpty: () => notes.size === 0 && settled.length === 0,
-    take: () => {
+    isEmpty: (): boolean => notes.size === 0 && settled.length === 0,
+    take: (): Batch => {
       const batch = { notes: [...notes], settled, waiting }
       notes = new Set()
       characters = 0
@@ -71,7 +59,7 @@ export const createBacklog = (): Backlog => {
       waiting = []
       return batch
     },
-    putBack: (batch) => {
+    putBack: (batch: Batch): void => {
       const later = [...notes]
       notes = new Set()
       characters = 0
@@ -80,7 +68,8 @@ export const createBacklog = (): Backlog => {
       settled = [...batch.settled, ...settled].slice(0, mostSettled)
       waiting = [...batch.waiting, ...waiting]
     },
-    release: () => {
+    /** Ends all waits: every lease has run out. The changes stay queued. */
+    release: (): void => {
       for (const { done } of waiting) done('isolated')
       waiting = []
     },
@@ -132,7 +121,7 @@ export const createContact = (leaseMs: number, canBeCutOff: boolean) => {
 export type Begun = { readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }
 
 type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 'report'> & {
-  readonly backlog: Pick<Backlog, 'add'>
+  readonly backlog: Pick<ReturnType<typeof createBacklog>, 'add'>
   readonly contact: Pick<ReturnType<typeof createContact>, 'isFailing' | 'isNews'>
   readonly failed: () => void
 }

@@ -115,6 +115,10 @@ export const errorTable = Object.fromEntries(
   Object.entries(rows).map(([code, row]) => [code, withDefaults(row)]),
 ) as Readonly<Record<ErrorCode, ErrorFacts>>
 
+type GatewayErrorOptions = { readonly cause?: unknown } & Partial<
+  Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'fields' | 'unsent' | 'incomplete'>
+>
+
 /** Thrown once, where it is known; turned into wire form in src/pipeline/error-answer.ts. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
@@ -131,18 +135,7 @@ export class GatewayError extends Error {
   /** The upstream never got the content of the request whole: then it has changed nothing. */
   readonly incomplete: boolean
 
-  constructor(
-    code: ErrorCode,
-    options: {
-      detail?: string | undefined
-      body?: unknown
-      cause?: unknown
-      retryAfterSeconds?: number | undefined
-      fields?: readonly string[]
-      unsent?: boolean
-      incomplete?: boolean
-    } = {},
-  ) {
+  constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     super(errorTable[code].message, { cause: options.cause })
     this.name = 'GatewayError'
     this.code = code

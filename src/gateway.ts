@@ -90,14 +90,9 @@ const noReload = async (): Promise<ConfigResult> => {
 }
 
 const within = async (work: Promise<unknown>, timeoutMs: number): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined
-  await Promise.race([
-    work,
-    new Promise((resolve) => {
-      timer = setTimeout(resolve, timeoutMs)
-    }),
-  ])
-  clearTimeout(timer)
+  const timeout = new AbortController()
+  await Promise.race([work, sleep(timeoutMs, undefined, { signal: timeout.signal }).catch(() => undefined)])
+  timeout.abort()
 }
 
 /** Longest time to close the parts and the admin side after the last response. */

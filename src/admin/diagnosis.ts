@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import { parseDuration } from '../config/quantities.ts'
+import { isJsonObject } from '../http/json-text.ts'
 import {
   type History,
   type HistoryPart,
@@ -11,6 +12,7 @@ import {
 import { type LogLevel, type LogLevelChange, type LogLevelName, logLevels } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
 import type { AdminEvent, LogLevelRequest, Operator, Readiness, ReadinessFinding } from './operator.ts'
+import { fault, type Reading } from './purge-request.ts'
 
 export type ReadinessFacts = {
   readonly draining: boolean
@@ -59,17 +61,10 @@ const levels: ReadonlySet<unknown> = new Set(logLevels)
 /** Timers end within 24 days. */
 const longestMs = 86_400_000
 
-type LevelReading =
-  | { readonly kind: 'read'; readonly request: LogLevelRequest }
-  | { readonly kind: 'fault'; readonly detail: string }
-
-const fault = (detail: string): LevelReading => ({ kind: 'fault', detail })
-
 /** Reads the content of PUT /log-level. */
-const readLogLevel = (content: unknown): LevelReading => {
-  if (typeof content !== 'object' || content === null || Array.isArray(content))
-    return fault('expected a JSON object')
-  const { level, for: duration, ...others } = content as Readonly<Record<string, unknown>>
+const readLogLevel = (content: unknown): Reading<LogLevelRequest> => {
+  if (!isJsonObject(content)) return fault('expected a JSON object')
+  const { level, for: duration, ...others } = content
   if (Object.keys(others).length > 0) return fault('unknown member; known are level, for')
   if (!levels.has(level)) return fault(`level: expected one of ${[...levels].join(', ')}`)
   const forMs = typeof duration === 'string' ? parseDuration(duration) : undefined

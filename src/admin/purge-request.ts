@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../http/json-text.ts'
+
 /** A selector of a purge, in public URLs and paths. */
 export type PurgeSelection =
   | { readonly by: 'url'; readonly url: string }
@@ -17,7 +18,8 @@ export type PurgeRequest = {
   readonly warm: number
 }
 
-type Reading<Request> =
+/** The content of a request to the admin side. */
+export type Reading<Request> =
   | { readonly kind: 'read'; readonly request: Request }
   | { readonly kind: 'fault'; readonly detail: string }
 
@@ -28,10 +30,7 @@ const mostWarmed = 1_000
 const warmedByDefault = 100
 const longest = 8192
 
-const fault = (detail: string): { readonly kind: 'fault'; readonly detail: string } => ({
-  kind: 'fault',
-  detail,
-})
+export const fault = (detail: string): Reading<never> => ({ kind: 'fault', detail })
 
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= longest

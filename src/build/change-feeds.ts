@@ -12,6 +12,7 @@ import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
 import { unlimited } from '../http/bounds.ts'
+import { discard } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
@@ -128,7 +129,7 @@ export const connectChangeFeeds = (
         throw new PollError('unreachable', cause)
       })
     const { status, content } = response
-    if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
+    discard(content)
     try {
       if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content, nonce)
     } catch (cause) {

@@ -9,7 +9,7 @@ import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '
 import { isStreamCoding } from '../http/content-coding.ts'
 import type { Answer } from '../http/message.ts'
 import type { AccessLog } from '../observability/access-log.ts'
-import { type createLogger, factsLogger, type Log, type Sampled } from '../observability/logger.ts'
+import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import {
@@ -53,7 +53,7 @@ export type LastingRooms = Omit<ServiceParts, 'config' | 'budget'> & {
   /** Requests of all generations. */
   readonly inFlight: InFlight
   /** Samples log lines of frequent refusals. */
-  readonly sampled: Sampled
+  readonly sampled: ReturnType<typeof createSampled>
   readonly version: string
   /** Pseudonym in Via. */
   readonly via: string

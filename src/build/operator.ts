@@ -21,6 +21,7 @@ import {
   createPublicTargets,
   noServiceTexts,
   type PublicTargets,
+  withoutRoot,
 } from './built-service.ts'
 import { explainAt } from './explain.ts'
 import type { OperatorCache } from './membership.ts'
@@ -57,7 +58,7 @@ const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): 
 
 /** The part of a service under a public path; undefined when there is none. */
 const insidePrefix = (mount: string, prefix: string): string | undefined => {
-  const bare = mount === '/' ? '' : mount
+  const bare = withoutRoot(mount)
   if (prefix.startsWith(bare)) return prefix.slice(bare.length)
   return bare.startsWith(prefix) ? '' : undefined
 }

@@ -140,14 +140,14 @@ const createIndexFetch = (upstream: Upstream, basePath: string) => {
     const origin = `https://${randomBytes(8).toString('hex')}.invalid`
     const first = await ask(signal, ['origin', origin])
     const isRefused = first.status >= 400 && first.status < 500
-    if (isRefused && first.content !== undefined && !Buffer.isBuffer(first.content)) first.content.destroy()
+    if (isRefused) discard(first.content)
     // A plugin may refuse other origins: fetch the index without one then.
     const response = isRefused ? await ask(signal, []) : first
     anyOrigin = response.status === 200 && permits(response.fields, origin)
     const { content, status } = await completed(response, mostIndexBytes, unlimited)
     if (content === undefined) return { status, content: Buffer.alloc(0) }
     if (Buffer.isBuffer(content)) return { status, content }
-    content.destroy()
+    discard(content)
     throw new RangeError('the index of the upstream is larger than 8 MiB')
   }
   return { fetchIndex, allowsAnyOrigin: () => anyOrigin }

@@ -3,7 +3,7 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
-import { fieldValue } from '../http/message.ts'
+import { discard, fieldValue } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
@@ -154,7 +154,7 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
     ? []
     : config.cache.rules.map(({ match, ttlMs, scope }) => ({
         method: match.methods.join(','),
-        path: `${config.mount === '/' ? '' : config.mount}/${match.segments.join('/')}`,
+        path: `${withoutRoot(config.mount)}/${match.segments.join('/')}`,
         service: config.name,
         hosts: config.hosts,
         cached: scope === 'credential' ? `${seconds(ttlMs)} per credential` : seconds(ttlMs),
@@ -173,11 +173,10 @@ const linesOf = (
   rows: readonly Row[],
   source: RouteLine['source'],
 ): RouteLine[] => {
-  const mount = config.mount === '/' ? '' : config.mount
   return rows.flatMap((row) =>
     row.endpoints.map((endpoint) => ({
       method: row.template === '/**' ? '*' : endpoint.methods.join(','),
-      path: `${mount}${row.template}`,
+      path: withoutRoot(config.mount) + row.template,
       hosts: config.hosts,
       service: config.name,
       cached: cachedHow(contract, row, endpoint),
@@ -253,7 +252,7 @@ const asking = async <Value>(
         signal: AbortSignal.any([whole, AbortSignal.timeout(askMs)]),
       })
       const { status, fields, content } = await completed(response, mostBytes, unlimited)
-      if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
+      discard(content)
       return {
         kind: 'answer',
         status,

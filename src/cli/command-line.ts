@@ -43,19 +43,6 @@ export type CommandLine =
     }
   | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
 
-/** What `purge` is to remove, and how. */
-export type PurgeOptions = {
-  readonly urls: readonly string[]
-  readonly tags: readonly string[]
-  readonly prefixes: readonly string[]
-  readonly all: boolean
-  readonly service: string | undefined
-  readonly soft: boolean
-  readonly dryRun: boolean
-  /** How many of the most used targets are fetched again. */
-  readonly warm: number
-}
-
 const isCommand = (word: string): word is CommandName => (commandNames as readonly string[]).includes(word)
 
 const options = {
@@ -202,7 +189,7 @@ const adminFault = (values: Values): string | undefined => {
     : `--warm expects a number from 0 to ${mostWarmed}`
 }
 
-const purgeOptions = (values: Values): PurgeOptions => ({
+const purgeOptions = (values: Values) => ({
   urls: values.url ?? [],
   tags: values.tag ?? [],
   prefixes: values.prefix ?? [],
@@ -210,8 +197,12 @@ const purgeOptions = (values: Values): PurgeOptions => ({
   service: single(values, 'service'),
   soft: values.soft === true,
   dryRun: values['dry-run'] === true,
+  /** How many of the most used targets are fetched again. */
   warm: Number(single(values, 'warm') ?? 0),
 })
+
+/** What `purge` is to remove, and how. */
+export type PurgeOptions = ReturnType<typeof purgeOptions>
 
 const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): string | undefined => {
   const selectors = urls.length + tags.length + prefixes.length

@@ -2,37 +2,16 @@ import type { Writable } from 'node:stream'
 
 /** Exit codes of the process; docs/configuration.md shows the same table. */
 export const exitCodes = {
-  ok: {
-    code: 0,
-    meaning: 'success; `start`: stopped by a signal, all requests in flight finished',
-  },
+  ok: { code: 0, meaning: 'success; `start`: stopped by a signal, all requests in flight finished' },
   configFaults: { code: 1, meaning: 'the configuration has faults' },
-  drift: {
-    code: 1,
-    meaning: '`routes --drift`: a response differs from what an upstream announces',
-  },
-  findings: {
-    code: 1,
-    meaning: '`check --upstreams`: the configuration does not fit an upstream',
-  },
+  drift: { code: 1, meaning: '`routes --drift`: a response differs from what an upstream announces' },
+  findings: { code: 1, meaning: '`check --upstreams`: the configuration does not fit an upstream' },
   notReady: { code: 1, meaning: '`status`: the gateway is not ready' },
   usage: { code: 2, meaning: 'wrong command line' },
-  notStarted: {
-    code: 3,
-    meaning: 'could not start (port in use, no permission)',
-  },
-  crashed: {
-    code: 4,
-    meaning: 'unexpected error while running',
-  },
-  forced: {
-    code: 5,
-    meaning: 'stopped with requests in flight: second signal, or end of `drain.timeout`',
-  },
-  indexUnread: {
-    code: 6,
-    meaning: '`routes --drift`, `routes --upstreams`: no index from an upstream',
-  },
+  notStarted: { code: 3, meaning: 'could not start (port in use, no permission)' },
+  crashed: { code: 4, meaning: 'unexpected error while running' },
+  forced: { code: 5, meaning: 'stopped with requests in flight: second signal, or end of `drain.timeout`' },
+  indexUnread: { code: 6, meaning: '`routes --drift`, `routes --upstreams`: no index from an upstream' },
   adminFailed: {
     code: 7,
     meaning: '`status`, `purge`, `warm`: the admin side does not respond, or refuses the request',

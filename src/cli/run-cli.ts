@@ -106,13 +106,7 @@ const startFailure = (error: unknown, config: Config): string => {
 /** Added to the time of draining, for closing sockets and stores. */
 const closeMarginMs = 5_000
 
-type Loaded = {
-  readonly config: Config
-  readonly hash: string
-  readonly file: string | undefined
-  readonly files: readonly string[]
-  readonly filled: unknown
-}
+type Loaded = Extract<ConfigResult, { kind: 'ok' }> & Pick<NamedConfig, 'file'>
 
 const warningLines = (loaded: Loaded): string =>
   warningsOf(loaded)

@@ -51,17 +51,11 @@ const unreadable = 'unreadable'
 /** In units of `settleMs`: a file that is written all the time must not delay the reload of another one for ever. */
 const mostSettling = 5
 
-export type FileWatch = {
-  /** Resolves when the folders are watched. */
-  readonly ready: Promise<void>
-  readonly stop: () => void
-}
-
 /**
  * Calls `reload`, which does not reject, when the content of a file has changed. It watches folders instead of files: editors and
  * orchestrators replace a file by renaming another one or a symbolic link in its path.
  */
-export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>): FileWatch => {
+export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>) => {
   const watchers = new Map<string, FSWatcher | undefined>()
   let stopped = false
   let settling: NodeJS.Timeout | undefined
@@ -145,8 +139,9 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
   const poll = setInterval(() => void compare(), options.pollMs)
   poll.unref()
   return {
+    /** Resolves when the folders are watched. */
     ready: begin(),
-    stop: () => {
+    stop: (): void => {
       stopped = true
       clearTimeout(settling)
       clearInterval(poll)

@@ -14,23 +14,20 @@ import {
 
 type Hold = Extract<Note, { kind: 'hold' }>
 
-/** Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. */
-type Holds = {
-  note(notes: readonly Note[], now: number): void
-  /** Holds that have not expired. Times are readings of the monotonic clock. */
-  current(now: number): readonly Hold[]
-}
-
 /** A ledger stores the same number. */
 const mostHolds = 16_384
 
-const createHolds = (): Holds => {
+/**
+ * Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. Times
+ * are readings of the monotonic clock.
+ */
+const createHolds = () => {
   const until = new Map<string, { readonly hold: Hold; readonly at: number }>()
   const tidy = (now: number): void => {
     for (const [tag, { at }] of until) if (at <= now) until.delete(tag)
   }
   return {
-    note: (notes, now) => {
+    note: (notes: readonly Note[], now: number): void => {
       for (const note of notes) {
         if (note.kind !== 'hold') continue
         if (until.size >= mostHolds) tidy(now)
@@ -38,23 +35,12 @@ const createHolds = (): Holds => {
         if (until.size < mostHolds) until.set(note.tag, { hold: note, at: now + note.forMs })
       }
     },
-    current: (now) => {
+    /** Holds that have not expired. */
+    current: (now: number): readonly Hold[] => {
       tidy(now)
       return [...until.values()].map(({ hold }) => hold)
     },
   }
-}
-
-/** How long this process may answer from its own memory. */
-type Lease = {
-  isCurrent(at: Moment): boolean
-  /** `sent`: when the request for the lease was sent; the lease counts from there. */
-  granted(sent: Moment): void
-  refused(reason: DistrustReason): void
-  /** Ends the lease: the ledger that granted it is gone. */
-  end(): void
-  /** Why the last request was refused. */
-  readonly refusal: DistrustReason
 }
 
 const never: Moment = { now: Number.NEGATIVE_INFINITY, monotonic: Number.NEGATIVE_INFINITY }
@@ -62,23 +48,29 @@ const never: Moment = { now: Number.NEGATIVE_INFINITY, monotonic: Number.NEGATIV
 /** Clocks of two machines may run at slightly different speeds. */
 const usedShare = 0.95
 
-/** Checks two clocks: the monotonic clock stops while a machine is suspended, the wall clock may be set back. */
-const createLease = (leaseMs: number): Lease => {
+/**
+ * How long this process may answer from its own memory. Checks two clocks: the monotonic clock stops while a machine is suspended,
+ * the wall clock may be set back.
+ */
+const createLease = (leaseMs: number) => {
   let until = never
   let refusal: DistrustReason = 'unreachable'
   return {
-    isCurrent: (at) => at.monotonic < until.monotonic && at.now < until.now,
-    granted: (sent) => {
+    isCurrent: (at: Moment): boolean => at.monotonic < until.monotonic && at.now < until.now,
+    /** `sent`: when the request for the lease was sent; the lease counts from there. */
+    granted: (sent: Moment): void => {
       const forMs = leaseMs * usedShare
       until = { now: sent.now + forMs, monotonic: sent.monotonic + forMs }
     },
-    refused: (reason) => {
+    refused: (reason: DistrustReason): void => {
       refusal = reason
     },
-    end: () => {
+    /** Ends the lease: the ledger that granted it is gone. */
+    end: (): void => {
       until = never
     },
-    get refusal() {
+    /** Why the last request was refused. */
+    get refusal(): DistrustReason {
       return refusal
     },
   }

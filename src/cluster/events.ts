@@ -1,6 +1,10 @@
 import type { StoreTrouble } from './redis/connections.ts'
 
-/** Why a member must not answer from its memory. */
+/**
+ * Why a member must not answer from its memory. `unproven`: it has not yet proved that it receives messages of the ledger.
+ * `member-silent`: another member is silent, and may acknowledge writes that it cannot announce. `young-ledger`: the ledger is new, so
+ * members that have not found it yet may acknowledge writes.
+ */
 export const distrustReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
 export type DistrustReason = (typeof distrustReasons)[number]
 

@@ -1,7 +1,7 @@
 import type { Note } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
-import type { CoherenceEvent } from './events.ts'
+import type { CoherenceEvent, DistrustReason } from './events.ts'
 
 /** The position of one member in the ledger. */
 export type Standing = {
@@ -12,13 +12,7 @@ export type Standing = {
 }
 
 /** Why a member got no lease. */
-export type LeaseRefusal =
-  /** The member has not yet proved that it receives messages of the ledger. */
-  | 'unproven'
-  /** Another member is silent; it may acknowledge writes that it cannot announce. */
-  | 'member-silent'
-  /** The ledger is new: members that have not found it yet may acknowledge writes. */
-  | 'young-ledger'
+export type LeaseRefusal = Exclude<DistrustReason, 'unreachable'>
 
 /** An encoded note, and the number under which it was last appended. */
 export type Noted = { readonly seq: number; readonly text: string }

@@ -19,33 +19,26 @@ import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.t
 /** A view may lack a slow worker's answer; a change needs the answers of all. */
 type Patience = 'brief' | 'until-all'
 
-/** Questions of one worker to all workers, itself included, sent through the parent. */
-type Questions = {
-  /** `answered` gets the answers that arrived in time; with `until-all`, those of all workers that did not exit. */
-  begin(
-    members: readonly string[],
-    patience: Patience,
-    answered: (answers: readonly unknown[]) => void,
-  ): number
-  answer(id: number, from: string, content: unknown): void
-  /** No more answers will come from it. */
-  gone(member: string): void
-}
-
 type Gathering = {
   readonly left: Set<string>
   readonly answers: unknown[]
   readonly end: () => void
 }
 
-const createQuestions = (briefMs: number): Questions => {
+/** Questions of one worker to all workers, itself included, sent through the parent. */
+const createQuestions = (briefMs: number) => {
   const open = new Map<number, Gathering>()
   let last = 0
   const heard = (gathering: Gathering, member: string): void => {
     if (gathering.left.delete(member) && gathering.left.size === 0) gathering.end()
   }
   return {
-    begin: (members, patience, answered) => {
+    /** `answered` gets the answers that arrived in time; with `until-all`, those of all workers that did not exit. */
+    begin: (
+      members: readonly string[],
+      patience: Patience,
+      answered: (answers: readonly unknown[]) => void,
+    ): number => {
       last += 1
       const id = last
       const answers: unknown[] = []
@@ -58,13 +51,14 @@ const createQuestions = (briefMs: number): Questions => {
       if (members.length === 0) end()
       return id
     },
-    answer: (id, from, content) => {
+    answer: (id: number, from: string, content: unknown): void => {
       const gathering = open.get(id)
       if (gathering?.left.has(from) !== true) return
       gathering.answers.push(content)
       heard(gathering, from)
     },
-    gone: (member) => {
+    /** No more answers will come from it. */
+    gone: (member: string): void => {
       for (const gathering of open.values()) heard(gathering, member)
     },
   }
@@ -105,33 +99,29 @@ const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): Led
   }
 }
 
-/** How long to wait before an ended worker is replaced: longer each time, so that a fault at start does not burn the machine. */
-type RestartPause = {
-  /** Milliseconds; `livedMs` is how long the worker was ready. */
-  next(livedMs: number): number
-}
-
-const first = 50
-const longest = 10_000
+const firstPauseMs = 50
+const longestPauseMs = 10_000
 /** A worker that was ready for this time did not fail at its start. */
 const healthyAfterMs = 30_000
 
-const createRestartPause = (): RestartPause => {
-  let pause = first
-  return {
-    next: (livedMs) => {
-      if (livedMs >= healthyAfterMs) pause = first
-      const now = pause
-      pause = Math.min(longest, pause * 2)
-      return now
-    },
+/**
+ * How long to wait before an ended worker is replaced: longer each time, so that a fault at start does not burn the machine.
+ * `livedMs`: how long the worker was ready.
+ */
+const createRestartPause = (): ((livedMs: number) => number) => {
+  let nextMs = firstPauseMs
+  return (livedMs) => {
+    const pauseMs = livedMs >= healthyAfterMs ? firstPauseMs : nextMs
+    nextMs = Math.min(longestPauseMs, pauseMs * 2)
+    return pauseMs
   }
 }
 
-/** A worker whose heartbeat is watched. */
-type Listened = {
+type Watched = {
   readonly worker: Worker
-  readonly readyAt: number | undefined
+  readonly member: string
+  settings: unknown
+  readyAt: number | undefined
   /** Reset to 0 by each message of the worker. */
   silentTicks: number
   killed: boolean
@@ -144,7 +134,7 @@ const stuckAfterTicks = 10
 const stuckInStartAfterTicks = 60
 
 /** Kills workers without a heartbeat. Counts ticks of this process, so that its own suspension is not held against them. Returns the function that stops it. */
-const watchSilence = (all: () => Iterable<Listened>): (() => void) => {
+const watchSilence = (all: () => Iterable<Watched>): (() => void) => {
   const timer = setInterval(() => {
     for (const one of all()) {
       one.silentTicks += 1
@@ -167,12 +157,6 @@ type Supervisor = {
   close(): Promise<'finished' | 'cut'>
 }
 
-type Watched = Omit<Listened, 'readyAt'> & {
-  readonly member: string
-  settings: unknown
-  readyAt: number | undefined
-}
-
 /** Number of a question without waiting callers. */
 const nobodyAsked = 0
 
@@ -187,7 +171,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const byMember = new Map<string, Watched>()
   const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
   const instance = randomBytes(6).toString('hex')
-  const pause = createRestartPause()
+  const nextPauseMs = createRestartPause()
   const questions = createQuestions(gatherPatienceMs)
   const handed = createHandedConnections()
   let started = 0
@@ -293,7 +277,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   }
   const replace = (ending: WorkerEnding, livedMs: number): void => {
     ended[ending.end] += 1
-    const nextInMs = pause.next(livedMs)
+    const nextInMs = nextPauseMs(livedMs)
     report({ kind: 'worker-ended', ...ending, nextInMs })
     tellStanding()
     setTimeout(() => {

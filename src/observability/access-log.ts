@@ -202,15 +202,6 @@ export const readableLine = (line: AccessLine & { readonly time: string }): stri
   ].join('  ')
 }
 
-/** Observers of exchanges that the configuration enables. */
-type Watches = {
-  readonly watches: readonly ExchangeWatch[] | undefined
-  readonly spans: OpenSpans | undefined
-  /** Undefined where the configuration asks for none. */
-  readonly accessLog: AccessLog | undefined
-  close(): Promise<void>
-}
-
 /** Starts the access log and traces that the configuration enables. */
 export const startWatches = async (
   { log, tracing }: Pick<Config, 'log' | 'tracing'>,
@@ -219,7 +210,13 @@ export const startWatches = async (
     readonly metrics: Metrics
     readonly version: string
   },
-): Promise<Watches> => {
+): Promise<{
+  readonly watches: readonly ExchangeWatch[] | undefined
+  readonly spans: OpenSpans | undefined
+  /** Undefined where the configuration asks for none. */
+  readonly accessLog: AccessLog | undefined
+  close(): Promise<void>
+}> => {
   const { lines, metrics, version } = parts
   const { requests, ...members } = log.access
   const accessLog =

@@ -75,30 +75,19 @@ export type HistoryView = {
 
 export type PurgeRecord = { readonly cause: string; readonly reach: string; readonly entries: number }
 
-export type History = {
-  /** Of one service; '' for all together. */
-  read(service: string): HistoryPart
-  recent(): RecentEvents
-  purged(purge: PurgeRecord): void
-  observe(event: PipelineEvent): void
-  close(): void
-}
-
 /** With the time in milliseconds: every write and every refusal is recorded, and only what is read is formatted. */
 type Recorded<Event> = Omit<Event, 'at'> & { readonly at: number }
 
 /** The last events, in a bounded list. */
-const createRing = <Event>() => {
+const createRecent = <Event>() => {
   const values: Recorded<Event>[] = []
-  let next = 0
   return {
     add: (value: Recorded<Event>): void => {
-      values[next] = value
-      next = (next + 1) % mostEvents
+      values.push(value)
+      if (values.length > mostEvents) values.shift()
     },
     some: (is: (value: Recorded<Event>) => boolean): boolean => values.some(is),
-    newestFirst: (): readonly Recorded<Event>[] =>
-      [...values.slice(next), ...values.slice(0, next)].reverse(),
+    newestFirst: (): readonly Recorded<Event>[] => values.toReversed(),
   }
 }
 
@@ -128,11 +117,11 @@ const sum = (rows: readonly (readonly number[])[]): readonly number[] => {
  * Keeps an hour of numbers in steps of ten seconds, read from the metrics by a timer, and the last errors and invalidations. Requests
  * that are answered well cost nothing here.
  */
-export const createHistory = (totals: () => ServiceTotals, clock: Clock): History => {
+export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   const samples = new Map<number, ReadonlyMap<string, readonly number[]>>()
-  const errors = createRing<RecentError>()
-  const refusals = createRing<RecentError>()
-  const invalidations = createRing<RecentInvalidation>()
+  const errors = createRecent<RecentError>()
+  const refusals = createRecent<RecentError>()
+  const invalidations = createRecent<RecentInvalidation>()
   let last = totals()
   const since = Math.floor(clock.now() / sampleMs)
   let until = since
@@ -153,7 +142,8 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
   }
   const timer = setInterval(take, sampleMs).unref()
   return {
-    read: (service) => ({
+    /** Of one service; '' for all together. */
+    read: (service: string): HistoryPart => ({
       services: [...last.keys()].slice(0, mostServices),
       since,
       until,
@@ -162,14 +152,14 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
         return row === undefined || row.length === 0 ? [] : [[at, ...row]]
       }),
     }),
-    recent: () => ({
+    recent: (): RecentEvents => ({
       errors: errors.newestFirst().map(withDate),
       refusals: refusals.newestFirst().map(withDate),
       invalidations: invalidations
         .newestFirst()
         .map((one) => withDate({ ...one, cause: short(one.cause), reach: one.reach.map(short) })),
     }),
-    purged: ({ cause, reach, entries }) =>
+    purged: ({ cause, reach, entries }: PurgeRecord): void =>
       invalidations.add({
         at: clock.now(),
         by: 'purge',
@@ -180,11 +170,11 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
         tags: 1,
         entries,
       }),
-    observe: (event) => {
+    observe: (event: PipelineEvent): void => {
       if (event.kind === 'request-refused') {
         const { id, service, route, status, code } = event
-        const ring = status >= 500 ? errors : refusals
-        ring.add({ at: clock.now(), id, service, route, status, code })
+        const recent = status >= 500 ? errors : refusals
+        recent.add({ at: clock.now(), id, service, route, status, code })
         return
       }
       if (event.kind !== 'exchange-finished') return
@@ -204,9 +194,11 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock): Histor
         entries,
       })
     },
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }
+
+export type History = ReturnType<typeof createHistory>
 
 /** Metrics whose events the history receives too. */
 export const withHistory = (metrics: Metrics, history: Pick<History, 'observe'>): Metrics => ({

@@ -33,16 +33,8 @@ export type LogLevelName = (typeof logLevels)[number]
 /** A level that an operator has set; `untilMs`: when that of the configuration applies again, in milliseconds since 1970. */
 export type LogLevelChange = { readonly level: LogLevelName; readonly untilMs: number | undefined }
 
-/** The level of the log while the process runs. */
-export type LogLevel = {
-  state(): { readonly level: string; readonly configured: string; readonly until: string | undefined }
-  set(change: LogLevelChange): void
-  /** The change in force; undefined: that of the configuration holds. */
-  change(): LogLevelChange | undefined
-}
-
 /** Changes the level while the process runs, and logs each change, whatever the level. */
-export const createLogLevel = (logger: Logger, now: () => number): LogLevel => {
+export const createLogLevel = (logger: Logger, now: () => number) => {
   const configured = logger.level
   let changed: LogLevelChange | undefined
   let timer: NodeJS.Timeout | undefined
@@ -73,21 +65,22 @@ export const createLogLevel = (logger: Logger, now: () => number): LogLevel => {
       until: changed?.untilMs === undefined ? undefined : new Date(changed.untilMs).toISOString(),
     }),
     set,
-    change: () => changed,
+    /** The change in force; undefined: that of the configuration holds. */
+    change: (): LogLevelChange | undefined => changed,
   }
 }
 
-/** Samples frequent log lines: passes one, and returns the number held back with the next. */
-export type Sampled = {
-  /** Number of lines held back since the last one passed; undefined: hold this one back too. */
-  pass(key: string): number | undefined
-}
+/** The level of the log while the process runs. */
+export type LogLevel = ReturnType<typeof createLogLevel>
 
-/** Passes one line for each key and period. Keys come from closed lists, so the number of keys is bounded. */
-export const createSampled = (everyMs: number, monotonic: () => number): Sampled => {
+/**
+ * Samples frequent log lines: passes one line for each key and period. Keys come from closed lists, so the number of keys is bounded.
+ */
+export const createSampled = (everyMs: number, monotonic: () => number) => {
   const last = new Map<string, { at: number; held: number }>()
   return {
-    pass: (key) => {
+    /** Number of lines held back since the last one passed; undefined: hold this one back too. */
+    pass: (key: string): number | undefined => {
       const known = last.get(key)
       const now = monotonic()
       if (known !== undefined && now - known.at < everyMs) {

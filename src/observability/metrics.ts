@@ -1,15 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-client'
-import type { BatchEvent } from '../batch/events.ts'
-import type { CacheEvent } from '../cache/events.ts'
-import type { ChangeEvent } from '../changes/events.ts'
-import type { CoherenceEvent, SharedTierEvent } from '../cluster/events.ts'
 import type { ContractName } from '../contracts/method.ts'
-import type { PipelineEvent } from '../pipeline/events.ts'
-import type { AccessEvent, EdgeEvent, LifecycleEvent } from '../server/events.ts'
-import type { OverloadEvent } from '../server/overload.ts'
-import type { WebSocketEvent } from '../server/websockets.ts'
-import type { DiscoveryEvent } from '../site/events.ts'
-import type { UpstreamEvent } from '../upstream/events.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
 import {
@@ -157,6 +147,29 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
   )
 }
 
+/** One function for each folder's events; none of them throws. */
+const createObservers = (families: Families) => ({
+  pipeline: createPipelineObserver(families),
+  cache: createCacheObserver(families),
+  upstream: createUpstreamObserver(families),
+  batch: createBatchObserver(families),
+  discovery: createDiscoveryObserver(families),
+  edge: createEdgeObserver(families),
+  access: createAccessObserver(families),
+  websockets: createWebSocketObserver(families),
+  lifecycle: createLifecycleObserver(families),
+  coherence: createCoherenceObserver(families),
+  sharedTier: createSharedTierObserver(families),
+  changes: createChangeObserver(families),
+  tracing: ({ outcome, count }: TracingEvent): void => {
+    families.traceSpans.series({ outcome }).value += count
+  },
+  /** A log line was dropped. */
+  log: (): void => {
+    families.logLinesDropped.series({}).value += 1
+  },
+})
+
 export type Metrics = {
   /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
   scrape(accept?: string): Promise<string>
@@ -166,24 +179,7 @@ export type Metrics = {
   together(snapshots: readonly unknown[], accept?: string): Promise<string>
   /** Content-Type of that. */
   contentType(accept?: string): string
-  /** One function for each folder's events; none of them throws. */
-  readonly observe: {
-    pipeline(event: PipelineEvent): void
-    cache(event: CacheEvent): void
-    upstream(event: UpstreamEvent): void
-    batch(service: string, event: BatchEvent): void
-    discovery(event: DiscoveryEvent): void
-    edge(event: EdgeEvent | OverloadEvent): void
-    access(event: AccessEvent): void
-    websockets(event: WebSocketEvent): void
-    lifecycle(event: LifecycleEvent): void
-    coherence(event: CoherenceEvent): void
-    sharedTier(event: SharedTierEvent): void
-    tracing(event: TracingEvent): void
-    changes(event: ChangeEvent): void
-    /** A log line was given up. */
-    log(): void
-  }
+  readonly observe: ReturnType<typeof createObservers>
   /** Where the gauges come from; without it they are absent. */
   readAtScrape(source: ScrapeSource): void
   /** The configuration in use: its hash, and the services whose series are there before their first event. */
@@ -248,26 +244,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       prepare()
       return registries[acceptedFormat(accept)].metrics()
     },
-    observe: {
-      pipeline: createPipelineObserver(families),
-      cache: createCacheObserver(families),
-      upstream: createUpstreamObserver(families),
-      batch: createBatchObserver(families),
-      discovery: createDiscoveryObserver(families),
-      edge: createEdgeObserver(families),
-      access: createAccessObserver(families),
-      websockets: createWebSocketObserver(families),
-      lifecycle: createLifecycleObserver(families),
-      coherence: createCoherenceObserver(families),
-      sharedTier: createSharedTierObserver(families),
-      changes: createChangeObserver(families),
-      tracing: ({ outcome, count }) => {
-        families.traceSpans.series({ outcome }).value += count
-      },
-      log: () => {
-        families.logLinesDropped.series({}).value += 1
-      },
-    },
+    observe: createObservers(families),
     readAtScrape(given) {
       source = given
     },

@@ -218,14 +218,6 @@ type TracingOptions = {
   readonly report: (event: TracingEvent) => void
 }
 
-/** Makes spans of exchanges. */
-type Tracing = {
-  readonly watch: ExchangeWatch
-  readonly openSpans: OpenSpans
-  /** Exports the waiting spans, if the collector accepts them in time. */
-  close(): Promise<void>
-}
-
 /** https://nodejs.org/api/diagnostics_channel.html#http */
 const started = 'http.client.request.start'
 
@@ -302,7 +294,7 @@ const countedEnds = (processor: SpanProcessor, report: TracingOptions['report'])
 })
 
 /** Tracing by OpenTelemetry: spans are queued, bounded, and sent in batches beside the work. */
-export const createTracing = (options: TracingOptions): Tracing => {
+export const createTracing = (options: TracingOptions) => {
   const { report } = options
   const url = urlOf(options.otlpUrl)
   const unbound = boundExports(url, exportTimeoutMs)
@@ -322,6 +314,7 @@ export const createTracing = (options: TracingOptions): Tracing => {
     spanProcessors: [countedEnds(processor, report)],
   })
   const spans = createExchangeSpans(provider.getTracer('trellis', options.version), options.sampleRatio)
+  /** Exports the waiting spans, if the collector accepts them in time. */
   const close = async (): Promise<void> => {
     await provider.shutdown().catch(() => undefined)
     unbound()

@@ -27,15 +27,11 @@ export class Deadline {
 
 const buckets = 10
 
-/** A count of what happened in the last `windowMs`, in ten steps. Times are monotonic milliseconds. */
-type SlidingCount = {
-  add(nowMs: number): void
-  total(nowMs: number): number
-  clear(): void
-}
-
-/** Memory and time do not depend on how much is counted. */
-export const createSlidingCount = (windowMs: number): SlidingCount => {
+/**
+ * A count of what happened in the last `windowMs`, in ten steps. Times are monotonic milliseconds. Memory and time do not depend on
+ * how much is counted.
+ */
+export const createSlidingCount = (windowMs: number) => {
   const counts = new Array<number>(buckets).fill(0)
   const stepMs = windowMs / buckets
   let step = 0
@@ -55,16 +51,16 @@ export const createSlidingCount = (windowMs: number): SlidingCount => {
   }
 
   return {
-    add(nowMs) {
+    add(nowMs: number): void {
       const at = advance(nowMs)
       counts[at] = (counts[at] ?? 0) + 1
       sum += 1
     },
-    total(nowMs) {
+    total(nowMs: number): number {
       advance(nowMs)
       return sum
     },
-    clear() {
+    clear(): void {
       counts.fill(0)
       sum = 0
     },

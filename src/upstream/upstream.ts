@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { createFairTurns } from '../http/bounds.ts'
 import type { GatewayResponse } from '../http/message.ts'
-import type { TargetState, UpstreamEvent } from './events.ts'
+import type { UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './forward-request.ts'
 import type { UpstreamOptions } from './options.ts'
 import { createPaceLook, InFlight, lookEveryMs } from './send/in-flight.ts'
@@ -15,15 +15,6 @@ import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
 import { createTargets, isDown, type Target } from './targets/targets.ts'
 
-type TargetSnapshot = {
-  readonly origin: string
-  readonly state: TargetState
-  readonly outstanding: number
-  /** Connections of its pool, those in use included. */
-  readonly connections: number
-  readonly idleConnections: number
-}
-
 /** The upstream of one service: several targets, one set of limits. */
 export type Upstream = {
   /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
@@ -31,7 +22,7 @@ export type Upstream = {
   /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
   forward(request: ForwardRequest): Promise<GatewayResponse>
   snapshot(): {
-    readonly targets: readonly TargetSnapshot[]
+    readonly targets: readonly ReturnType<typeof snapshotOf>[]
     readonly inFlight: number
     readonly queued: number
     /** Of those in flight, the ones that wait for their clients: for the rest of a body, or for the response to be read. */
@@ -49,10 +40,11 @@ export type Upstream = {
   destroy(): Promise<void>
 }
 
-const snapshotOf = (target: Target): TargetSnapshot => ({
+const snapshotOf = (target: Target) => ({
   origin: target.origin,
   state: target.state,
   outstanding: target.outstanding,
+  /** Connections of its pool, those in use included. */
   connections: target.pool.stats.connected,
   idleConnections: target.pool.stats.free,
 })

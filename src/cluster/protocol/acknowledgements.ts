@@ -18,18 +18,6 @@ export const deferred = <Value>(): Deferred<Value> => {
 /** Result of waiting for the other members. */
 export type Heard = { readonly all: boolean; readonly entries: number }
 
-/** Waits until every other member has applied an append, or until its lease has run out. */
-type Acknowledgements = {
-  /** Takes the standing of the other members from a reply that arrived at `receivedAt`. */
-  seen(reply: Pick<Synced, 'epoch' | 'members'>, receivedAt: number): void
-  /** The ledger is new: leases of the old one may run until this time. */
-  quiet(until: number): void
-  acknowledged(epoch: string, member: string, applied: number, entries: number): void
-  wait(appended: Appended, receivedAt: number): Promise<Heard>
-  /** Ends all waits. */
-  close(): void
-}
-
 type Wait = {
   readonly epoch: string
   readonly seq: number
@@ -54,10 +42,10 @@ const former = ''
 const formerLeases = 3
 
 /**
- * A member's lease ends at the latest one `leaseMs` after its current beat was first seen here: the lease counts from the
+ * Waits until every other member has applied an append, or until its lease has run out. A member's lease ends at the latest one `leaseMs` after its current beat was first seen here: the lease counts from the
  * request for that beat, which was sent earlier. Times are readings of the monotonic clock.
  */
-export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
+export const createAcknowledgements = (leaseMs: number) => {
   const beats = new Map<string, { readonly beat: number; readonly seenAt: number }>()
   const waits = new Set<Wait>()
   /** The last acknowledgements, oldest first: one may arrive before the reply to the append. */
@@ -73,7 +61,8 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
       if (wait.left.size === 0) wait.end(true)
     }
   }
-  const seen: Acknowledgements['seen'] = ({ epoch, members }, receivedAt) => {
+  /** Takes the standing of the other members from a reply that arrived at `receivedAt`. */
+  const seen = ({ epoch, members }: Pick<Synced, 'epoch' | 'members'>, receivedAt: number): void => {
     if (epoch !== beatsOf) {
       // Numbers of another ledger do not compare.
       beats.clear()
@@ -99,15 +88,16 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
   }
   return {
     seen,
-    quiet: (until) => {
+    /** The ledger is new: leases of the old one may run until this time. */
+    quiet: (until: number): void => {
       quietUntil = Math.max(quietUntil, until)
     },
-    acknowledged: (epoch, member, applied, entries) => {
+    acknowledged: (epoch: string, member: string, applied: number, entries: number): void => {
       early.push({ epoch, member, applied, entries })
       if (early.length > mostEarly) early.shift()
       heard(epoch, member, applied, entries)
     },
-    wait: (appended, now) => {
+    wait: (appended: Appended, now: number): Promise<Heard> => {
       seen(appended, now)
       const deadlines = behind(appended, now)
       const left = [...deadlines].filter(([, deadline]) => deadline > now)
@@ -130,7 +120,8 @@ export const createAcknowledgements = (leaseMs: number): Acknowledgements => {
       for (const { epoch, member, applied, entries } of early) heard(epoch, member, applied, entries)
       return promise
     },
-    close: () => {
+    /** Ends all waits. */
+    close: (): void => {
       for (const wait of waits) wait.end(false)
     },
   }

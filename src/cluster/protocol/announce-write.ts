@@ -14,22 +14,6 @@ export type Batch = {
   readonly waiting: readonly Waiting[]
 }
 
-/**
- * Changes that are not in the ledger yet. During an append, new ones are collected for the next append; while the ledger
- * is unreachable, they wait.
- */
-export type Backlog = {
-  add(
-    notes: readonly string[],
-    write: string | undefined,
-  ): { readonly heard: Promise<Delivery>; readonly nothing: boolean }
-  isEmpty(): boolean
-  take(): Batch
-  putBack(batch: Batch): void
-  /** Ends all waits: every lease has run out. The changes stay queued. */
-  release(): void
-}
-
 /** More notes than the ledger stores become one note for everything. */
 const mostNotes = 16_384
 /** Total length of all notes: clients choose the length of the targets that they write to. */
@@ -37,7 +21,11 @@ const mostCharacters = 4 * 1024 * 1024
 const mostSettled = 65_536
 const everything = encodeNote({ kind: 'all', mode: 'hard' })
 
-export const createBacklog = (): Backlog => {
+/**
+ * Changes that are not in the ledger yet. During an append, new ones are collected for the next append; while the ledger
+ * is unreachable, they wait.
+ */
+export const createBacklog = () => {
   let notes = new Set<string>()
   let characters = 0
   let settled: string[] = []
@@ -53,7 +41,7 @@ export const createBacklog = (): Backlog => {
     characters = everything.length
   }
   return {
-    add: (more, write) => {
+    add: (more: readonly string[], write: string | undefined) => {
       addNotes(more)
       // A write that is never settled counts as one with unknown outcome when this member ends: safe, only less precise.
       if (write !== undefined && settled.length < mostSettled) settled.push(write)
@@ -62,8 +50,8 @@ export const createBacklog = (): Backlog => {
       if (!nothing) waiting.push({ done: resolve })
       return { heard: promise, nothing }
     },
-    isEmpty: () => notes.size === 0 && settled.length === 0,
-    take: () => {
+    isEmpty: (): boolean => notes.size === 0 && settled.length === 0,
+    take: (): Batch => {
       const batch = { notes: [...notes], settled, waiting }
       notes = new Set()
       characters = 0
@@ -71,7 +59,7 @@ export const createBacklog = (): Backlog => {
       waiting = []
       return batch
     },
-    putBack: (batch) => {
+    putBack: (batch: Batch): void => {
       const later = [...notes]
       notes = new Set()
       characters = 0
@@ -80,53 +68,47 @@ export const createBacklog = (): Backlog => {
       settled = [...batch.settled, ...settled].slice(0, mostSettled)
       waiting = [...batch.waiting, ...waiting]
     },
-    release: () => {
+    /** Ends all waits: every lease has run out. The changes stay queued. */
+    release: (): void => {
       for (const { done } of waiting) done('isolated')
       waiting = []
     },
   }
 }
 
-/** Whether the ledger can be reached; times are readings of the monotonic clock. */
-type Contact = {
-  succeeded(): void
-  failed(now: number): void
-  /** Call it regularly: a process that was suspended has not tried to reach the ledger meanwhile. */
-  tick(now: number): void
-  isFailing(): boolean
-  /** True once in each outage, so that an outage is reported once. */
-  isNews(): boolean
-  /** Has the ledger been unreachable for longer than any lease can last? */
-  isIsolated(now: number): boolean
-}
-
 /** No lease outlasts a silent member by more than this many lease times (docs/decisions/0007, 7). */
 const isolatedAfterLeases = 3
 
-/** `canBeCutOff` false: a process that cannot reach the ledger is about to exit, and waits until then. */
-export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact => {
+/**
+ * Whether the ledger can be reached; times are readings of the monotonic clock. `canBeCutOff` false: a process that cannot reach the
+ * ledger is about to exit, and waits until then.
+ */
+export const createContact = (leaseMs: number, canBeCutOff: boolean) => {
   let failingSince: number | undefined
   let lastTick = Number.POSITIVE_INFINITY
   let isReported = false
   return {
-    succeeded: () => {
+    succeeded: (): void => {
       failingSince = undefined
       isReported = false
     },
-    failed: (now) => {
+    failed: (now: number): void => {
       failingSince ??= now
     },
-    tick: (now) => {
+    /** Call it regularly: a process that was suspended has not tried to reach the ledger meanwhile. */
+    tick: (now: number): void => {
       if (now - lastTick > leaseMs && failingSince !== undefined) failingSince = now
       lastTick = now
     },
-    isFailing: () => failingSince !== undefined,
-    isNews: () => {
+    isFailing: (): boolean => failingSince !== undefined,
+    /** True once in each outage, so that an outage is reported once. */
+    isNews: (): boolean => {
       const wasReported = isReported
       isReported = true
       return !wasReported
     },
-    isIsolated: (now) =>
+    /** Has the ledger been unreachable for longer than any lease can last? */
+    isIsolated: (now: number): boolean =>
       canBeCutOff &&
       // After a suspension another timer may fire before the tick: wait for the tick.
       now - lastTick <= leaseMs &&
@@ -139,8 +121,8 @@ export const createContact = (leaseMs: number, canBeCutOff: boolean): Contact =>
 export type Begun = { readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }
 
 type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 'report'> & {
-  readonly backlog: Pick<Backlog, 'add'>
-  readonly contact: Pick<Contact, 'isFailing' | 'isNews'>
+  readonly backlog: Pick<ReturnType<typeof createBacklog>, 'add'>
+  readonly contact: Pick<ReturnType<typeof createContact>, 'isFailing' | 'isNews'>
   readonly failed: () => void
 }
 

@@ -200,8 +200,8 @@ const clusterOptions = (options: ConnectionOptions) => ({
 
 const openCluster = (options: ConnectionOptions): Cluster => {
   const cluster = new Cluster([options.url], clusterOptions(options))
-  // Whatever comes while a node is connected to is refused, except the first: that waits for it. Until the cluster is
-  // ready this is the question whether it is.
+  // While a connection to a node is being opened, its first command waits and all others are refused. Until the cluster is ready,
+  // that first command is the check of ioredis whether it is.
   const connectMasters = (): void => {
     if (cluster.status !== 'ready') return
     for (const node of cluster.nodes('master')) {
@@ -211,9 +211,9 @@ const openCluster = (options: ConnectionOptions): Cluster => {
   cluster.on('ready', connectMasters)
   cluster.on('+node', (node: Redis) => {
     const { asking } = node
-    // ioredis ignores its failure, which would end the process; the command that follows fails as well.
+    // ioredis does not handle a rejected ASKING, which would end the process; the command after it fails as well.
     node.asking = () => asking.call(node).catch(() => 'OK')
-    // It is found for a command, which is sent first.
+    // The node was found for a command, which has to be sent first.
     setImmediate(connectMasters)
   })
   return cluster
@@ -230,7 +230,7 @@ export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'dow
         retryStrategy: pauseMs,
       })
   let known: 'up' | 'down' | undefined
-  // One that is looked for is lost again with each attempt.
+  // Each failed attempt to connect emits `close` again.
   const found = (state: 'up' | 'down') => (): void => {
     if (state === known) return
     known = state

@@ -11,22 +11,12 @@ import type { Signatures } from './signatures.ts'
  * The ledger's number of the last note of each tag: entries stored before it are outdated. Stores as many tags as the
  * ledger; older ones count as noted.
  */
-type NotedTags = {
-  note(tag: string, seq: number): void
-  /** Marks every entry that was stored before as outdated. */
-  noteAll(seq: number): void
-  /** A new ledger, or one that has forgotten older notes. */
-  restart(epoch: string, floor: number): void
-  /** Was any of the tags noted after that number, or is that unknown? */
-  touchedSince(tags: readonly string[], epoch: string, seq: number): boolean
-}
-
-export const createNotedTags = (mostTags: number): NotedTags => {
+export const createNotedTags = (mostTags: number) => {
   const last = new Map<string, number>()
   let epoch = ''
   let floor = 0
   return {
-    note: (named, seq) => {
+    note: (named: string, seq: number): void => {
       // Clients choose the length of a target: long ones are stored as a digest.
       const tag = shortText(named)
       if ((last.get(tag) ?? 0) > seq) return
@@ -39,15 +29,18 @@ export const createNotedTags = (mostTags: number): NotedTags => {
         break
       }
     },
-    noteAll: (seq) => {
+    /** Marks every entry that was stored before as outdated. */
+    noteAll: (seq: number): void => {
       floor = Math.max(floor, seq)
     },
-    restart: (nextEpoch, nextFloor) => {
+    /** A new ledger, or one that has forgotten older notes. */
+    restart: (nextEpoch: string, nextFloor: number): void => {
       last.clear()
       epoch = nextEpoch
       floor = nextFloor
     },
-    touchedSince: (tags, ofEpoch, seq) =>
+    /** Was any of the tags noted after that number, or is that unknown? */
+    touchedSince: (tags: readonly string[], ofEpoch: string, seq: number): boolean =>
       ofEpoch !== epoch || seq < floor || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > seq),
   }
 }
@@ -55,7 +48,7 @@ export const createNotedTags = (mostTags: number): NotedTags => {
 export type TierOptions = {
   readonly connection: Connection
   readonly prefix: string
-  readonly noted: Pick<NotedTags, 'touchedSince'>
+  readonly noted: Pick<ReturnType<typeof createNotedTags>, 'touchedSince'>
   /** The tag of the target of a key. */
   readonly targetTag: (key: string) => string
   readonly signatures: Signatures

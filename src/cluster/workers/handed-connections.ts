@@ -17,23 +17,14 @@ type Channel = {
 }
 type Handed = { readonly message: Message; readonly handle: Handle }
 
+/** Counts the workers that one connection was handed to; more mean that workers keep dying. */
+const mostWaiting = 64
+
 /**
  * Connections handed to a worker that has not accepted them yet. `node:cluster` forgets them when the worker ends, so that they
  * would never be answered or closed. A worker confirms a connection before it reads from it.
  */
-export type HandedConnections = {
-  watch(worker: Worker): void
-  /** The worker has ended: connections that it did not take go to another worker, now or when one starts. */
-  ended(worker: Worker): void
-  ready(worker: Worker): void
-  /** No other worker will start. */
-  close(): void
-}
-
-/** Counts the workers that one connection was handed to; more mean that workers keep dying. */
-const mostWaiting = 64
-
-export const createHandedConnections = (): HandedConnections => {
+export const createHandedConnections = () => {
   const untaken = new Map<Worker, Map<unknown, Handed>>()
   const takers = new Set<Worker>()
   let waiting: Handed[] = []
@@ -51,7 +42,7 @@ export const createHandedConnections = (): HandedConnections => {
     for (const { handle } of waiting.splice(0, Math.max(0, waiting.length - mostKept))) handle.close()
   }
   return {
-    watch: (worker) => {
+    watch: (worker: Worker): void => {
       const channel = worker.process as unknown as Channel
       const open = new Map<unknown, Handed>()
       untaken.set(worker, open)
@@ -66,7 +57,8 @@ export const createHandedConnections = (): HandedConnections => {
         if (ack !== undefined) open.delete(ack)
       })
     },
-    ended: (worker) => {
+    /** The worker has ended: connections that it did not take go to another worker, now or when one starts. */
+    ended: (worker: Worker): void => {
       takers.delete(worker)
       const takeBack = (): void => {
         waiting.push(...(untaken.get(worker)?.values() ?? []))
@@ -78,11 +70,12 @@ export const createHandedConnections = (): HandedConnections => {
       if (channel.connected) channel.once('disconnect', takeBack)
       else takeBack()
     },
-    ready: (worker) => {
+    ready: (worker: Worker): void => {
       takers.add(worker)
       handOn()
     },
-    close: () => {
+    /** No other worker will start. */
+    close: (): void => {
       mostKept = 0
       takers.clear()
       handOn()

@@ -1,16 +1,6 @@
 import type { LedgerPosition } from '../../cache/shared-tier.ts'
 import type { Appended, Noted, Push, Standing, Synced } from '../ledger.ts'
 
-/** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
-export type MemoryLedger = {
-  sync(member: string, position: LedgerPosition): Synced
-  begin(member: string, write: string, notes: readonly string[]): void
-  append(member: string, notes: readonly string[], settled: readonly string[]): Appended
-  acknowledge(member: string, applied: LedgerPosition, entries: number, writer: string | undefined): void
-  /** Notes the member's unsettled writes as writes with unknown outcome. Returns their number. */
-  forget(member: string): number
-}
-
 /** Total length of the remembered notes: clients choose how long the targets are that they write to. */
 const mostCharacters = 8 * 1024 * 1024
 
@@ -22,7 +12,8 @@ export type MemoryLedgerOptions = {
   readonly push: (member: string, push: Push) => void
 }
 
-export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedgerOptions): MemoryLedger => {
+/** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
+export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedgerOptions) => {
   const members = new Map<string, Member>()
   /** Ordered by the last append of each. */
   const log = new Map<string, number>()
@@ -61,7 +52,7 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
   }
 
   return {
-    sync: (name, position) => {
+    sync: (name: string, position: LedgerPosition): Synced => {
       const member = memberOf(name)
       // A position in another ledger does not compare.
       const applied = position.epoch === epoch ? position.applied : 0
@@ -69,16 +60,21 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
       member.beat += 1
       return { epoch, seq, floor, notes: since(applied), members: others(name), lease: 'granted' }
     },
-    begin: (name, write, notes) => {
+    begin: (name: string, write: string, notes: readonly string[]): void => {
       memberOf(name).pending.set(write, notes)
     },
-    append: (name, notes, settled) => {
+    append: (name: string, notes: readonly string[], settled: readonly string[]): Appended => {
       const { pending } = memberOf(name)
       for (const write of settled) pending.delete(write)
       noteAll(name, notes)
       return { epoch, seq, members: others(name) }
     },
-    acknowledge: (name, applied, entries, writer) => {
+    acknowledge: (
+      name: string,
+      applied: LedgerPosition,
+      entries: number,
+      writer: string | undefined,
+    ): void => {
       const member = memberOf(name)
       if (applied.epoch !== epoch) return
       member.applied = Math.max(member.applied, applied.applied)
@@ -87,7 +83,8 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
         if (one !== name) push(one, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
       }
     },
-    forget: (name) => {
+    /** Notes the member's unsettled writes as writes with unknown outcome. Returns their number. */
+    forget: (name: string): number => {
       const pending = [...(members.get(name)?.pending.values() ?? [])]
       members.delete(name)
       noteAll(name, [...new Set(pending.flat())])
@@ -95,3 +92,5 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
     },
   }
 }
+
+export type MemoryLedger = ReturnType<typeof createMemoryLedger>

@@ -1,6 +1,6 @@
 import { batchPath } from '../../contracts/openapi/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
-import { faultAt, faultWhen, type UnplacedFault } from '../fault.ts'
+import { faultOf, faultWhen, type UnplacedFault } from '../fault.ts'
 import { documentFaults } from './documents.ts'
 import { tlsFaults } from './tls-faults.ts'
 
@@ -37,12 +37,13 @@ const accessFaults = (services: readonly ServiceConfig[]): UnplacedFault[] =>
 
 const rateLimitFaults = ({ rateLimits, services }: Config): UnplacedFault[] =>
   rateLimits.flatMap(({ name, service, by }, index) => [
-    ...[
+    ...faultOf(
+      ['rateLimits', index, 'by'],
       countedByFault(
         by,
         services.find((one) => one.name === service),
       ),
-    ].flatMap((message) => (message === undefined ? [] : [faultAt(['rateLimits', index, 'by'], message)])),
+    ),
     ...faultWhen(
       !services.some((one) => one.name === service),
       ['rateLimits', index, 'service'],
@@ -148,10 +149,9 @@ const responseHeaderFaults = (services: readonly ServiceConfig[]): UnplacedFault
 
 const sharedUrlFault = (url: string): string | undefined => {
   if (url === '') return undefined
-  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
-    return 'expected a URL that starts with redis:// or rediss://'
-  }
-  return undefined
+  return URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)
+    ? undefined
+    : 'expected a URL that starts with redis:// or rediss://'
 }
 
 /** Of the hexadecimal digits that are recommended, 128 bits. */
@@ -162,7 +162,7 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
   const { forgetAfterMs, key, leaseMs, tls, url } = config.cache.shared
   const isTlsSet = tls.ca.isSet || tls.cert.isSet || tls.serverName !== ''
   return [
-    ...(message === undefined ? [] : [faultAt(['cache', 'shared', 'url'], message)]),
+    ...faultOf(['cache', 'shared', 'url'], message),
     ...faultWhen(
       isTlsSet && message === undefined && !url.reveal().startsWith('rediss:'),
       ['cache', 'shared', 'tls'],

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { createExtensionCheck } from '../../contracts/openapi/load-document.ts'
 import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
-import { faultAt, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
+import { faultAt, faultOf, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
 import { readApiDocument } from '../read-document.ts'
 
@@ -63,7 +63,7 @@ const resourceFaults = (
     ),
     ...resources.flatMap((declared) => {
       const message = faultIn(declared)
-      return message === undefined ? [] : [faultAt(path, `${declared.operation}: ${message}`)]
+      return faultOf(path, message && `${declared.operation}: ${message}`)
     }),
   ]
 }

@@ -31,6 +31,12 @@ const operationName = () =>
     .optional()
     .describe('`operationId`, in place of `match`')
 
+/** A rule names its operations by `match` or by `operation`, never by both. */
+const namesOperationsOnce = z.refine<{ readonly match?: unknown; readonly operation?: unknown }>(
+  ({ match, operation }) => (match === undefined) !== (operation === undefined),
+  { error: 'expected either match or operation' },
+)
+
 /** A cache rule of a service with a document. */
 const operationRule = z
   .strictObject({
@@ -38,9 +44,7 @@ const operationRule = z
     operation: operationName(),
     ...ruleSettings,
   })
-  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
-    error: 'expected either match or operation',
-  })
+  .check(namesOperationsOnce)
   .transform(ruleInMs)
 
 /** Cache settings of every service beside its rules. */
@@ -117,9 +121,7 @@ export const resourceRule = z
       .optional()
       .describe('Paths whose responses the write also changes; `/` = all'),
   })
-  .refine(({ match, operation }) => (match === undefined) !== (operation === undefined), {
-    error: 'expected either match or operation',
-  })
+  .check(namesOperationsOnce)
   .refine(({ id, collection }) => id === undefined || collection !== undefined, {
     error: 'id requires collection',
   })

@@ -39,24 +39,17 @@ type OriginReading =
   | { readonly kind: 'origin'; readonly origin: string }
   | { readonly kind: 'fault'; readonly message: string }
 
+const fault = (message: string): OriginReading => ({ kind: 'fault', message })
+
 /** An http or https origin (RFC 9110 §4.3.1): scheme, host and port, nothing else. */
 const readOrigin = (text: string, example: string, pathHint: string): OriginReading => {
   // `localhost:8080` has the form of a URL whose scheme is `localhost`.
-  if (!URL.canParse(text) || !text.includes('://'))
-    return { kind: 'fault', message: `expected an origin, e.g. ${example}` }
+  if (!URL.canParse(text) || !text.includes('://')) return fault(`expected an origin, e.g. ${example}`)
   const url = new URL(text)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    return { kind: 'fault', message: 'the scheme must be http or https' }
-  }
-  if (url.username !== '' || url.password !== '') {
-    return { kind: 'fault', message: 'an origin has no credentials' }
-  }
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
-    return {
-      kind: 'fault',
-      message: `an origin has no path: it ends after host and port${pathHint}`,
-    }
-  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return fault('the scheme must be http or https')
+  if (url.username !== '' || url.password !== '') return fault('an origin has no credentials')
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text))
+    return fault(`an origin has no path: it ends after host and port${pathHint}`)
   return { kind: 'origin', origin: url.origin }
 }
 
@@ -114,6 +107,12 @@ export const refusedBy =
     const message = faultOf(payload.value)
     if (message !== undefined) payload.issues.push({ code: 'custom', message, input: payload.value })
   }
+
+/** Reports a wrong value in a transform of zod. */
+const refuse = (context: z.core.ParsePayload, input: unknown, message: string): never => {
+  context.issues.push({ code: 'custom', message, input })
+  return z.NEVER
+}
 
 /**
  * Values from the environment are text: `'${PORT:-8080}'` is accepted where a number is expected.
@@ -237,9 +236,7 @@ const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204,
 export const statusRanges = () =>
   z.union([z.string(), z.int()], { error: statusHint }).transform((value, context) => {
     const ranges = parseStatusRanges(String(value))
-    if (ranges !== undefined) return ranges
-    context.issues.push({ code: 'custom', message: statusHint, input: value })
-    return z.NEVER
+    return ranges ?? refuse(context, value, statusHint)
   })
 
 /** A port; 0 = any free one. */
@@ -282,9 +279,7 @@ export const target = () =>
     .transform((text, context) => {
       if (text === 'embedded') return text
       const reading = readOrigin(text, 'http://10.0.0.7:8080', ' (basePath takes the path)')
-      if (reading.kind === 'origin') return reading.origin
-      context.issues.push({ code: 'custom', message: reading.message, input: text })
-      return z.NEVER
+      return reading.kind === 'origin' ? reading.origin : refuse(context, text, reading.message)
     })
 
 /** An origin as browsers send it, or `*`. */
@@ -318,23 +313,17 @@ export const optionalUrl = (schemes: readonly string[]) =>
     }),
   )
 
-/** Methods and path of a cache rule; a RuleMatch after parsing. */
-export const ruleMatch = () =>
-  z.string({ error: 'expected methods and a path, e.g. "GET /site/v2/**"' }).transform((text, context) => {
-    const reading = parseRuleMatch(text)
-    if (reading.kind === 'match') return reading.match
-    context.issues.push({ code: 'custom', message: reading.message, input: text })
-    return z.NEVER
+const matchBy = (parse: typeof parseRuleMatch, example: string) =>
+  z.string({ error: `expected methods and a path, e.g. "${example}"` }).transform((text, context) => {
+    const reading = parse(text)
+    return reading.kind === 'match' ? reading.match : refuse(context, text, reading.message)
   })
 
+/** Methods and path of a cache rule; a RuleMatch after parsing. */
+export const ruleMatch = () => matchBy(parseRuleMatch, 'GET /site/v2/**')
+
 /** Methods, or `*`, and path of a rate limit; a RuleMatch after parsing. */
-export const routeMatch = () =>
-  z.string({ error: 'expected methods and a path, e.g. "POST /site/v2/**"' }).transform((text, context) => {
-    const reading = parseRouteMatch(text)
-    if (reading.kind === 'match') return reading.match
-    context.issues.push({ code: 'custom', message: reading.message, input: text })
-    return z.NEVER
-  })
+export const routeMatch = () => matchBy(parseRouteMatch, 'POST /site/v2/**')
 
 /** A field name (RFC 9110 §5.1). */
 export const fieldName = () =>

@@ -73,9 +73,7 @@ export class Attempt implements Handler {
   readonly #listener: AttemptListener
   readonly #upload: Upload | undefined
   readonly #number: number
-  readonly #attempted: ForwardRequest['attempted']
-  readonly #client: string
-  readonly #isUncounted: boolean
+  readonly #request: AttemptedRequest
   readonly #startedMs: number
   #headMs: number | undefined
   #status: number | undefined
@@ -98,17 +96,16 @@ export class Attempt implements Handler {
     context: AttemptContext,
     choice: Choice,
     number: number,
-    { content, fields, attempted, record, clientAddress = '', isUncounted = false }: AttemptedRequest,
+    request: AttemptedRequest,
     listener: AttemptListener,
   ) {
+    const { content, fields, record } = request
     this.choice = choice
     this.#context = context
     this.#listener = listener
     this.#upload = content instanceof Readable ? new Upload(content, fields) : undefined
     this.#number = number
-    this.#attempted = attempted
-    this.#client = clientAddress
-    this.#isUncounted = isUncounted
+    this.#request = request
     this.#startedMs = context.clock.monotonic()
     choice.target.outstanding += 1
     if (record !== undefined) record.target = choice.target.origin
@@ -142,7 +139,7 @@ export class Attempt implements Handler {
     const now = clock.monotonic()
     this.#headMs = now
     this.#status = status
-    if (this.#isUncounted) targets.abandoned(this.choice, now)
+    if (this.#request.isUncounted === true) targets.abandoned(this.choice, now)
     else if (isFailure) targets.failed(this.choice, now, `answered ${status}`)
     else targets.succeeded(this.choice)
   }
@@ -156,7 +153,7 @@ export class Attempt implements Handler {
     const { target } = this.choice
     target.outstanding -= 1
     if (this.#status === undefined) {
-      if (outcome === 'aborted' || this.#isUncounted) targets.abandoned(this.choice, now)
+      if (outcome === 'aborted' || this.#request.isUncounted === true) targets.abandoned(this.choice, now)
       else targets.failed(this.choice, now, failureTexts[outcome])
     }
     const ended: AttemptEvent = {
@@ -170,7 +167,7 @@ export class Attempt implements Handler {
       attempt: this.#number,
     }
     report(ended)
-    this.#attempted?.(ended)
+    this.#request.attempted?.(ended)
   }
 
   /**
@@ -274,7 +271,9 @@ export class Attempt implements Handler {
   /** Node reads a socket as long as it has data, so a response of many megabytes would delay all others. */
   #yield(): void {
     this.#yields = true
-    setImmediate(() => this.#context.longResponses.begin(this.#client, () => this.#readOn()))
+    setImmediate(() =>
+      this.#context.longResponses.begin(this.#request.clientAddress ?? '', () => this.#readOn()),
+    )
   }
 
   #readOn(): void {

@@ -14,9 +14,9 @@ import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from '.
 import { fieldTexts, invalidResponse, isGatewayStatus, ResponseContent, responseHead } from './response.ts'
 import {
   type AttemptFailure,
+  type createRetryBudget,
   decideRetry,
   isIdempotent,
-  type RetryBudget,
   type RetryDecision,
   retryAfterMs,
 } from './retry.ts'
@@ -28,7 +28,7 @@ export type UpstreamContext = AttemptContext & {
   readonly targets: Targets
   readonly random: () => number
   readonly slots: Slots
-  readonly budget: RetryBudget
+  readonly budget: ReturnType<typeof createRetryBudget>
   readonly breaker: Breaker
   readonly inFlight: InFlight<UpstreamRequest>
   /** Called after a request has left `inFlight`. */

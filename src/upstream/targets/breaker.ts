@@ -82,17 +82,6 @@ const afterResult = (
 /** The state under which a request was admitted, so that late results do not count for another state. */
 export type Ticket = { readonly epoch: number }
 
-/** Refuses requests to an upstream that fails as a whole; targets.ts chooses among its targets. */
-export type Breaker = {
-  /** Milliseconds to wait when it is certain already that a request would be refused. */
-  refusal(nowMs: number): number | undefined
-  /** Admits a request, or gives the milliseconds to wait. */
-  enter(nowMs: number): Ticket | number
-  /** To be called once for each ticket. */
-  settle(ticket: Ticket, result: RequestResult, nowMs: number): void
-  readonly state: BreakerState['state']
-}
-
 const noTally: Tally = { failed: 0, total: 0 }
 
 /** Why the state changed, for the log. */
@@ -114,11 +103,11 @@ const causeOf = (
   }
 }
 
-/** Builds a breaker that is closed. */
+/** Refuses requests to an upstream that fails as a whole; targets.ts chooses among its targets. Closed at first. */
 export const createBreaker = (
   options: BreakerOptions & { readonly service: string },
   report: (event: UpstreamEvent) => void,
-): Breaker => {
+) => {
   const requests = createSlidingCount(options.windowMs)
   const failures = createSlidingCount(options.windowMs)
   let breaker: BreakerState = closedBreaker
@@ -140,25 +129,30 @@ export const createBreaker = (
   }
 
   return {
-    refusal(nowMs) {
+    /** Milliseconds to wait when it is certain already that a request would be refused. */
+    refusal(nowMs: number): number | undefined {
       const admission = admit(breaker, nowMs, options.probes)
       return admission.kind === 'refused' ? refused(admission.waitMs) : undefined
     },
-    enter(nowMs) {
+    /** Admits a request, or gives the milliseconds to wait. */
+    enter(nowMs: number): Ticket | number {
       const admission = admit(breaker, nowMs, options.probes)
       if (admission.kind === 'refused') return refused(admission.waitMs)
       become(admission.next, noTally)
       return { epoch }
     },
-    settle(ticket, result, nowMs) {
+    /** To be called once for each ticket. */
+    settle(ticket: Ticket, result: RequestResult, nowMs: number): void {
       if (ticket.epoch !== epoch) return
       if (result !== 'unknown') requests.add(nowMs)
       if (result === 'failed') failures.add(nowMs)
       const tally = { failed: failures.total(nowMs), total: requests.total(nowMs) }
       become(afterResult(breaker, result, tally, nowMs, options), tally)
     },
-    get state() {
+    get state(): BreakerState['state'] {
       return breaker.state
     },
   }
 }
+
+export type Breaker = ReturnType<typeof createBreaker>

@@ -14,41 +14,41 @@ type Found = Parameters<LookupFunction>[2]
  * (resolv.conf, timeout and attempts).
  */
 export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
-  const underWay = new Map<string, Found[]>()
+  const inFlight = new Map<string, Found[]>()
   return (name, options, found) => {
     const asked = JSON.stringify([name, options])
-    const others = underWay.get(asked)
+    const others = inFlight.get(asked)
     if (others !== undefined) {
       others.push(found)
       return
     }
     const waiting = [found]
-    underWay.set(asked, waiting)
-    const tell: Found = (...answer) => {
-      underWay.delete(asked)
-      for (const one of waiting) one(...answer)
+    inFlight.set(asked, waiting)
+    const settle: Found = (...result) => {
+      inFlight.delete(asked)
+      for (const one of waiting) one(...result)
     }
     try {
-      lookup(name, options, tell)
+      lookup(name, options, settle)
     } catch (error) {
-      // One that is replaced may throw; without an answer all who look for this name from here on would wait for it.
-      if (!underWay.has(asked)) throw error
-      tell(error instanceof Error ? error : new Error(String(error)), [])
+      // A replaced `dns.lookup` may throw. Without a result, all later lookups of this name would wait for this one.
+      if (!inFlight.has(asked)) throw error
+      settle(error instanceof Error ? error : new Error(String(error)), [])
     }
   }
 }
 
 /**
- * For all services, and for a configuration and the one before it. Node's own is looked up each time: who watches or replaces
- * it, as tools for tracing do, does so in its module.
+ * Shared by all services, and by a configuration and the one before it. It reads `dns.lookup` at each call, because tools for tracing
+ * replace that function in its module.
  */
 export const systemLookup = sharedLookup((name, options, found) => dns.lookup(name, options, found))
 
 type Handler = Parameters<Client['dispatch']>[1]
 
 /**
- * One connection of a pool, given up when it is so old: at once when it is idle, otherwise with the next answer, which it asks to
- * be the last one (RFC 9112 §9.6); the client then connects again. undici has its own bound (`clientTtl`), for which its
+ * One connection of a pool, closed at its maximum age: at once when it is idle, otherwise after the next response, by
+ * `Connection: close` in that request (RFC 9112 §9.6); the client then connects again. undici has its own bound (`clientTtl`), for which its
  * pool reads the clock once for each connection that it passes over in search of a free one, and searches twice a request: a
  * twentieth of what a pass-through costs with 32 requests in flight (docs/decisions/0013).
  */
@@ -95,11 +95,11 @@ export class AgingClient extends Client {
 const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: resetCode })
 
 /**
- * libuv shows a reset that is there together with the last octets as an end (a short read under POLLHUP), and an answer that lasts until its connection
- * ends would look whole. After a reset the kernel has no peer address any more; after an end it still has it. No
- * code may have read the address before: Node caches it.
+ * libuv reports a reset that arrives together with the last octets as an end (a short read under POLLHUP), so a response that is
+ * delimited by the end of its connection would look complete. After a reset the kernel has no peer address any more, after an end it
+ * still has one. Nothing may have read the address before, because Node caches it.
  */
-const tellResets = (socket: Socket): void => {
+const detectResets = (socket: Socket): void => {
   const { push } = socket
   socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
     if (chunk !== null || socket.remoteAddress !== undefined) return push.call(socket, chunk, encoding)
@@ -136,10 +136,10 @@ const given = <Key extends string>(key: Key, value: string): { [K in Key]?: stri
   value === '' ? {} : ({ [key]: value } as { [K in Key]?: string })
 
 /**
- * undici takes a reset for the end of an answer that lasts until its connection ends; a short answer would look whole,
- * and be kept. Under another name it is the error that it is.
+ * undici takes ECONNRESET for the end of a response that is delimited by the end of its connection: a part of it would look complete,
+ * and be stored. undici reports an error with another code.
  */
-const resetIsNoEnd = (error: NodeJS.ErrnoException): void => {
+const renameReset = (error: NodeJS.ErrnoException): void => {
   if (error.code === 'ECONNRESET') error.code = resetCode
 }
 
@@ -171,9 +171,9 @@ export const createConnector = (
       deadline?.stop()
       callback(...result)
     }) as unknown as Socket
-    socket.on('error', resetIsNoEnd)
+    socket.on('error', renameReset)
     // TLS itself marks the end of a connection.
-    if (target.protocol === 'http:') tellResets(socket)
+    if (target.protocol === 'http:') detectResets(socket)
     endWhenRead(socket)
     if (connectMs > 0) {
       deadline = new Deadline(connectMs, () => socket.destroy(new errors.ConnectTimeoutError()))

@@ -11,6 +11,7 @@ import {
   describeItems,
   isReadable,
   listTags,
+  lookUp,
   mostItemTags,
 } from './tags/described-items.ts'
 import {
@@ -275,13 +276,11 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     isReported
       ? tags.map((tag) => (tag === names.all ? names.undescribed : tag))
       : [...tags, ...tags.flatMap((tag) => names.inDescribed(tag) ?? [])]
-  const entryOf = (collection: string): CollectionTags | undefined =>
-    Object.hasOwn(table, collection) ? table[collection] : undefined
 
   return {
     storedTags: (found, args, response) => {
       const collection = found === undefined ? '' : collectionOf(found.row)
-      const entry = entryOf(collection)
+      const entry = lookUp(table, collection)
       const description = entry === undefined ? undefined : describeItems(response.content, collection)
       const said = companionTags(names, response)
       // The table does not decide about a response of which everything is known, unless a write was not reported.
@@ -306,7 +305,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
       if (outcomeOf(response) === 'nothing') return asked
       const collection = found === undefined ? '' : collectionOf(found.row)
-      const entry = entryOf(collection)
+      const entry = lookUp(table, collection)
       if (found === undefined || entry === undefined) return onBoth([...asked, names.all], isReported)
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined

@@ -91,7 +91,8 @@ const unreadable: Description = { items: undefined, embedded: [], embeddedKnown:
 const longestContent = 262_144
 const mostEmbedded = 256
 
-const lookUp = (table: Readonly<Record<string, string>>, key: unknown): string | undefined =>
+/** The row of a table with that name. */
+export const lookUp = <Value>(table: Readonly<Record<string, Value>>, key: unknown): Value | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
 
 const identifier = (value: unknown): string | undefined => {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Found } from '../../contracts/row.ts'
+import type { Found, Row } from '../../contracts/row.ts'
 import {
   effect,
   type NamedEffect,
@@ -13,6 +13,7 @@ import {
   type Description,
   describeItems,
   integersOf,
+  lookUp,
   parsedContent,
 } from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
@@ -28,7 +29,7 @@ import {
 
 /** A write that succeeded, or without a response may have. */
 export type Write = {
-  readonly found: Found
+  readonly found: Pick<Found, 'pathParameters'> & { readonly row: Pick<Row, 'kind'> }
   readonly collection: string
   readonly entry: CollectionTags
   readonly action: WriteAction
@@ -280,7 +281,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     }
     const reached: string[] = [names.any(collection)]
     for (const name of given) {
-      const one = Object.hasOwn(byArgument, name) ? byArgument[name] : undefined
+      const one = lookUp(byArgument, name)
       if (one === undefined) return undefined
       const contents: ReachedContents =
         one.leavesTrace === false && !wasShown(write, name) ? 'any' : one.effect.contents

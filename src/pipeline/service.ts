@@ -164,7 +164,7 @@ export type LocalRequest = {
 
 /** Responses that the gateway makes itself. */
 export type LocalAnswers = {
-  index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
+  index(request: LocalRequest, row: Row): Answer
   /** `forward` gives the upstream's response, which has the schema of its items. */
   options(request: LocalRequest, row: Row, forward: () => Answer): Answer
   /** A write may have changed the documents; '' when its collection is unknown. */

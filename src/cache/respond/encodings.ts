@@ -149,25 +149,17 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     const value = requestField(reader.fields, 'accept-encoding')
     return value === undefined || takesUncodedOnly(reader.fields) ? onlyUncoded : acceptedByValue(value)
   }
-  const codedResponses = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
   /** Forms that are made now, by the content they are made of. */
   const making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
 
   /** Contents whose forms do not fit into the cache: they are not compressed again for each reader. */
   const unfit = new WeakSet<Buffer>()
 
-  /** The same object each time, so that prepared hits can be kept on it. */
-  const responseOf = (stored: StoredResponse, { coding, content }: CodedForm): StoredResponse | undefined => {
-    if (content === undefined) return undefined
-    const known = codedResponses.get(stored) ?? new Map<Coding, StoredResponse>()
-    const response = known.get(coding) ?? codedResponse(stored, coding, content)
-    if (!known.has(coding)) codedResponses.set(stored, known.set(coding, response))
-    return response
-  }
-
   const formIn = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
     const form = stored.forms.find((one) => one.coding === coding)
-    return form === undefined ? undefined : responseOf(stored, form)
+    if (form?.content === undefined) return undefined
+    form.response ??= codedResponse(stored, coding, form.content)
+    return form.response
   }
 
   /** The stored response may have been replaced by a validation or removed meanwhile: it is found by its content. */

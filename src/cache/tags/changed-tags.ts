@@ -133,8 +133,8 @@ export const createChangedTags = (
   table: Readonly<Record<string, CollectionTags>>,
   writtenTags: (write: Write) => readonly string[],
 ): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
-  const ofItem = (told: Item): readonly string[] | undefined => {
-    const item = isKnown(told) ? told : { ...told, before: undefined, after: undefined }
+  const ofItem = (reported: Item): readonly string[] | undefined => {
+    const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }
     const entry = lookUp(table, item.collection)
     if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
     const others = lookUp(anyItemOf, item.collection) ?? []

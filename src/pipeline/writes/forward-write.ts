@@ -206,17 +206,18 @@ export const forwardWrite = async (
   next: Next<Outgoing>,
 ): Promise<GatewayResponse> => {
   const tracked = track(context, exchange)
+  const streams = streamsResponse(exchange)
   const storable = storableResponse(context, exchange)
   let response: GatewayResponse | undefined
   try {
     const write = { tracked, announced: await announce(context, exchange) }
     try {
-      response = await forward(context, exchange, next, !streamsResponse(exchange) || storable !== undefined)
+      response = await forward(context, exchange, next, !streams || storable !== undefined)
     } catch (error) {
       await abandon(context, exchange, write, error)
       throw error
     }
-    if (!streamsResponse(exchange)) {
+    if (!streams) {
       await invalidate(context, exchange, write, response)
       return response
     }

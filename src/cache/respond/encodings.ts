@@ -105,17 +105,6 @@ export type CompressionOptions = {
   readonly minBytes: number
 }
 
-/** Content codings of stored responses: each is made once, for the first request for it. */
-export type Encodings = {
-  /** Contents from this length on may be coded; `Infinity`: none. */
-  codedFrom(read: CacheRead): number
-  /**
-   * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
-   * otherwise the form that the reader prefers is made first.
-   */
-  formFor(stored: StoredResponse, reader: ReaderFacts): StoredResponse | Promise<StoredResponse>
-}
-
 type EncodingsOptions = CompressionOptions & {
   readonly store: MemoryStore
   readonly report: (event: CacheEvent) => void
@@ -140,7 +129,8 @@ const meets = (
   return outcome === (name === 'if-match' ? 'proceed' : 'not-modified')
 }
 
-export const createEncodings = (options: EncodingsOptions): Encodings => {
+/** Content codings of stored responses: each is made once, for the first request for it. */
+export const createEncodings = (options: EncodingsOptions) => {
   const { store } = options
   const offered = availableCodings(options.codings)
   /** Clients send a handful of values. */
@@ -225,11 +215,16 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
 
   return {
     // A caller's own responses only where the service allows it: the length of a compressed secret can reveal it (BREACH).
-    codedFrom: ({ partition, compresses }) =>
+    /** Contents from this length on may be coded; `Infinity`: none. */
+    codedFrom: ({ partition, compresses }: CacheRead) =>
       offered.length > 0 && (partition === 'public' || compresses === true)
         ? options.minBytes
         : Number.POSITIVE_INFINITY,
-    formFor: (stored, reader) => {
+    /**
+     * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
+     * otherwise the form that the reader prefers is made first.
+     */
+    formFor: (stored: StoredResponse, reader: ReaderFacts) => {
       if (!stored.codable || reader.fields['accept-encoding'] === undefined) return stored
       const accepted = acceptedBy(reader)
       const [wanted] = accepted.codings
@@ -244,3 +239,5 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     },
   }
 }
+
+export type Encodings = ReturnType<typeof createEncodings>

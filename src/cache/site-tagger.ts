@@ -64,17 +64,18 @@ export const createRendersOthers = ({
 const changedNothing = (response: WriteResponse | undefined): boolean =>
   response !== undefined && response.status >= 400 && response.status < 500
 
+/** Of services whose rows state no more about their responses. */
+const undistinguished = { callers: undefined, undeclared: undefined, changedTags: () => undefined } as const
+
 /** Every write may change every response: a plant store has one list, and an OpenAPI document states no side effects. */
 export const createServiceTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
+    ...undistinguished,
     storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
-    callers: undefined,
-    undeclared: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
     everything: names.all,
-    changedTags: () => undefined,
   }
 }
 
@@ -82,14 +83,12 @@ export const createServiceTagger = ({ service }: { readonly service: string }): 
 export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
+    ...undistinguished,
     storedTags: (_found, _args, response) => upstreamTags(names, response.fields),
-    callers: undefined,
-    undeclared: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(names, response.fields),
     everything: undefined,
-    changedTags: () => undefined,
   }
 }
 

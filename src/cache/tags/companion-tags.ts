@@ -13,19 +13,13 @@ const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** The companion sends at most 4,000 octets. */
 const longestList = 4_096
 
-type Listed = { readonly kind: string; readonly values: readonly string[] }
-
 const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'site'])
 
-type Description = {
-  readonly lists: readonly Listed[]
-  readonly isComplete: boolean
-  /** The response shows neither how many posts a term has nor how many comments a post has. */
-  readonly isPlain: boolean
-}
-
-/** The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. */
-const descriptionIn = (text: string): Description | undefined => {
+/**
+ * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
+ * how many posts a term has nor how many comments a post has.
+ */
+const descriptionIn = (text: string) => {
   const [version, ...parts] = text.split(';')
   const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
   if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined

@@ -268,13 +268,9 @@ export const batchAnswers = (
   }
 
   return async (exchange) => {
-    const { signal } = exchange.request
-    if (settings.extensions === 'off') {
-      const answer = await inOne(exchange, signal)
-      return response(exchange, answer, answer.content)
-    }
-    const key = requestField(exchange.request.fields, 'idempotency-key')
-    if (key === undefined && wantsLines(exchange)) return inLines(exchange)
+    const mayExtend = settings.extensions !== 'off'
+    const key = mayExtend ? requestField(exchange.request.fields, 'idempotency-key') : undefined
+    if (mayExtend && key === undefined && wantsLines(exchange)) return inLines(exchange)
     const answer = await answeredOnce(shared.store, exchange, keyFields, key, (watched) =>
       inOne(exchange, watched),
     )

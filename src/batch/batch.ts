@@ -102,16 +102,8 @@ const batchEvent = (
 /** Why a batch ends before all its items have run. */
 type StopReason = 'client-gone' | 'deadline'
 
-/** One signal for both reasons to stop. */
-type BatchCancellation = {
-  readonly signal: AbortSignal
-  reason(): StopReason | undefined
-  /** To be called when the batch has ended. */
-  release(): void
-}
-
 /** Cancels the batch when its client disconnects, or at the deadline (0 = none). */
-const cancelBatch = (client: AbortSignal, deadlineMs: number): BatchCancellation => {
+const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
   const stop = new AbortController()
   let reason: StopReason | undefined
   const stopFor = (why: StopReason) => {
@@ -125,6 +117,7 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number): BatchCancellation
   return {
     signal: stop.signal,
     reason: () => reason,
+    /** To be called when the batch has ended. */
     release() {
       clearTimeout(timer)
       client.removeEventListener('abort', gone)

@@ -9,7 +9,7 @@ import { createFetch } from './fetch/fetch.ts'
 import { createTierFetch } from './fetch/fetch-through-tier.ts'
 import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
-import { createInvalidation, type Invalidation } from './invalidation.ts'
+import { createInvalidation } from './invalidation.ts'
 import { currentAgeMs } from './policy/freshness.ts'
 import { createReuse, type Lease, lifetimeAt } from './policy/reuse.ts'
 import { type CompressionOptions, createEncodings } from './respond/encodings.ts'
@@ -25,41 +25,29 @@ import {
 import { createResponseStorage } from './store/store-response.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
-import { createPostResponses, type PostResponse } from './store-post-response.ts'
+import { createPostResponses } from './store-post-response.ts'
 
 /** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
-export type CacheEntry = {
-  readonly service: string
-  /** '' where responses are the same for all hosts of the service. */
-  readonly host: string
-  readonly target: string
-  readonly partition: 'public' | 'credential'
-  readonly status: number
-  readonly bytes: number
-  readonly hits: number
-  readonly ageSeconds: number
-  /** Negative when it is stale. */
-  readonly ttlSeconds: number
-  readonly vary: readonly string[]
-  readonly tags: readonly string[]
-}
+export type CacheEntry = Readonly<ReturnType<typeof entryOf>>
 
 export type EntryOrder = 'bytes' | 'hits' | 'age'
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
-const entryOf = (stored: StoredResponse, at: Moment): CacheEntry => {
+const entryOf = (stored: StoredResponse, at: Moment) => {
   const { service, host, target, partition } = partsOfKey(stored.key)
   const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
   return {
     service,
+    /** '' where responses are the same for all hosts of the service. */
     host,
     target: redactTarget(target),
-    partition: partition === 'public' ? 'public' : 'credential',
+    partition: partition === 'public' ? ('public' as const) : ('credential' as const),
     status: stored.status,
     bytes: stored.bytes,
     hits: stored.hits,
     ageSeconds: seconds(ageMs),
+    /** Negative when it is stale. */
     ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
     vary: stored.varyNames,
     tags: stored.tags,
@@ -102,27 +90,11 @@ export type CacheOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-/** A shared cache (RFC 9111). After an invalidation no read gets an older response. */
-export type Cache = Invalidation & {
-  /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
-  answer(read: CacheRead, forward: Forward): CacheAnswer | Promise<CacheAnswer>
-  /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
-  postResponse(read: CacheRead): PostResponse
-  /**
-   * Contents of some stored responses with that tag: they show the state after the last write through this process. Empty where
-   * other processes write too.
-   */
-  contentsWithTag(tag: string): readonly Buffer[]
-  /** Largest or oldest first; for the admin side. */
-  entries(order: EntryOrder, limit: number): readonly CacheEntry[]
-  stats(): { readonly entries: number; readonly bytes: number; readonly tags: number }
-  close(): void
-}
-
 /** A tag takes some hundred bytes. With more invalidations than this during one fetch, its response counts as overtaken. */
 const rememberedTags = 16_384
 
-export const createCache = (options: CacheOptions): Cache => {
+/** A shared cache (RFC 9111). After an invalidation no read gets an older response. */
+export const createCache = (options: CacheOptions) => {
   const { clock, report, budget, maxBytes, maxEntryBytes, lease, tier } = options
   const store = createMemoryStore({
     maxBytes,
@@ -163,7 +135,8 @@ export const createCache = (options: CacheOptions): Cache => {
     lease === undefined || lease.isCurrent(at) ? partial.hit(read, at) : undefined
 
   return {
-    answer: (read, forward) => {
+    /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
+    answer: (read: CacheRead, forward: Forward) => {
       const at = readClock(clock)
       const found = reuse(read, at)
       switch (found.kind) {
@@ -186,9 +159,15 @@ export const createCache = (options: CacheOptions): Cache => {
       }
     },
     ...createInvalidation({ store, log, unsettled, fetches, clock, report }),
-    contentsWithTag: (tag) => (lease === undefined ? contentsTagged(store, tag) : []),
+    /**
+     * Contents of some stored responses with that tag: they show the state after the last write through this process. Empty where
+     * other processes write too.
+     */
+    contentsWithTag: (tag: string) => (lease === undefined ? contentsTagged(store, tag) : []),
+    /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
     postResponse: createPostResponses({ log, storage, fetches, clock, budget, maxEntryBytes }),
-    entries: (order, limit) => listEntries(store, order, limit, readClock(clock)),
+    /** Largest or oldest first; for the admin side. */
+    entries: (order: EntryOrder, limit: number) => listEntries(store, order, limit, readClock(clock)),
     stats: store.stats,
     close: () => {
       fetches.abortAll()
@@ -196,3 +175,5 @@ export const createCache = (options: CacheOptions): Cache => {
     },
   }
 }
+
+export type Cache = ReturnType<typeof createCache>

@@ -6,24 +6,11 @@ import { otherCredential } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
 
-/** The use of a cookie in WordPress and its usual plugins; `unknown` for a name without a row. */
-type CookieMeaning =
-  | 'harmless'
-  | 'login'
-  | 'post password'
-  | 'comment author'
-  | 'shop session'
-  | 'cart'
-  | 'recently viewed products'
-  | 'session'
-  | 'language'
-  | 'unknown'
-
 /**
  * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A
  * request with any other cookie, or one without a row, gets no shared response. The first matching row counts.
  */
-const table: readonly (readonly [meaning: CookieMeaning, names: readonly string[]])[] = [
+const table = [
   // Analytics and advertising.
   [
     'harmless',
@@ -45,7 +32,10 @@ const table: readonly (readonly [meaning: CookieMeaning, names: readonly string[
   ['recently viewed products', ['woocommerce_recently_viewed']],
   ['session', ['phpsessid']],
   ['language', ['pll_language', 'wp-wpml_current_language', 'qtrans_front_language']],
-]
+] as const
+
+/** The use of a cookie in WordPress and its usual plugins; `unknown` for a name without a row. */
+type CookieMeaning = (typeof table)[number][0] | 'unknown'
 
 /** These identify the caller, whatever the configuration lists as harmless. */
 const identifying: ReadonlySet<CookieMeaning> = new Set([
@@ -56,7 +46,7 @@ const identifying: ReadonlySet<CookieMeaning> = new Set([
 ])
 
 const rows = table.flatMap(([meaning, names]) => names.map((name) => ({ meaning, name })))
-const exact = new Map(rows.map(({ meaning, name }) => [name, meaning]))
+const exact = new Map<string, CookieMeaning>(rows.map(({ meaning, name }) => [name, meaning]))
 const prefixes = rows
   .filter(({ name }) => name.endsWith('*'))
   .map(({ meaning, name }) => ({ meaning, prefix: name.slice(0, -1) }))
@@ -270,12 +260,6 @@ export const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&
   parseCacheControl(requestField(fields, 'cache-control')).has('no-store')
 
-/** In both profiles. */
-const generalReason = (facts: CachingFacts): BypassReason | undefined => {
-  if (facts.hasContent) return 'request-content'
-  return forbidsStoring(facts.fields) ? 'request-no-store' : undefined
-}
-
 /** How responses to a credential are stored; undefined for a request without a credential that a response may depend on. */
 const decideCredential = (
   { fields, identity }: CachingFacts,
@@ -314,8 +298,8 @@ export const decideCaching = (facts: CachingFacts, policy: CachePolicy): Caching
   if (facts.method !== 'GET' && facts.method !== 'HEAD')
     return isSafe(facts.method) || policy.effect === 'safe' ? bypass('method') : write
   if (policy.effect === 'writes') return write
-  const general = generalReason(facts)
-  if (general !== undefined) return bypass(general)
+  if (facts.hasContent) return bypass('request-content')
+  if (forbidsStoring(facts.fields)) return bypass('request-no-store')
   if (policy.profile === 'safe') return decideSafely(facts, policy)
   // RFC 9111 §3.5 names Authorization only: a token in another field would not restrict what is shared.
   const hasOtherToken = facts.identity?.hasToken === true && facts.fields['authorization'] === undefined

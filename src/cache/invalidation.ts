@@ -107,24 +107,6 @@ type InvalidationOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-/** Each returns the number of stored responses concerned. */
-export type Invalidation = {
-  /**
-   * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
-   * and no later reader joins that fetch.
-   */
-  invalidate(tags: readonly string[], by?: Invalidator): number
-  /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
-  suspect(tags: readonly string[], forMs: number, by?: Invalidator): number
-  /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
-  doubt(tags: readonly string[], forMs: number): void
-  purge(purge: Purge): number
-  /** As `purge`, with pauses in which readers are served. */
-  purgeInTurns(purge: Purge): Promise<number>
-  /** The targets that a purge would concern and that any client may read, those with most hits first. */
-  mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
-}
-
 /** A target with public responses in the store; never one whose query has a secret. */
 export type UsedTarget = {
   readonly service: string
@@ -185,7 +167,8 @@ const inTurns = async <Result>(steps: Generator<undefined, Result>): Promise<Res
   return step.value
 }
 
-export const createInvalidation = (options: InvalidationOptions): Invalidation => {
+/** Each returns the number of stored responses concerned. */
+export const createInvalidation = (options: InvalidationOptions) => {
   const { store, log, unsettled, fetches, clock, report } = options
 
   let isSweeping = false
@@ -200,7 +183,10 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   const removal = (isLarge: boolean): ((entry: StoredVariants) => number) =>
     isLarge ? store.markDeleted : ({ key }) => store.delete(key)
 
-  /** Recorded first: the response of a fetch that ends from here on must not restore older data. */
+  /**
+   * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
+   * and no later reader joins that fetch. Recorded first: the response of a fetch that ends from here on must not restore older data.
+   */
   const invalidate = (tags: readonly string[], by: Invalidator = 'write'): number => {
     if (tags.length === 0) return 0
     log.record(tags)
@@ -297,6 +283,7 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
     return [...used]
   }
 
+  /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
   const doubt = (tags: readonly string[], forMs: number): void => {
     const now = clock.monotonic()
     unsettled.add(tags, now, now + forMs)
@@ -305,17 +292,20 @@ export const createInvalidation = (options: InvalidationOptions): Invalidation =
   return {
     invalidate,
     doubt,
-    suspect: (tags, forMs, by) => {
+    /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
+    suspect: (tags: readonly string[], forMs: number, by?: Invalidator) => {
       doubt(tags, forMs)
       return invalidate(tags, by)
     },
-    purge: (purge) => {
+    purge: (purge: Purge) => {
       const steps = purging(purge)
       let step = steps.next()
       while (step.done !== true) step = steps.next()
       return step.value
     },
-    purgeInTurns: (purge) => inTurns(purging(purge)),
-    mostUsed: (selectors, limit) => inTurns(using(selectors, limit)),
+    /** As `purge`, with pauses in which readers are served. */
+    purgeInTurns: (purge: Purge) => inTurns(purging(purge)),
+    /** The targets that a purge would concern and that any client may read, those with most hits first. */
+    mostUsed: (selectors: readonly Purge['selector'][], limit: number) => inTurns(using(selectors, limit)),
   }
 }

@@ -11,6 +11,7 @@ import {
   describeItems,
   isReadable,
   listTags,
+  lookUp,
   mostItemTags,
 } from './tags/described-items.ts'
 import {
@@ -63,17 +64,18 @@ export const createRendersOthers = ({
 const changedNothing = (response: WriteResponse | undefined): boolean =>
   response !== undefined && response.status >= 400 && response.status < 500
 
+/** Of services whose rows state no more about their responses. */
+const undistinguished = { callers: undefined, undeclared: undefined, changedTags: () => undefined } as const
+
 /** Every write may change every response: a plant store has one list, and an OpenAPI document states no side effects. */
 export const createServiceTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
+    ...undistinguished,
     storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
-    callers: undefined,
-    undeclared: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
     everything: names.all,
-    changedTags: () => undefined,
   }
 }
 
@@ -81,14 +83,12 @@ export const createServiceTagger = ({ service }: { readonly service: string }): 
 export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
+    ...undistinguished,
     storedTags: (_found, _args, response) => upstreamTags(names, response.fields),
-    callers: undefined,
-    undeclared: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(names, response.fields),
     everything: undefined,
-    changedTags: () => undefined,
   }
 }
 
@@ -275,13 +275,11 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     isReported
       ? tags.map((tag) => (tag === names.all ? names.undescribed : tag))
       : [...tags, ...tags.flatMap((tag) => names.inDescribed(tag) ?? [])]
-  const entryOf = (collection: string): CollectionTags | undefined =>
-    Object.hasOwn(table, collection) ? table[collection] : undefined
 
   return {
     storedTags: (found, args, response) => {
       const collection = found === undefined ? '' : collectionOf(found.row)
-      const entry = entryOf(collection)
+      const entry = lookUp(table, collection)
       const description = entry === undefined ? undefined : describeItems(response.content, collection)
       const said = companionTags(names, response)
       // The table does not decide about a response of which everything is known, unless a write was not reported.
@@ -306,7 +304,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
       if (outcomeOf(response) === 'nothing') return asked
       const collection = found === undefined ? '' : collectionOf(found.row)
-      const entry = entryOf(collection)
+      const entry = lookUp(table, collection)
       if (found === undefined || entry === undefined) return onBoth([...asked, names.all], isReported)
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined

@@ -140,11 +140,6 @@ const storedByDeclaration = (
   }),
 ]
 
-/** What a write to a path does: `created` is the path of a new item of a collection, of which nothing else has changed. */
-type Effect = { readonly created: BoundPath | undefined }
-
-const changed: Effect = { created: undefined }
-
 /** The same items by other ids: `me` may be any item, and an id of another kind another name of the same one. */
 const otherNames = (names: Names, bound: BoundPath): readonly string[] =>
   bound.segments.flatMap((segment, index) => {
@@ -163,7 +158,7 @@ const writtenByDeclaration = (
   names: Names,
   resources: Resources,
   bound: BoundPath,
-  { created }: Effect,
+  created: BoundPath | undefined,
 ): readonly string[] => {
   const ofItem = ({ collection, id, length }: ItemInPath): readonly string[] => {
     const shown = id === undefined ? names.showingOne(collection) : names.showingItem(collection, id)
@@ -181,12 +176,14 @@ const writtenByDeclaration = (
   ]
 }
 
+/** A path that a write is a write to, and that of the new item in it where the write has created one and changed nothing else. */
+type WrittenPath = readonly [bound: BoundPath, created: BoundPath | undefined]
+
 /** Responses that a write to the path changes; undefined for all of the service. */
 const writtenAt = (
   names: Names,
   resources: Resources,
-  bound: BoundPath,
-  effect: Effect,
+  [bound, created]: WrittenPath,
 ): readonly string[] | undefined => {
   const { segments, values } = bound
   const [first] = values
@@ -194,7 +191,6 @@ const writtenAt = (
     parameterIn(segments[0]) !== undefined && first !== undefined && kindOf(first) === 'alias'
   if (segments.length === 0 || isAnyOfRoot || isTooLong(bound)) return undefined
   const key = keyAt(bound, segments.length)
-  const { created } = effect
   const isNew = created !== undefined && keyAt(created, segments.length) === key
   return [
     ...(isNew
@@ -208,7 +204,7 @@ const writtenAt = (
     // A resource shows those below it: a list its items, an item its parts.
     ...segments.map((_, before) => names.at(keyAt(bound, before))),
     ...otherNames(names, bound),
-    ...writtenByDeclaration(names, resources, bound, effect),
+    ...writtenByDeclaration(names, resources, bound, created),
   ]
 }
 
@@ -216,11 +212,15 @@ const writtenAt = (
  * RFC 9110 §15.3.2: after 201, Location names the new item. Without it, and after any other response to a POST, several items may have
  * changed.
  */
-const effectOf = ({ kind }: Resource, method: string, response: WriteResponse | undefined): Effect => {
+const createdBy = (
+  { kind }: Resource,
+  method: string,
+  response: WriteResponse | undefined,
+): BoundPath | undefined => {
   const path = kind === 'list' && method === 'POST' ? response?.created : undefined
-  if (path === undefined) return changed
+  if (path === undefined) return undefined
   const segments = segmentsOf(path)
-  return { created: { segments, values: segments.map(oneSpelling) } }
+  return { segments, values: segments.map(oneSpelling) }
 }
 
 const showsMore = (args: TaggedArguments): boolean =>
@@ -242,22 +242,15 @@ export const createStructuralTagger = ({
   const resourceOf = (found: Found | undefined): Resource | undefined =>
     found?.endpoint.operation === undefined ? undefined : resources.of(found.endpoint.operation)
 
-  /** The paths that a write is a write to, with its effect on each. */
   const writesOf = (
     found: Found,
-    resource: Resource,
-    effect: Effect,
-  ): readonly (readonly [BoundPath, Effect])[] => {
-    const own = ownPath(found)
-    const { collection, kind } = resource
-    return [
-      [startOf(own, segmentsOf(resource.target).length), effect],
-      ...(collection === undefined || kind !== 'list'
-        ? []
-        : [[pathFrom(collection, found), effect] as const]),
-      ...(resource.invalidates ?? []).map((template) => [pathFrom(template, found), changed] as const),
-    ]
-  }
+    { collection, invalidates = [], kind, target }: Resource,
+    created: BoundPath | undefined,
+  ): readonly WrittenPath[] => [
+    [startOf(ownPath(found), segmentsOf(target).length), created],
+    ...(collection === undefined || kind !== 'list' ? [] : [[pathFrom(collection, found), created] as const]),
+    ...invalidates.map((template) => [pathFrom(template, found), undefined] as const),
+  ]
 
   /** The list of a declared collection, and the resources above it. */
   const listsOf = (found: Found, { collection, kind }: Resource): readonly string[] => {
@@ -301,8 +294,8 @@ export const createStructuralTagger = ({
       if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything
       const tags = [names.unknown, ...listsOf(found, resource)]
       if (response !== undefined) tags.push(...invalidatedGroups(names, response.fields))
-      for (const [bound, effect] of writesOf(found, resource, effectOf(resource, method, response))) {
-        const written = writtenAt(names, resources, bound, effect)
+      for (const path of writesOf(found, resource, createdBy(resource, method, response))) {
+        const written = writtenAt(names, resources, path)
         if (written === undefined) return everything
         tags.push(...written)
       }

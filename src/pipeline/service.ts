@@ -45,30 +45,28 @@ export type RefusedTarget = {
 
 export type RecalledTarget = ValidTarget | RefusedTarget
 
-/** Canonical forms of raw targets that were seen before, and refusals: a hit costs neither routing nor validation. */
-export type TargetMemo = {
-  recall(rawTarget: string): RecalledTarget | undefined
-  remember(rawTarget: string, recalled: RecalledTarget): void
-  /** The route table has changed. */
-  clear(): void
-}
-
 /** Longer ones are rare, and a flood of them could fill the memory. */
 const longestTarget = 512
 
-/** Bounded in entries; with `longestTarget` that bounds bytes too. */
-export const createTargetMemo = (mostEntries: number): TargetMemo => {
+/**
+ * Canonical forms of raw targets that were seen before, and refusals: a hit costs neither routing nor validation. Bounded in entries;
+ * with `longestTarget` that bounds bytes too.
+ */
+export const createTargetMemo = (mostEntries: number) => {
   let recent = createRecentValues<RecalledTarget>(mostEntries)
   return {
-    recall: (rawTarget) => recent.get(rawTarget),
-    remember: (rawTarget, recalled) => {
+    recall: (rawTarget: string) => recent.get(rawTarget),
+    remember: (rawTarget: string, recalled: RecalledTarget) => {
       if (rawTarget.length <= longestTarget) recent.set(rawTarget, recalled)
     },
+    /** The route table has changed. */
     clear: () => {
       recent = createRecentValues(mostEntries)
     },
   }
 }
+
+export type TargetMemo = ReturnType<typeof createTargetMemo>
 
 /** Translates between public names and the upstream's; see names/. */
 export type Translation = {
@@ -164,7 +162,7 @@ export type LocalRequest = {
 
 /** Responses that the gateway makes itself. */
 export type LocalAnswers = {
-  index(request: LocalRequest, row: Row): GatewayResponse | Promise<GatewayResponse>
+  index(request: LocalRequest, row: Row): Answer
   /** `forward` gives the upstream's response, which has the schema of its items. */
   options(request: LocalRequest, row: Row, forward: () => Answer): Answer
   /** A write may have changed the documents; '' when its collection is unknown. */

@@ -24,12 +24,6 @@ export type WarmerOptions = {
   readonly finished: (counts: Readonly<Record<Outcome, number>>) => void
 }
 
-export type Warmer = {
-  /** Returns how many targets wait for their fetch or are fetched already; the others exceed the limit. */
-  add(targets: readonly WarmTarget[]): number
-  close(): void
-}
-
 const noCounts = (): Record<Outcome, number> => ({ fetched: 0, hit: 0, bypassed: 0, failed: 0, dropped: 0 })
 
 /** A request of this machine itself, without any credential. */
@@ -60,7 +54,7 @@ const outcomeOf = (status: number, { record: { cache } }: Received): Outcome => 
 }
 
 /** Fetches targets in the background with anonymous GETs through the pipeline, which stores the responses by its rules. */
-export const createWarmer = (options: WarmerOptions): Warmer => {
+export const createWarmer = (options: WarmerOptions) => {
   const { clock, limits, report } = options
   const waiting = new Map<string, WarmTarget>()
   const stop = new AbortController()
@@ -123,7 +117,8 @@ export const createWarmer = (options: WarmerOptions): Warmer => {
   }
 
   return {
-    add: (targets) => {
+    /** Returns how many targets wait for their fetch or are fetched already; the others exceed the limit. */
+    add: (targets: readonly WarmTarget[]) => {
       let added = 0
       for (const target of targets) {
         const name = JSON.stringify([target.service, target.host, target.target])
@@ -142,3 +137,5 @@ export const createWarmer = (options: WarmerOptions): Warmer => {
     },
   }
 }
+
+export type Warmer = ReturnType<typeof createWarmer>

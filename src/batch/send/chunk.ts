@@ -11,10 +11,7 @@ import { type EventLoopYield, itemsPerTurn } from './semaphore.ts'
 const longestMs = 10_000
 
 /** Milliseconds to wait after a 429 of the upstream; undefined for other answers, or when that is too long. */
-const waitMs = (
-  { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,
-  leftMs: number,
-): number | undefined => {
+const waitMs = ({ status, fields }: ResponseHead, leftMs: number): number | undefined => {
   // RFC 6585 §4: a request that gets 429 was not carried out, whatever its method.
   if (status !== 429) return undefined
   const value = fieldValue(fields, 'Retry-After') ?? ''
@@ -27,7 +24,7 @@ const waitMs = (
  * more; `over` = stopped first; `none` = no wait, the response is final.
  */
 const waitedFor = async (
-  head: Pick<ResponseHead, 'status' | 'fields'>,
+  head: ResponseHead,
   leftMs: number,
   stop: AbortSignal,
 ): Promise<'again' | 'over' | 'none'> => {

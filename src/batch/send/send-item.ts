@@ -148,12 +148,13 @@ export const runItem = async (
       return hasRoom
     },
   }
+  const readWhole = (answer: GatewayResponse): Promise<GatewayResponse> =>
+    completed(answer, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemReservation)
   const watched: Send = async ({ record, ...request }) => {
     const began = outgoing.clock.monotonic()
     try {
       // Read here, so that the phases take an answer that breaks off for an error.
-      const mostBytes = Math.min(mostItemBytes, held.mostBytes - held.bytes)
-      return await completed(await send(request), mostBytes, itemReservation)
+      return await readWhole(await send(request))
     } catch (thrown) {
       failure =
         thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
@@ -164,13 +165,8 @@ export const runItem = async (
   }
   const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
   // Another client's request may receive the response first.
-  const response = await completed(
-    answer,
-    Math.min(mostItemBytes, held.mostBytes - held.bytes),
-    itemReservation,
-  )
+  const { content, status, fields } = await readWhole(answer)
   if (failure !== undefined && isWrite(item.method)) throw failure
-  const { content, status, fields } = response
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
     throw notHeld(item, isCrowded)

@@ -6,36 +6,32 @@ import type { ForwardReason } from '../events.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd, StreamingOutcome } from './fetch-outcome.ts'
 
-/**
- * Keys whose last response was for one client only: requests for them are sent in parallel from the start instead of waiting for
- * each other. Bounded in bytes, because clients choose keys. `now` is a reading of the monotonic clock.
- */
-export type HitForPass = {
-  add(key: string, now: number): void
-  has(key: string, now: number): boolean
-  delete(key: string): void
-}
-
 const maxBytes = 1_048_576
 const overheadBytes = 100
 /** Long enough to help a busy key, short enough to find out that its responses have become shareable. */
 const lifetimeMs = 5_000
 
-export const createHitForPass = (): HitForPass => {
+/**
+ * Keys whose last response was for one client only: requests for them are sent in parallel from the start instead of waiting for
+ * each other. Bounded in bytes, because clients choose keys. `now` is a reading of the monotonic clock.
+ */
+export const createHitForPass = () => {
   const until = new LRUCache<string, number>({
     maxSize: maxBytes,
     sizeCalculation: (_, key) => key.length + overheadBytes,
   })
   return {
-    add: (key, now) => {
+    add: (key: string, now: number) => {
       until.set(key, now + lifetimeMs)
     },
-    has: (key, now) => (until.get(key) ?? 0) > now,
-    delete: (key) => {
+    has: (key: string, now: number) => (until.get(key) ?? 0) > now,
+    delete: (key: string) => {
       until.delete(key)
     },
   }
 }
+
+export type HitForPass = ReturnType<typeof createHitForPass>
 
 /** A member of the table; `next` belongs to the table. */
 export type InFlight<Self> = {
@@ -268,19 +264,7 @@ export class CollapsedFetch implements FetchRequest {
 }
 
 /** All fetches of one cache that have not ended. */
-export type InFlightFetches = {
-  /** The fetch of a key that a later reader may join. */
-  find(key: string, variant: string): CollapsedFetch | undefined
-  start(start: FetchStart): CollapsedFetch
-  /** No later reader joins a fetch of the key; the readers that wait still get its outcome. Returns the number of fetches. */
-  cut(key: string): number
-  cutAll(): number
-  /** The order of a response that is stored without a fetch. */
-  nextOrder(): number
-  abortAll(): void
-}
-
-export const createInFlightFetches = (run: RunFetch): InFlightFetches => {
+export const createInFlightFetches = (run: RunFetch) => {
   const table = new InFlightTable<CollapsedFetch>()
   const inFlight: CollapsedFetch[] = []
   let order = 0
@@ -316,8 +300,9 @@ export const createInFlightFetches = (run: RunFetch): InFlightFetches => {
   }
 
   return {
-    find: (key, variant) => table.find(key, variant),
-    start: (start) => {
+    /** The fetch of a key that a later reader may join. */
+    find: (key: string, variant: string) => table.find(key, variant),
+    start: (start: FetchStart) => {
       order += 1
       const fetch = new CollapsedFetch(start, order, inFlight.length, table)
       inFlight.push(fetch)
@@ -327,8 +312,10 @@ export const createInFlightFetches = (run: RunFetch): InFlightFetches => {
       )
       return fetch
     },
-    cut: (key) => (inFlight.length === 0 ? 0 : table.removeAll(key)),
+    /** No later reader joins a fetch of the key; the readers that wait still get its outcome. Returns the number of fetches. */
+    cut: (key: string) => (inFlight.length === 0 ? 0 : table.removeAll(key)),
     cutAll: () => table.clear(),
+    /** The order of a response that is stored without a fetch. */
     nextOrder: () => {
       order += 1
       return order
@@ -339,3 +326,5 @@ export const createInFlightFetches = (run: RunFetch): InFlightFetches => {
     },
   }
 }
+
+export type InFlightFetches = ReturnType<typeof createInFlightFetches>

@@ -96,43 +96,47 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     return { kind: 'unshareable', response, upstreamStatus, reason }
   }
 
-  const complete = (fetch: FetchRequest, { response, times }: UpstreamResponse, content: Buffer) =>
-    shareable(fetch, storage.create(fetch, { head: response, content }, times), {
+  const make = (
+    fetch: FetchRequest,
+    { response, times }: UpstreamResponse,
+    content: Buffer,
+  ): StoredResponse => storage.create(fetch, { head: response, content }, times)
+
+  const complete = (
+    fetch: FetchRequest,
+    { response }: UpstreamResponse,
+    made: StoredResponse,
+  ): ShareableOutcome =>
+    shareable(fetch, made, {
       upstreamStatus: response.status,
       validated: false,
       ownFields: fieldsNotStored(response),
     })
 
-  /** Not stored, and complete. */
-  const serverError = (
+  /** Stored, or a server error. */
+  const completeOrError = (
     fetch: FetchRequest,
-    { response, times }: UpstreamResponse,
-    content: Buffer,
-  ): FetchOutcome => ({
-    kind: 'server-error',
-    stored: storage.create(fetch, { head: response, content }, times),
-  })
+    upstream: UpstreamResponse,
+    made: StoredResponse,
+    isStored: boolean,
+  ): FetchOutcome => (isStored ? complete(fetch, upstream, made) : { kind: 'server-error', stored: made })
 
   /** The form in which the upstream sent it is kept, for clients that accept it. */
   const storeDecoded = (
     fetch: FetchRequest,
-    { response, times }: UpstreamResponse,
+    upstream: UpstreamResponse,
     sent: Buffer,
     coding: Decodable,
     content: Buffer,
     isStored: boolean,
   ): FetchOutcome => {
+    const { response, times } = upstream
     const head = decodedHead(response)
     const made = storage.create(fetch, { head, content }, times, {
       upstreamTag: fieldValue(response.fields, 'etag'),
       forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(sent) }],
     })
-    if (!isStored) return { kind: 'server-error', stored: made }
-    return shareable(fetch, made, {
-      upstreamStatus: response.status,
-      validated: false,
-      ownFields: fieldsNotStored(response),
-    })
+    return completeOrError(fetch, upstream, made, isStored)
   }
 
   /** The end of a fill without readers. */
@@ -188,7 +192,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const end = isLong ? undefined : await fill.endOrLongerThan(Math.min(heldBack, maxEntryBytes))
     switch (end?.kind) {
       case 'complete':
-        return isStored ? complete(fetch, upstream, end.content) : serverError(fetch, upstream, end.content)
+        return completeOrError(fetch, upstream, make(fetch, upstream, end.content), isStored)
       case 'failed':
         throw end.error
       case 'overflowed':
@@ -201,7 +205,8 @@ export const createFetch = (options: FetchOptions): RunFetch => {
           ownFields: fieldsNotStored(response),
           fill,
           end: fill.done.then((last): StreamEnd => {
-            if (last.kind === 'complete') return complete(fetch, upstream, last.content)
+            if (last.kind === 'complete')
+              return complete(fetch, upstream, make(fetch, upstream, last.content))
             if (last.kind === 'failed') return { kind: 'failed', error: last.error, hasBegun: true }
             report({ kind: 'not-stored', service: fetch.read.service, reason: fill.reasonOfOverflow })
             fill.abandon()
@@ -223,7 +228,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     if (coding.kind === 'opaque') return unshareable(fetch, response, 'coding')
     if (coding.kind === 'coded') return readCoded(fetch, upstream, content, coding.coding, isStored)
     if (!Buffer.isBuffer(content)) return readStream(fetch, upstream, content, isStored)
-    return isStored ? complete(fetch, upstream, content) : serverError(fetch, upstream, content)
+    return completeOrError(fetch, upstream, make(fetch, upstream, content), isStored)
   }
 
   /** Without a promise when the content has arrived with the head, as small ones mostly do. */

@@ -104,33 +104,6 @@ const completionOf = (stored: IncompleteResponse): PartialRequest | undefined =>
   return { kind: 'complete', stored, fields }
 }
 
-/** Incomplete responses (RFC 9111 §3.3, §3.4), stored under their own keys, so that no lookup of a whole finds one. */
-export type PartialContentStore = {
-  /** A fresh stored part that the reader requests, as a hit. */
-  hit(read: CacheRead, at: Moment): CacheAnswer | undefined
-  /** Is any part of what the reader requests stored? */
-  has(read: CacheRead): boolean
-  requestFor(read: CacheRead): PartialRequest | undefined
-  /** The 206 to a reader's own Range: for that reader, and stored. undefined when it does not state which part it is. */
-  receive(fetch: FetchRequest, upstream: UpstreamResponse): UnshareableOutcome | undefined
-  /** The whole, of the stored part and the 206 with the rest; undefined when they do not belong together. */
-  complete(
-    stored: IncompleteResponse,
-    upstream: UpstreamResponse,
-    reservation: Reservation,
-  ): Promise<CompleteResponse | undefined>
-  /** Freshens by a 304 (RFC 9111 §4.3.4); undefined when that is about something else or does not answer the reader. */
-  confirm(
-    fetch: FetchRequest,
-    upstream: UpstreamResponse,
-    request: PartialRequest,
-  ): UnshareableOutcome | undefined
-  /** Freshens, or drops, what the 200 to a HEAD describes (RFC 9111 §4.3.5). */
-  freshenByHead(fetch: FetchRequest, upstream: UpstreamResponse): void
-  /** The whole is stored, or the stored part is of another representation. */
-  forget(read: CacheRead): void
-}
-
 type PartialContentOptions = {
   readonly store: MemoryStore
   readonly storage: ResponseStorage
@@ -185,7 +158,8 @@ const readContent = async (
   return undefined
 }
 
-export const createPartialContentStore = (options: PartialContentOptions): PartialContentStore => {
+/** Incomplete responses (RFC 9111 §3.3, §3.4), stored under their own keys, so that no lookup of a whole finds one. */
+export const createPartialContentStore = (options: PartialContentOptions) => {
   const { store, storage, clock, budget, maxEntryBytes } = options
 
   const find = (read: CacheRead): IncompleteResponse | undefined => {
@@ -239,8 +213,10 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
   }
 
   return {
+    /** The whole is stored, or the stored part is of another representation. */
     forget,
-    hit: (read, at) => {
+    /** A fresh stored part that the reader requests, as a hit. */
+    hit: (read: CacheRead, at: Moment) => {
       if (read.policy.profile !== 'rfc-shared-cache' || read.method !== 'GET') return undefined
       if (read.fields['range'] === undefined) return undefined
       const reuse = decideReuse(store.variants(partialKey(read.key)), read, read.policy.profile, at)
@@ -249,15 +225,17 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
       if (answer !== undefined) reuse.stored.hits += 1
       return answer
     },
-    has: (read) => read.method === 'GET' && find(read) !== undefined,
-    requestFor: (read) => {
+    /** Is any part of what the reader requests stored? */
+    has: (read: CacheRead) => read.method === 'GET' && find(read) !== undefined,
+    requestFor: (read: CacheRead) => {
       const stored = read.method === 'GET' ? find(read) : undefined
       if (stored === undefined) return undefined
       return read.fields['range'] === undefined
         ? completionOf(stored)
         : validationOf(stored, read, clock.now())
     },
-    receive: (fetch, upstream) => {
+    /** The 206 to a reader's own Range: for that reader, and stored. undefined when it does not state which part it is. */
+    receive: (fetch: FetchRequest, upstream: UpstreamResponse) => {
       const { response } = upstream
       const { content, status } = response
       const range = contentRangeOf(response, maxEntryBytes)
@@ -278,7 +256,12 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
       pipeline(content, tee, () => undefined)
       return unshareable({ ...response, content: tee }, status)
     },
-    complete: async (stored, { response, times }, reservation) => {
+    /** The whole, of the stored part and the 206 with the rest; undefined when they do not belong together. */
+    complete: async (
+      stored: IncompleteResponse,
+      { response, times }: UpstreamResponse,
+      reservation: Reservation,
+    ) => {
       const range = contentRangeOf(response, maxEntryBytes)
       if (range === undefined || !sharesStrongTag(stored, response)) {
         discard(response.content)
@@ -291,13 +274,19 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
         return undefined
       return wholeOf(freshenedHead(stored, response, times.received.now), both.content)
     },
-    confirm: (fetch, { response, times }, { kind, stored }) => {
+    /** Freshens by a 304 (RFC 9111 §4.3.4); undefined when that is about something else or does not answer the reader. */
+    confirm: (
+      fetch: FetchRequest,
+      { response, times }: UpstreamResponse,
+      { kind, stored }: PartialRequest,
+    ) => {
       if (kind === 'complete' || !confirmsStored(response, stored)) return undefined
       const fresher = freshen(fetch, { response, times }, stored)
       const part = isIncomplete(fresher) ? rangeResponse(fresher, fetch.read, clock.now()) : undefined
       return part === undefined ? undefined : unshareable(part, response.status)
     },
-    freshenByHead: (fetch, upstream) => {
+    /** Freshens, or drops, what the 200 to a HEAD describes (RFC 9111 §4.3.5). */
+    freshenByHead: (fetch: FetchRequest, upstream: UpstreamResponse) => {
       const stored = find(fetch.read)
       if (stored === undefined) return
       if (describesStored(upstream.response, stored)) freshen(fetch, upstream, stored)
@@ -305,3 +294,5 @@ export const createPartialContentStore = (options: PartialContentOptions): Parti
     },
   }
 }
+
+export type PartialContentStore = ReturnType<typeof createPartialContentStore>

@@ -12,29 +12,6 @@ import { type FieldLines, fieldValue, fieldValues, type ResponseHead } from '../
 import { type Member, parseDictionary } from '../../http/structured-fields.ts'
 import type { CachePolicy, CacheRule, WhileHeard } from '../decide-caching.ts'
 
-/** The directives of a response for a shared cache, from Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
-export type ResponseControl = {
-  /** A targeted field (RFC 9213) replaces Cache-Control and Expires. */
-  readonly source: 'targeted' | 'cache-control' | 'none'
-  readonly noStore: boolean
-  /** Unqualified: the whole response must be validated before each reuse. */
-  readonly noCache: boolean
-  readonly isPrivate: boolean
-  readonly isPublic: boolean
-  readonly mustUnderstand: boolean
-  /** must-revalidate or proxy-revalidate: never served stale. */
-  readonly mustRevalidate: boolean
-  /** must-revalidate alone, which also permits storing answers to credentials (RFC 9111 §3.5); proxy-revalidate does not. */
-  readonly permitsCredentials: boolean
-  readonly maxAge: number | 'invalid' | undefined
-  readonly sMaxAge: number | 'invalid' | undefined
-  readonly staleWhileRevalidate: number | 'invalid' | undefined
-  readonly staleIfError: number | 'invalid' | undefined
-  /** Fields that no-cache or private name (RFC 9111 §5.2.2.4, §5.2.2.7). */
-  readonly notStored: readonly string[]
-  readonly hasQualifiedPrivate: boolean
-}
-
 /** Most specific first (RFC 9213 §2.2). */
 const targetedFields = ['trellis-cache-control', 'cdn-cache-control'] as const
 
@@ -93,27 +70,35 @@ const findTargeted = (fields: FieldLines): Directives | undefined => {
   return undefined
 }
 
-const controlBy = (source: ResponseControl['source'], directives: Directives): ResponseControl => {
+/** The directives of a response for a shared cache, from Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
+const controlBy = (source: 'targeted' | 'cache-control' | 'none', directives: Directives) => {
   const noCacheFields = qualifiedFields(directives, 'no-cache')
   const privateFields = qualifiedFields(directives, 'private')
   return {
+    /** A targeted field (RFC 9213) replaces Cache-Control and Expires. */
     source,
     noStore: directives.has('no-store'),
+    /** Unqualified: the whole response must be validated before each reuse. */
     noCache: directives.has('no-cache') && noCacheFields === undefined,
     isPrivate: directives.has('private') && privateFields === undefined,
     isPublic: directives.has('public'),
     mustUnderstand: directives.has('must-understand'),
+    /** must-revalidate or proxy-revalidate: never served stale. */
     mustRevalidate: directives.has('must-revalidate') || directives.has('proxy-revalidate'),
+    /** must-revalidate alone, which also permits storing answers to credentials (RFC 9111 §3.5); proxy-revalidate does not. */
     permitsCredentials:
       directives.has('must-revalidate') || directives.has('public') || directives.has('s-maxage'),
     maxAge: deltaSeconds(directives, 'max-age'),
     sMaxAge: deltaSeconds(directives, 's-maxage'),
     staleWhileRevalidate: deltaSeconds(directives, 'stale-while-revalidate'),
     staleIfError: deltaSeconds(directives, 'stale-if-error'),
+    /** Fields that no-cache or private name (RFC 9111 §5.2.2.4, §5.2.2.7). */
     notStored: [...(noCacheFields ?? []), ...(privateFields ?? [])],
     hasQualifiedPrivate: privateFields !== undefined,
   }
 }
+
+export type ResponseControl = Readonly<ReturnType<typeof controlBy>>
 
 const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
 const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))

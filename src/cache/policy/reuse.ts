@@ -44,22 +44,16 @@ export const selectVariant = (
   return selected
 }
 
-/** Of Cache-Control in the request. */
-type RequestControl = {
-  readonly validate: boolean
-  readonly maxAgeMs: number
-  readonly minFreshMs: number
-  readonly maxStaleMs: number
-  readonly onlyIfCached: boolean
-}
-
-const noControl: RequestControl = {
+const noControl = {
   validate: false,
   maxAgeMs: Number.POSITIVE_INFINITY,
   minFreshMs: 0,
   maxStaleMs: 0,
   onlyIfCached: false,
 }
+
+/** Of Cache-Control in the request. */
+type RequestControl = Readonly<typeof noControl>
 
 const milliseconds = (directives: Directives, name: string, absent: number, invalid: number): number => {
   const seconds = deltaSeconds(directives, name)

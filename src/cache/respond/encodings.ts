@@ -105,17 +105,6 @@ export type CompressionOptions = {
   readonly minBytes: number
 }
 
-/** Content codings of stored responses: each is made once, for the first request for it. */
-export type Encodings = {
-  /** Contents from this length on may be coded; `Infinity`: none. */
-  codedFrom(read: CacheRead): number
-  /**
-   * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
-   * otherwise the form that the reader prefers is made first.
-   */
-  formFor(stored: StoredResponse, reader: ReaderFacts): StoredResponse | Promise<StoredResponse>
-}
-
 type EncodingsOptions = CompressionOptions & {
   readonly store: MemoryStore
   readonly report: (event: CacheEvent) => void
@@ -140,7 +129,8 @@ const meets = (
   return outcome === (name === 'if-match' ? 'proceed' : 'not-modified')
 }
 
-export const createEncodings = (options: EncodingsOptions): Encodings => {
+/** Content codings of stored responses: each is made once, for the first request for it. */
+export const createEncodings = (options: EncodingsOptions) => {
   const { store } = options
   const offered = availableCodings(options.codings)
   /** Clients send a handful of values. */
@@ -149,25 +139,17 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     const value = requestField(reader.fields, 'accept-encoding')
     return value === undefined || takesUncodedOnly(reader.fields) ? onlyUncoded : acceptedByValue(value)
   }
-  const codedResponses = new WeakMap<StoredResponse, Map<Coding, StoredResponse>>()
   /** Forms that are made now, by the content they are made of. */
   const making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
 
   /** Contents whose forms do not fit into the cache: they are not compressed again for each reader. */
   const unfit = new WeakSet<Buffer>()
 
-  /** The same object each time, so that prepared hits can be kept on it. */
-  const responseOf = (stored: StoredResponse, { coding, content }: CodedForm): StoredResponse | undefined => {
-    if (content === undefined) return undefined
-    const known = codedResponses.get(stored) ?? new Map<Coding, StoredResponse>()
-    const response = known.get(coding) ?? codedResponse(stored, coding, content)
-    if (!known.has(coding)) codedResponses.set(stored, known.set(coding, response))
-    return response
-  }
-
   const formIn = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
     const form = stored.forms.find((one) => one.coding === coding)
-    return form === undefined ? undefined : responseOf(stored, form)
+    if (form?.content === undefined) return undefined
+    form.response ??= codedResponse(stored, coding, form.content)
+    return form.response
   }
 
   /** The stored response may have been replaced by a validation or removed meanwhile: it is found by its content. */
@@ -233,11 +215,16 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
 
   return {
     // A caller's own responses only where the service allows it: the length of a compressed secret can reveal it (BREACH).
-    codedFrom: ({ partition, compresses }) =>
+    /** Contents from this length on may be coded; `Infinity`: none. */
+    codedFrom: ({ partition, compresses }: CacheRead) =>
       offered.length > 0 && (partition === 'public' || compresses === true)
         ? options.minBytes
         : Number.POSITIVE_INFINITY,
-    formFor: (stored, reader) => {
+    /**
+     * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
+     * otherwise the form that the reader prefers is made first.
+     */
+    formFor: (stored: StoredResponse, reader: ReaderFacts) => {
       if (!stored.codable || reader.fields['accept-encoding'] === undefined) return stored
       const accepted = acceptedBy(reader)
       const [wanted] = accepted.codings
@@ -252,3 +239,5 @@ export const createEncodings = (options: EncodingsOptions): Encodings => {
     },
   }
 }
+
+export type Encodings = ReturnType<typeof createEncodings>

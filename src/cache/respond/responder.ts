@@ -210,27 +210,6 @@ export const createResponder = (encodings: Encodings): Responder => {
     return answer
   }
 
-  const fetched = (
-    { notStored, validated, upstreamStatus, ownFields, fromTier }: ShareableOutcome,
-    stored: StoredResponse,
-    read: CacheRead,
-    reason: ForwardReason,
-    at: Moment,
-  ): CacheAnswer => {
-    const ageMs = ageOf(stored, at)
-    const ttlSeconds = ttlOf(stored, ageMs, at)
-    if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
-    const status = forwardedStatus({
-      reason,
-      status: upstreamStatus,
-      ttlSeconds,
-      stored: notStored === undefined,
-      detail: notStored,
-    })
-    const response = withFields(stored, [...ownFields, 'Cache-Status', status])
-    return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
-  }
-
   return {
     hit: (uncoded, read, ageMs, at) => {
       const form = encodings.formFor(uncoded, read)
@@ -245,8 +224,26 @@ export const createResponder = (encodings: Encodings): Responder => {
       // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
       return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
     },
-    fetched: (outcome, read, reason, at) =>
-      inForm(outcome.stored, read, (stored) => fetched(outcome, stored, read, reason, at)),
+    fetched: (
+      { stored: uncoded, notStored, validated, upstreamStatus, ownFields, fromTier },
+      read,
+      reason,
+      at,
+    ) =>
+      inForm(uncoded, read, (stored) => {
+        const ageMs = ageOf(stored, at)
+        const ttlSeconds = ttlOf(stored, ageMs, at)
+        if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
+        const status = forwardedStatus({
+          reason,
+          status: upstreamStatus,
+          ttlSeconds,
+          stored: notStored === undefined,
+          detail: notStored,
+        })
+        const response = withFields(stored, [...ownFields, 'Cache-Status', status])
+        return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
+      }),
     collapsed: (uncoded, read, reason, at) =>
       inForm(uncoded, read, (stored) => {
         const ageMs = ageOf(stored, at)

@@ -60,37 +60,6 @@ export const createIntern = (): ((text: string) => string) => {
 /** All that is stored under one key; without variants after it was removed. Changed by the store alone. */
 export type StoredVariants = TagHolder & { variants: readonly StoredResponse[] }
 
-/** Stored responses by key and by tag, bounded in bytes: the least recently read are evicted. */
-export type MemoryStore = {
-  /** One stored response for each combination of selecting fields. */
-  variants(key: string): readonly StoredResponse[]
-  /** As `variants`, without counting as a read. */
-  peek(key: string): readonly StoredResponse[]
-  /** False when it is too large. */
-  put(stored: StoredResponse): boolean
-  /** Adds a content coding to a stored response; false when there is no space for it. */
-  addForm(stored: StoredResponse, form: CodedForm): boolean
-  /** Returns the number of responses removed. */
-  delete(key: string): number
-  /**
-   * As `delete` for every reader, at a tenth of its cost: `sweep` removes them from the index, and from the bytes that are counted,
-   * later.
-   */
-  markDeleted(entry: StoredVariants): number
-  /** Returns whether more are left. */
-  sweep(most: number): boolean
-  /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
-  withTag(tag: string): Iterable<StoredVariants>
-  all(): readonly StoredVariants[]
-  /** The responses now stored under its key. */
-  currentVariants(entry: StoredVariants): readonly StoredResponse[]
-  /** An upper bound of the keys with these tags: a key with several of them counts for each. */
-  countWithTags(tags: readonly string[]): number
-  /** At once, however many there are; returns the number of responses removed. */
-  clear(): number
-  stats(): { readonly entries: number; readonly bytes: number; readonly tags: number }
-}
-
 type MemoryStoreOptions = {
   readonly maxBytes: number
   readonly maxEntryBytes: number
@@ -116,7 +85,8 @@ const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly
 const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
   a.varyKey === b.varyKey && a.varyNames.join(',') === b.varyNames.join(',')
 
-export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
+/** Stored responses by key and by tag, bounded in bytes: the least recently read are evicted. */
+export const createMemoryStore = (options: MemoryStoreOptions) => {
   const { maxBytes, maxEntryBytes, onEvict } = options
   const intern = createIntern()
   let responses = 0
@@ -166,9 +136,12 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
     entry.variants.length > 0 ? entry : lru.peek(entry.key)
 
   return {
-    variants: (key) => lru.get(key)?.variants ?? none,
-    peek: (key) => lru.peek(key)?.variants ?? none,
-    put: (stored) => {
+    /** One stored response for each combination of selecting fields. */
+    variants: (key: string) => lru.get(key)?.variants ?? none,
+    /** As `variants`, without counting as a read. */
+    peek: (key: string) => lru.peek(key)?.variants ?? none,
+    /** False when it is too large. */
+    put: (stored: StoredResponse) => {
       const { key } = stored
       if (stored.bytes > maxBytes || stored.content.length > maxEntryBytes) return false
       const added = compact(stored, intern, index.canonical)
@@ -177,7 +150,8 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       write(key, before, others.length === 0 ? [added] : fitting([...others, added]))
       return true
     },
-    addForm: (stored, form) => {
+    /** Adds a content coding to a stored response; false when there is no space for it. */
+    addForm: (stored: StoredResponse, form: CodedForm) => {
       const before = lru.peek(stored.key)
       const variants = before?.variants ?? none
       if (bytesOf(variants) + bytesOfForm(form, stored.fields) > maxBytes) return false
@@ -185,12 +159,17 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       write(stored.key, before, variants)
       return true
     },
-    delete: (key) => {
+    /** Returns the number of responses removed. */
+    delete: (key: string) => {
       const dropped = lru.peek(key)?.variants.length ?? 0
       lru.delete(key)
       return dropped
     },
-    markDeleted: (marked) => {
+    /**
+     * As `delete` for every reader, at a tenth of its cost: `sweep` removes them from the index, and from the bytes that are counted,
+     * later.
+     */
+    markDeleted: (marked: StoredVariants) => {
       const entry = current(marked)
       const dropped = entry?.variants.length ?? 0
       if (entry === undefined || dropped === 0) return 0
@@ -199,17 +178,22 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
       deleted.push(entry)
       return dropped
     },
-    currentVariants: (entry) => current(entry)?.variants ?? none,
-    sweep: (most) => {
+    /** The responses now stored under its key. */
+    currentVariants: (entry: StoredVariants) => current(entry)?.variants ?? none,
+    /** Returns whether more are left. */
+    sweep: (most: number) => {
       for (const entry of deleted.splice(-most)) {
         // Unless something new was stored under its key.
         if (lru.peek(entry.key) === entry) lru.delete(entry.key)
       }
       return deleted.length > 0
     },
+    /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
     withTag,
     all: () => [...lru.values()],
-    countWithTags: (tags) => tags.reduce((sum, tag) => sum + index.holders(tag).length, 0),
+    /** An upper bound of the keys with these tags: a key with several of them counts for each. */
+    countWithTags: (tags: readonly string[]) => tags.reduce((sum, tag) => sum + index.holders(tag).length, 0),
+    /** At once, however many there are; returns the number of responses removed. */
     clear: () => {
       const dropped = responses
       // New ones, and the old ones for the garbage collector: to remove each entry would take too long.
@@ -222,6 +206,8 @@ export const createMemoryStore = (options: MemoryStoreOptions): MemoryStore => {
     stats: () => ({ entries: responses, bytes: lru.calculatedSize, tags: index.size }),
   }
 }
+
+export type MemoryStore = ReturnType<typeof createMemoryStore>
 
 /** To read more of them, or longer ones, or to search more entries, would cost more than it can spare. */
 const mostContents = 8

@@ -22,8 +22,14 @@ export type PreparedAnswers = {
   readers: number
 } & Record<SharedForm, CacheAnswer | undefined>
 
-/** The content of a stored response in another coding; undefined: tried, and it saves nothing. */
-export type CodedForm = { readonly coding: Coding; readonly content: Buffer | undefined }
+/** The content of a stored response in another coding. */
+export type CodedForm = {
+  readonly coding: Coding
+  /** Undefined: tried, and it saves nothing. */
+  readonly content: Buffer | undefined
+  /** The stored response in this form, made for its first reader: the same object each time has the prepared hits. */
+  response?: StoredResponse
+}
 
 /** A response as it is stored: its field lines are ready to be sent, except Age and Cache-Status. */
 export type StoredResponse = ResponseHead & {
@@ -150,6 +156,9 @@ const selectingNames = (fields: FieldLines): readonly string[] => {
   return names.length === 0 ? noNames : names
 }
 
+/** A form that was made for an earlier response with the same content. */
+const ownForm = ({ coding, content }: CodedForm): CodedForm => ({ coding, content })
+
 /** Whether it may be stored is decided elsewhere. */
 export const createStoredResponse = (parts: StoredResponseParts): StoredResponse => {
   const { key, head, policy, times } = parts
@@ -184,7 +193,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     upstreamTag: parts.upstreamTag,
     tags: noTags,
     codable,
-    forms: codable && parts.forms.length > 0 ? parts.forms : noForms,
+    forms: codable && parts.forms.length > 0 ? parts.forms.map(ownForm) : noForms,
     // Counted with the tags, by `setTags`.
     bytes: 0,
     order: parts.order,

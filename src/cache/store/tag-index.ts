@@ -8,17 +8,6 @@ export type TagHolder = {
   positions: number[] | undefined
 }
 
-/** Finds holders by tag. It has entries for stored responses only: removing a holder removes its tags. */
-type TagIndex<Holder extends TagHolder> = {
-  readonly size: number
-  add(holder: Holder): void
-  remove(holder: Holder): void
-  /** Must not be changed during the iteration. */
-  holders(tag: string): readonly Holder[]
-  /** The same text as the index has it: a tag of many holders is one string in memory. */
-  canonical(tag: string): string
-}
-
 /** A list in which each holder has its position: adding to a Set was a third of what tags cost a miss (docs/decisions/0014). */
 class HolderList<Holder extends TagHolder> {
   readonly tag: string
@@ -61,7 +50,8 @@ const append = <Holder extends TagHolder>(holders: HolderList<Holder>, holder: H
   else list.push(holder)
 }
 
-export const createTagIndex = <Holder extends TagHolder>(): TagIndex<Holder> => {
+/** Finds holders by tag. It has entries for stored responses only: removing a holder removes its tags. */
+export const createTagIndex = <Holder extends TagHolder>() => {
   // A tag with one holder, as most tags of items, refers to that holder without a list.
   const index = new Map<string, Holder | HolderList<Holder>>()
 
@@ -88,22 +78,24 @@ export const createTagIndex = <Holder extends TagHolder>(): TagIndex<Holder> => 
     get size() {
       return index.size
     },
-    add: (holder) => {
+    add: (holder: Holder) => {
       holder.tags.forEach((tag, at) => {
         addTag(holder, tag, at)
       })
     },
-    remove: (holder) => {
+    remove: (holder: Holder) => {
       holder.tags.forEach((tag, at) => {
         removeTag(holder, tag, holder.positions?.[at] ?? 0)
       })
     },
-    holders: (tag) => {
+    /** Must not be changed during the iteration. */
+    holders: (tag: string) => {
       const holders = index.get(tag)
       if (holders === undefined) return []
       return holders instanceof HolderList ? holders.list : [holders]
     },
-    canonical: (tag) => {
+    /** The same text as the index has it: a tag of many holders is one string in memory. */
+    canonical: (tag: string) => {
       const holders = index.get(tag)
       return holders instanceof HolderList ? holders.tag : tag
     },
@@ -114,14 +106,7 @@ export const createTagIndex = <Holder extends TagHolder>(): TagIndex<Holder> => 
  * Tags of writes whose outcome is unknown and which may still be carried out: until then no response with one of them is stored.
  * Bounded: with too many tags at once, no response at all is stored. Times are readings of the monotonic clock.
  */
-export type UnsettledTags = {
-  readonly isEmpty: boolean
-  add(tags: readonly string[], now: number, until: number): void
-  /** Is any of the tags unsettled? */
-  includes(tags: readonly string[], now: number): boolean
-}
-
-export const createUnsettledTags = (maxTags: number): UnsettledTags => {
+export const createUnsettledTags = (maxTags: number) => {
   const untilByTag = new Map<string, number>()
   let everythingUntil = Number.NEGATIVE_INFINITY
   const removeSettled = (now: number): void => {
@@ -131,7 +116,7 @@ export const createUnsettledTags = (maxTags: number): UnsettledTags => {
     get isEmpty() {
       return untilByTag.size === 0 && everythingUntil === Number.NEGATIVE_INFINITY
     },
-    add: (tags, now, until) => {
+    add: (tags: readonly string[], now: number, until: number) => {
       if (until <= everythingUntil) return
       // Only when it is full: a search for settled tags costs more than the write that adds some.
       if (untilByTag.size + tags.length > maxTags) removeSettled(now)
@@ -144,28 +129,20 @@ export const createUnsettledTags = (maxTags: number): UnsettledTags => {
         untilByTag.set(tag, Math.max(until, untilByTag.get(tag) ?? until))
       }
     },
-    includes: (tags, now) =>
+    /** Is any of the tags unsettled? */
+    includes: (tags: readonly string[], now: number) =>
       everythingUntil > now ||
       (untilByTag.size > 0 && tags.some((tag) => (untilByTag.get(shortText(tag)) ?? now) > now)),
   }
 }
 
+export type UnsettledTags = ReturnType<typeof createUnsettledTags>
+
 /**
  * When each tag was last invalidated, as a number that grows with every invalidation: a response that was requested before must not
- * be stored. Bounded in tags and in their length; a tag that was dropped from the log counts as invalidated.
+ * be stored. Bounded in tags and in their length: a tag that is not among the last `maxTags` counts as invalidated.
  */
-export type InvalidationLog = {
-  /** Number of the last invalidation. */
-  readonly sequence: number
-  record(tags: readonly string[]): void
-  /** Everything counts as invalidated. */
-  recordAll(): void
-  /** Was any of the tags invalidated after `sequence`, or may it have been? */
-  invalidatedSince(tags: readonly string[], sequence: number): boolean
-}
-
-/** Stores the last `maxTags` tags that were invalidated. */
-export const createInvalidationLog = (maxTags: number): InvalidationLog => {
+export const createInvalidationLog = (maxTags: number) => {
   const last = new Map<string, number>()
   let sequence = 0
   /** Invalidations up to this one may have been dropped. */
@@ -184,19 +161,24 @@ export const createInvalidationLog = (maxTags: number): InvalidationLog => {
     }
   }
   return {
+    /** Number of the last invalidation. */
     get sequence() {
       return sequence
     },
-    record: (tags) => {
+    record: (tags: readonly string[]) => {
       sequence += 1
       for (const tag of tags) recordOne(tag)
     },
+    /** Everything counts as invalidated. */
     recordAll: () => {
       sequence += 1
       dropped = sequence
       last.clear()
     },
-    invalidatedSince: (tags, since) =>
+    /** Was any of the tags invalidated after `sequence`, or may it have been? */
+    invalidatedSince: (tags: readonly string[], since: number) =>
       sequence > since && (dropped > since || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > since)),
   }
 }
+
+export type InvalidationLog = ReturnType<typeof createInvalidationLog>

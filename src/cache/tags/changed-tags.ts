@@ -1,4 +1,3 @@
-import type { Found, RowKind } from '../../contracts/row.ts'
 import {
   anyItemOf,
   argumentOfOption,
@@ -17,6 +16,7 @@ import {
 import type { CollectionTags, WriteAction } from '../../contracts/site/tags.ts'
 import { isJsonObject } from '../../http/json-text.ts'
 import { createDescribedChange } from './companion-tags.ts'
+import { lookUp } from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Write } from './written-tags.ts'
 
@@ -33,9 +33,6 @@ type Item = {
 }
 
 const unknownItem = { id: undefined, before: undefined, after: undefined, hasStatuses: false }
-
-const lookUp = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
-  Object.hasOwn(table, name) ? table[name] : undefined
 
 /** A state of an object as the interface shows it, as far as it is known. */
 const asItem = (collection: string, state: ChangedState): Properties => {
@@ -70,23 +67,6 @@ const actionsOf = ({ before, after }: Item): readonly WriteAction[] => {
   return after['status'] === 'trash' || before['status'] === 'trash' ? ['update', 'delete'] : ['update']
 }
 
-const foundAt = (collection: string, kind: RowKind, id: number | undefined): Found => ({
-  kind: 'found',
-  row: {
-    id: '',
-    template: '',
-    pattern: '',
-    namespace: '',
-    collection,
-    kind,
-    handledBy: 'upstream',
-    endpoints: [],
-  },
-  endpoint: { methods: [], arguments: {} },
-  pathParameters: id === undefined ? {} : { id: String(id) },
-  path: '',
-})
-
 const contentOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
@@ -117,7 +97,10 @@ const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): Write 
   const isGone = action === 'delete' && after === null
   const earlier = shownBefore(item, entry)
   return {
-    found: foundAt(collection, isNew ? 'collection' : 'item', isNew ? undefined : id),
+    found: {
+      row: { kind: isNew ? 'collection' : 'item' },
+      pathParameters: isNew || id === undefined ? {} : { id: String(id) },
+    },
     collection,
     entry,
     action,
@@ -150,8 +133,8 @@ export const createChangedTags = (
   table: Readonly<Record<string, CollectionTags>>,
   writtenTags: (write: Write) => readonly string[],
 ): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
-  const ofItem = (told: Item): readonly string[] | undefined => {
-    const item = isKnown(told) ? told : { ...told, before: undefined, after: undefined }
+  const ofItem = (reported: Item): readonly string[] | undefined => {
+    const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }
     const entry = lookUp(table, item.collection)
     if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
     const others = lookUp(anyItemOf, item.collection) ?? []

@@ -13,19 +13,13 @@ const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** The companion sends at most 4,000 octets. */
 const longestList = 4_096
 
-type Listed = { readonly kind: string; readonly values: readonly string[] }
-
 const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'site'])
 
-type Description = {
-  readonly lists: readonly Listed[]
-  readonly isComplete: boolean
-  /** The response shows neither how many posts a term has nor how many comments a post has. */
-  readonly isPlain: boolean
-}
-
-/** The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. */
-const descriptionIn = (text: string): Description | undefined => {
+/**
+ * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
+ * how many posts a term has nor how many comments a post has.
+ */
+const descriptionIn = (text: string) => {
   const [version, ...parts] = text.split(';')
   const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
   if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined
@@ -105,27 +99,18 @@ const integersIn = (value: unknown): readonly number[] | undefined =>
 /** The companion shortens texts of any length to these digits. */
 const digestOf = (text: string): string => createHash('md5').update(text).digest('hex').slice(0, 12)
 
-/** The values that decide which lists show a post and where, if the state contains all of them. */
-type Position = {
-  readonly status: string
-  readonly slug: string
-  readonly parent: unknown
-  readonly author: unknown
-  readonly date: unknown
-  readonly menu_order: unknown
-  readonly relations: readonly number[]
-  readonly isProtected: unknown
-}
-
-const positionOf = (state: ChangedState): Position | undefined => {
+/** The values that decide which lists show a post and where; undefined when the state does not contain all of them. */
+const positionOf = (state: ChangedState) => {
   const { status, slug, parent, author, date, menu_order, relations, protected: isProtected } = state
   const related = integersIn(relations)
   if (typeof status !== 'string' || typeof slug !== 'string' || related === undefined) return undefined
-  const others = [parent, author, date, menu_order, isProtected]
-  return others.includes(undefined)
+  const others = { parent, author, date, menu_order, isProtected }
+  return Object.values(others).includes(undefined)
     ? undefined
-    : { status, slug, parent, author, date, menu_order, relations: related, isProtected }
+    : { status, slug, relations: related, ...others }
 }
+
+type Position = NonNullable<ReturnType<typeof positionOf>>
 
 /** Kinds of lists that show a post in this state, or may. */
 const kindsShowing = (type: string, { status }: Position): readonly string[] => [

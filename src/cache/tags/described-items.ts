@@ -91,7 +91,8 @@ const unreadable: Description = { items: undefined, embedded: [], embeddedKnown:
 const longestContent = 262_144
 const mostEmbedded = 256
 
-const lookUp = (table: Readonly<Record<string, string>>, key: unknown): string | undefined =>
+/** The row of a table with that name. */
+export const lookUp = <Value>(table: Readonly<Record<string, Value>>, key: unknown): Value | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
 
 const identifier = (value: unknown): string | undefined => {
@@ -148,13 +149,6 @@ export const describeItems = (content: Buffer, collection: string): Description 
   }
 }
 
-/** A filter of a list with its values. */
-type AppliedFilter = {
-  readonly argument: string
-  readonly property: string
-  readonly values: readonly number[]
-}
-
 /** 0 means not attached; true and false are 1 and 0. */
 const asInteger = (value: unknown): number | undefined => {
   if (typeof value === 'boolean' || value === null) return Number(value)
@@ -181,8 +175,8 @@ const isComplete = (args: TaggedArguments, fields: FieldLines, shown: number): b
 const ignoresFilters = (args: TaggedArguments): boolean =>
   args['tax_relation'] === 'OR' || args['ignore_sticky'] === false
 
-/** The filter that proves that items outside it do not change the list; undefined if there is none. */
-const appliedFilter = (filters: readonly ListFilter[], args: TaggedArguments): AppliedFilter | undefined => {
+/** The filter that proves that items outside it do not change the list, with its values; undefined if there is none. */
+const appliedFilter = (filters: readonly ListFilter[], args: TaggedArguments) => {
   if (ignoresFilters(args)) return undefined
   for (const { argument, property } of filters) {
     const given = args[argument]

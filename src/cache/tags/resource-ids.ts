@@ -42,7 +42,8 @@ type Member = string | number
 
 const isMember = (value: unknown): value is Member => typeof value === 'string' || typeof value === 'number'
 
-const own = (value: unknown, name: string): unknown =>
+/** An own member of an object or list. */
+export const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
@@ -51,7 +52,7 @@ const own = (value: unknown, name: string): unknown =>
 const valuesAt = (value: unknown, steps: readonly string[]): readonly unknown[] => {
   const [step, ...others] = steps
   if (step === undefined) return [value]
-  if (step !== '*') return valuesAt(own(value, step.replaceAll('~1', '/').replaceAll('~0', '~')), others)
+  if (step !== '*') return valuesAt(memberOf(value, step.replaceAll('~1', '/').replaceAll('~0', '~')), others)
   return Array.isArray(value) ? value.flatMap((one) => valuesAt(one, others)) : [undefined]
 }
 
@@ -78,6 +79,6 @@ export const memberIds = (
   const names = idNames(parameter)
   const ids = values
     .filter((value) => value !== null)
-    .map((value) => (isMember(value) ? value : names.map((name) => own(value, name)).find(isMember)))
+    .map((value) => (isMember(value) ? value : names.map((name) => memberOf(value, name)).find(isMember)))
   return ids.length > mostMembers || ids.includes(undefined) ? undefined : ids.map(String)
 }

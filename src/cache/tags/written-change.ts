@@ -3,9 +3,10 @@ import type { Found } from '../../contracts/row.ts'
 import type { NamedEffect, Refinement } from '../../contracts/site/refinements.ts'
 import { earlyRefusals } from '../../contracts/site/refusals.ts'
 import { linkedItems, namedItems } from '../../contracts/site/tags.ts'
-import { parsedJson } from '../../http/json-text.ts'
+import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 import type { WriteResponse } from '../tagger.ts'
-import { type DescribedItem, type Description, integersOf } from './described-items.ts'
+import { type DescribedItem, type Description, integersOf, lookUp } from './described-items.ts'
+import { memberOf } from './resource-ids.ts'
 import type { TagNames } from './tag-names.ts'
 
 /** A response that names more items counts as one that may name any item. */
@@ -25,9 +26,11 @@ const someOf = (names: TagNames): readonly string[] => {
 const idsOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
   ids.map((id) => names.shownBy(collection, String(id)) ?? names.shownBySome(collection))
 
-/** The same for a response that depends on the names of the items. */
-const namesOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] =>
-  ids.map((id) => names.nameShownBy(collection, String(id)) ?? names.nameShownBySome(collection))
+/** Of a response that also depends on the names of the items. */
+const idsAndNamesOf = (names: TagNames, ids: readonly number[], collection: string): readonly string[] => [
+  ...idsOf(names, ids, collection),
+  ...ids.map((id) => names.nameShownBy(collection, String(id)) ?? names.nameShownBySome(collection)),
+]
 
 /** Fields that `_fields` omits may still show in links and classes. */
 const tellsOtherwise = (properties: Properties): boolean =>
@@ -37,9 +40,7 @@ const itemsNamedBy = (names: TagNames, value: unknown, collection: string): read
   const ids = integersOf(value)
   if (ids === undefined) return anyOf(names, collection)
   // A single id has no order.
-  return ids.length === 1
-    ? idsOf(names, ids, collection)
-    : [...idsOf(names, ids, collection), ...namesOf(names, ids, collection)]
+  return (ids.length === 1 ? idsOf : idsAndNamesOf)(names, ids, collection)
 }
 
 const namedProperties = Object.entries(namedItems)
@@ -62,12 +63,10 @@ const namedIn = (names: TagNames, properties: Properties, expected: readonly str
 const linkedBy = (names: TagNames, { type, object, object_id: id }: Properties): readonly string[] => {
   if (type === 'custom') return []
   if (typeof object !== 'string') return someOf(names)
-  const collection = Object.hasOwn(linkedItems, object) ? linkedItems[object] : undefined
+  const collection = lookUp(linkedItems, object)
   if (collection === undefined) return []
   const ids = integersOf(id)
-  return ids === undefined
-    ? anyOf(names, collection)
-    : [...idsOf(names, ids, collection), ...namesOf(names, ids, collection)]
+  return ids === undefined ? anyOf(names, collection) : idsAndNamesOf(names, ids, collection)
 }
 
 const imageTags = (names: TagNames, content: Buffer): readonly string[] => {
@@ -96,10 +95,9 @@ export const namedTags = (
 }
 
 /** The item in a path; revisions and autosaves are parts of their parent. */
-export const itemInPath = (found: Found): string | undefined => {
-  const { id, parent } = found.pathParameters
-  return parent ?? id
-}
+export const itemInPath = ({
+  pathParameters: { id, parent },
+}: Pick<Found, 'pathParameters'>): string | undefined => parent ?? id
 
 /** WordPress sends this 501 if the collection has no trash: the only 5xx after which certainly nothing has changed. */
 const hasNoTrash = ({ status, content }: WriteResponse): boolean =>
@@ -113,7 +111,7 @@ type ErrorSaid = { readonly code?: unknown; readonly data?: { readonly key?: unk
 /** Was it refused before any change? Errors without WordPress's format come from a server in front of it. */
 const refusedEarly = ({ status, content }: WriteResponse): boolean => {
   if (!doubtful.has(status)) return true
-  const error = content === undefined ? undefined : (parsedJson(content.toString()) as ErrorSaid | undefined)
+  const error = content && (parsedJson(content.toString()) as ErrorSaid | undefined)
   // A forbidden meta key is found only after everything else was saved.
   if (error?.data?.key !== undefined) return false
   // Without a user nothing has changed.
@@ -147,15 +145,7 @@ type Reach =
 const full: Reach = { kind: 'full' }
 
 const propertyAt = (properties: Properties, path: string): unknown =>
-  path
-    .split('.')
-    .reduce<unknown>(
-      (value, name) =>
-        typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-          ? (value as Properties)[name]
-          : undefined,
-      properties,
-    )
+  path.split('.').reduce<unknown>(memberOf, properties)
 
 const isHidden = (state: ItemState, { hidden }: Refinement): boolean => {
   if (state === 'absent') return true
@@ -172,8 +162,8 @@ const isEmpty = (value: unknown): boolean => typeof value !== 'string' || value.
 
 const asRecord = (value: unknown): Properties | undefined => {
   // PHP writes an empty list and an empty object alike.
-  if (Array.isArray(value)) return value.length === 0 ? {} : undefined
-  return typeof value === 'object' && value !== null ? (value as Properties) : undefined
+  if (Array.isArray(value) && value.length === 0) return {}
+  return isJsonObject(value) ? value : undefined
 }
 
 /** Did only members of the property change that a minor update may change? */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Found } from '../../contracts/row.ts'
+import type { Found, Row } from '../../contracts/row.ts'
 import {
   effect,
   type NamedEffect,
@@ -13,6 +13,7 @@ import {
   type Description,
   describeItems,
   integersOf,
+  lookUp,
   parsedContent,
 } from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
@@ -28,7 +29,7 @@ import {
 
 /** A write that succeeded, or without a response may have. */
 export type Write = {
-  readonly found: Found
+  readonly found: Pick<Found, 'pathParameters'> & { readonly row: Pick<Row, 'kind'> }
   readonly collection: string
   readonly entry: CollectionTags
   readonly action: WriteAction
@@ -40,7 +41,7 @@ export type Write = {
 /** One item before and after the write. */
 type Change = { readonly before: ItemState; readonly after: ItemState }
 
-const nobodyKnows: Change = { before: undefined, after: undefined }
+const unknownChange: Change = { before: undefined, after: undefined }
 
 const onlyItem = (description: Description | undefined): DescribedItem | undefined =>
   description?.items?.length === 1 ? description.items[0] : undefined
@@ -67,14 +68,14 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   const changeOf = (write: Write, description: Description | undefined): Change => {
     const { found, collection, response } = write
     const item = onlyItem(description)
-    if (item?.collection !== collection) return nobodyKnows
+    if (item?.collection !== collection) return unknownChange
     if (found.row.kind === 'collection') {
-      return response?.status === 201 ? { before: 'absent', after: item.properties } : nobodyKnows
+      return response?.status === 201 ? { before: 'absent', after: item.properties } : unknownChange
     }
     const tag = names.item(collection, item.id)
     const inPath = itemInPath(found)
-    if (found.row.kind !== 'item' || tag === undefined || inPath === undefined) return nobodyKnows
-    if (names.item(collection, inPath) !== tag) return nobodyKnows
+    if (found.row.kind !== 'item' || tag === undefined || inPath === undefined) return unknownChange
+    if (names.item(collection, inPath) !== tag) return unknownChange
     if (description?.deleted === true) return { before: item.properties, after: 'absent' }
     return { before: stateBefore(write, tag), after: item.properties }
   }
@@ -280,11 +281,11 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     }
     const reached: string[] = [names.any(collection)]
     for (const name of given) {
-      const one = Object.hasOwn(byArgument, name) ? byArgument[name] : undefined
+      const one = lookUp(byArgument, name)
       if (one === undefined) return undefined
       const contents: ReachedContents =
         one.leavesTrace === false && !wasShown(write, name) ? 'any' : one.effect.contents
-      reached.push(...effectTags({ ...one.effect, contents }, write, nobodyKnows, []))
+      reached.push(...effectTags({ ...one.effect, contents }, write, unknownChange, []))
     }
     return reached
   }

@@ -1,10 +1,10 @@
 import type { RouteFinding, Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
-import type { GatewayResponse } from '../../http/message.ts'
+import type { Answer } from '../../http/message.ts'
 import { requestMeaning } from '../../request/router.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
 import { isRefusedByTargetAlone } from '../error-answer.ts'
-import { asMatched, type Matched, type Phase, type Ready, type Received } from '../exchange.ts'
+import { asMatched, type Matched, type Phase, type Ready, type Received, whenAnswered } from '../exchange.ts'
 import { overloaded, type ShedOptions } from '../phase-options.ts'
 import type { RecalledTarget, Service } from '../service.ts'
 
@@ -95,17 +95,13 @@ export const match = (): Phase<Received, Matched> => ({
 })
 
 /** As the upstream does: if it allows every origin, pages of every origin may read its index here too. */
-const indexFor = (
-  { service, request: { fields }, method }: Ready,
-  answer: GatewayResponse | Promise<GatewayResponse>,
-): GatewayResponse | Promise<GatewayResponse> => {
+const indexFor = ({ service, request: { fields }, method }: Ready, answer: Answer): Answer => {
   if (!service.allowsAnyOrigin()) return answer
   const origin = plainOrigin(fields)
-  const withOrigin = (response: GatewayResponse): GatewayResponse => {
+  return whenAnswered(answer, (response) => {
     const varying = { ...response, fields: [...response.fields, 'Vary', 'Origin'] }
     return origin === undefined ? varying : permitted(varying, origin, method)
-  }
-  return answer instanceof Promise ? answer.then(withOrigin) : withOrigin(answer)
+  })
 }
 
 /** Rows that the gateway answers itself: discovery document, namespace indexes, OPTIONS, and the batch, whose items re-enter the list. */

@@ -3,7 +3,6 @@ import { cacheKey } from '../../cache/cache-key.ts'
 import { sensitivityOf } from '../../cache/decide-caching.ts'
 import type { Operation } from '../../contracts/openapi/operation.ts'
 import type { Found } from '../../contracts/row.ts'
-import type { Validation } from '../../contracts/validation.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
 import {
@@ -16,15 +15,7 @@ import {
 import { contentFor } from '../../request/openapi-requests.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
-import {
-  asReady,
-  asRecalled,
-  type DeclaredFields,
-  type Matched,
-  type Next,
-  type Phase,
-  type Ready,
-} from '../exchange.ts'
+import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'
 import { readContent } from '../reads.ts'
 import type { RefusedTarget, ValidTarget } from '../service.ts'
 
@@ -89,12 +80,6 @@ const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
 
 type Report = (event: PipelineEvent) => void
 
-const declaredFields = ({
-  variant,
-  cookie,
-}: Extract<Validation, { kind: 'valid' }>): DeclaredFields | undefined =>
-  variant === undefined ? undefined : { key: variant, cookie }
-
 const withCanonical = (
   exchange: Matched,
   found: Found,
@@ -125,7 +110,7 @@ const withCanonical = (
       rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
     return refuse(exchange, code, response, report)
   }
-  const { undeclared } = validation
+  const { cookie, undeclared, variant } = validation
   if (undeclared !== undefined) {
     const { handling, names } = undeclared
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
@@ -139,7 +124,7 @@ const withCanonical = (
       validation.hasQueryCredential === true
         ? ('api-key' as const)
         : sensitivityOf(service.contract, found.path, validation.query),
-    variant: declaredFields(validation),
+    variant: variant === undefined ? undefined : { key: variant, cookie },
     policy: service.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)

@@ -11,12 +11,6 @@ import type { CacheContext } from '../phase-options.ts'
 import { codingsToPass, ExchangeRead, ownConditions, publicPart, tagConditions, uncoded } from '../reads.ts'
 import type { Service } from '../service.ts'
 
-/** The writes that are in flight to each service. */
-type ConcurrentWrites = {
-  /** `services`: all whose upstream the write reaches. */
-  begin(services: readonly string[]): TrackedWrite
-}
-
 type TrackedWrite = {
   /** No other write to one of its services was in flight since it began. */
   isAlone(): boolean
@@ -45,7 +39,7 @@ const leave = (inFlight: InFlight, write: StartedWrite): void => {
 }
 
 /** Stored responses show the item before a write only while no other write is in flight. */
-export const createConcurrentWrites = (): ConcurrentWrites => {
+export const createConcurrentWrites = () => {
   // Bounded by the services that have ever been configured. Counts instead of a Set of writes: docs/decisions/0013.
   const services = new Map<string, InFlight>()
   const inFlightTo = (service: string): InFlight => {
@@ -56,7 +50,8 @@ export const createConcurrentWrites = (): ConcurrentWrites => {
     return inFlight
   }
   return {
-    begin: (names) => {
+    /** `names`: all services whose upstream the write reaches. */
+    begin: (names: readonly string[]): TrackedWrite => {
       const write = { disturbed: false }
       const reached = names.map(inFlightTo)
       for (const inFlight of reached) enter(inFlight, write)
@@ -74,9 +69,9 @@ export const createConcurrentWrites = (): ConcurrentWrites => {
 }
 
 /** The cache outlives the configurations under which its services are written to. */
-const writesOfCaches = new WeakMap<Cache, ConcurrentWrites>()
+const writesOfCaches = new WeakMap<Cache, ReturnType<typeof createConcurrentWrites>>()
 
-const concurrentWritesOf = (cache: Cache): ConcurrentWrites => {
+const concurrentWritesOf = (cache: Cache) => {
   const known = writesOfCaches.get(cache) ?? createConcurrentWrites()
   writesOfCaches.set(cache, known)
   return known
@@ -206,17 +201,18 @@ export const forwardWrite = async (
   next: Next<Outgoing>,
 ): Promise<GatewayResponse> => {
   const tracked = track(context, exchange)
+  const streams = streamsResponse(exchange)
   const storable = storableResponse(context, exchange)
   let response: GatewayResponse | undefined
   try {
     const write = { tracked, announced: await announce(context, exchange) }
     try {
-      response = await forward(context, exchange, next, !streamsResponse(exchange) || storable !== undefined)
+      response = await forward(context, exchange, next, !streams || storable !== undefined)
     } catch (error) {
       await abandon(context, exchange, write, error)
       throw error
     }
-    if (!streamsResponse(exchange)) {
+    if (!streams) {
       await invalidate(context, exchange, write, response)
       return response
     }

@@ -2077,8 +2077,11 @@ final class Trellis_Tags {
 		return ! defined( 'SUNRISE' ) && $files && realpath( $files[0] ) === realpath( __FILE__ );
 	}
 
-	/** Groups of values that are made of files, which no write reports, and of options: those of a blog have a filter, those of a network reach all answers. */
-	const FILES_AND_OPTIONS = array( 'options', 'site-options', 'themes', 'theme_files', 'translation_files', 'translations', 'plugins' );
+	/**
+	 * Groups of values that need not be named: ids of users, whose objects are read by id, options, of which those of a blog have a filter and
+	 * those of a network reach all answers, and what is made of files.
+	 */
+	const TOLD_OTHERWISE = array( 'userlogins', 'userslugs', 'useremail', 'options', 'site-options', 'themes', 'theme_files', 'translation_files', 'translations', 'plugins' );
 
 	/** By group: the beginning of keys of queries that a filter tells. */
 	const TOLD_QUERIES = array( 'post-queries' => 'wp_query:', 'term-queries' => 'get_terms:', 'comment-queries' => 'get_comments:', 'user-queries' => 'get_users:' );
@@ -2103,7 +2106,7 @@ final class Trellis_Tags {
 	/** A value that an earlier request has stored in the object cache. What it is made of is known for those of WordPress. */
 	public function read_from_cache( $group, $key ) {
 		$is_id = ctype_digit( $key );
-		if ( 'last_changed' === $key || $is_id && isset( self::GROUPS[ $group ] ) || in_array( $group, self::FILES_AND_OPTIONS, true ) ) {
+		if ( 'last_changed' === $key || $is_id && isset( self::GROUPS[ $group ] ) || in_array( $group, self::TOLD_OTHERWISE, true ) ) {
 			return;
 		}
 		if ( $is_id && preg_match( '/^(.+)_relationships$/D', $group, $part ) && taxonomy_exists( $part[1] ) || 'posts' === $group && preg_match( '/^post_parent:\d+$/D', $key ) ) {
@@ -2116,8 +2119,6 @@ final class Trellis_Tags {
 			$this->lists['comment'] = true;
 		} elseif ( in_array( $group, array( 'post-queries', 'term-queries', 'comment-queries', 'user-queries', 'counts', 'timeinfo' ), true ) || 'posts' === $group && 'all_page_ids' === $key ) {
 			$this->lists['any'] = true;
-		} elseif ( in_array( $group, array( 'userlogins', 'userslugs', 'useremail' ), true ) ) {
-			$this->lists += array( 'user' => true );
 		} elseif ( 'default' !== $group || ! preg_match( '/^(?:is_blog_installed$|icon_files$|mime_type_icon_)/D', $key ) ) {
 			$this->is_complete = $this->is_complete && is_multisite() && $this->is_of_network( $group, $key );
 		}

@@ -55,8 +55,11 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
   return stale.length === 0
 }
 
-// With the companion, which reports them, half of the writes bypass the gateway.
-const sites = await startFuzzedSites(process.env['PROMISE_COMPANION'] === '1')
+// With the companion, which reports them, half of the writes bypass the gateway; with PROMISE_OBJECT_CACHE the site has a persistent object cache.
+const sites = await startFuzzedSites(
+  process.env['PROMISE_COMPANION'] === '1',
+  process.env['PROMISE_OBJECT_CACHE'] === '1',
+)
 try {
   const only = process.env['PROMISE_PLANT'] ?? ''
   const isRight = plantsAll

@@ -1,10 +1,13 @@
 import { createHash, createHmac } from 'node:crypto'
-import { copyFile, rm } from 'node:fs/promises'
+import { copyFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { poll, sign, token } from '../companion/intake.ts'
 import { steadyContent } from '../differential/steady-content.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
+import { type RedisServer, startRedisServer } from '../shared/redis-server.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
 import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 
@@ -193,7 +196,21 @@ const reportRows = async (wordpress: WordPress, gateway: TestGateway, after: num
   return last
 }
 
-export const startFuzzedSites = async (withCompanion = false): Promise<FuzzedSites> => {
+/** Gives the site a persistent object cache. The companion is loaded before other plugins, so that it sees what that cache gives. */
+const startObjectCache = async ({ site }: WordPress): Promise<RedisServer> => {
+  const redis = await startRedisServer()
+  const contents = join(site, 'wp-content')
+  await rename(join(contents, 'mu-plugins/trellis.php'), join(contents, 'mu-plugins/0-trellis.php'))
+  await writeFile(join(contents, 'redis-port'), String(redis.port))
+  const dropIn = fileURLToPath(new URL('../companion/object-cache.php', import.meta.url))
+  await copyFile(dropIn, join(contents, 'object-cache.php'))
+  return redis
+}
+
+export const startFuzzedSites = async (
+  withCompanion = false,
+  withObjectCache = false,
+): Promise<FuzzedSites> => {
   const ports = await adminPorts()
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
@@ -201,6 +218,7 @@ export const startFuzzedSites = async (withCompanion = false): Promise<FuzzedSit
     plugins: ['garden-notes', 'promise-fuzz'],
     ...(withCompanion ? { companion } : {}),
   })
+  const objectCache = withCompanion && withObjectCache ? await startObjectCache(wordpress) : undefined
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`
   const fresh = copyNamed('fresh')
   const gateways = new Map<string, TestGateway>()
@@ -259,6 +277,7 @@ export const startFuzzedSites = async (withCompanion = false): Promise<FuzzedSit
     const putBack = async (copy: string): Promise<void> => {
       for (const end of ['-wal', '-shm']) await rm(wordpress.database + end, { force: true })
       await copyFile(copy, wordpress.database)
+      await objectCache?.command('FLUSHALL')
       if (withCompanion) {
         // The log was restored with the rest: its rows have other contents from here on.
         const { incarnation } = await poll(wordpress.origin, 0)
@@ -321,6 +340,7 @@ export const startFuzzedSites = async (withCompanion = false): Promise<FuzzedSit
     close: async () => {
       for (const gateway of gateways.values()) await gateway.close()
       await wordpress.stop()
+      await objectCache?.stop()
     },
   }
 }

@@ -78,7 +78,6 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
     const supervisor = await startSupervisor({
       workers: workersOf(config),
       program: { file: options.file, args: process.argv.slice(2) },
-      leaseMs: config.cache.shared.leaseMs,
       settings: (): WorkerSettings => ({
         port,
         embedded,

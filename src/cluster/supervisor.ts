@@ -71,7 +71,6 @@ export type SupervisorOptions = {
   readonly workers: number
   /** The program that each worker runs, and its arguments. */
   readonly program: { readonly file: string; readonly args: readonly string[] }
-  readonly leaseMs: number
   /** Data for each worker that starts. */
   readonly settings: () => unknown
   /** Prepares a question for the workers, with the data that they need to answer it. */
@@ -223,7 +222,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const ask: Supervisor['ask'] = (question) => options.through(question, askReady)
   const assign = (one: Watched): Assignment => {
     one.settings = options.settings()
-    return { member: one.member, leaseMs: options.leaseMs, settings: one.settings }
+    return { member: one.member, settings: one.settings }
   }
   const take = (one: Watched, message: ToParent): void => {
     one.silentTicks = 0

@@ -6,7 +6,6 @@ import type { Appended, Ledger, Push, Synced } from './ledger.ts'
 export type Assignment = {
   /** Name among the members, unique for each process. */
   readonly member: string
-  readonly leaseMs: number
   /** Data of the composition root; not read here. */
   readonly settings: unknown
 }

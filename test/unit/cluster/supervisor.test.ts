@@ -49,7 +49,6 @@ const start = async (settings: string, workers = 1) => {
   const supervisor = await startSupervisor({
     workers,
     program: { file, args: [] },
-    leaseMs: 1_000,
     settings: () => settings,
     through: (question, ask) => ask(question, question.topic === 'hold' ? 'until-all' : 'brief'),
     end,

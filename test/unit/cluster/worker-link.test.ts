@@ -14,7 +14,7 @@ test('a worker whose ledger is elsewhere tells its parent that it lives', async 
       tell = take
     },
   })
-  tell({ kind: 'assigned', assignment: { member: 'one', leaseMs: 1000, settings: null } })
+  tell({ kind: 'assigned', assignment: { member: 'one', settings: null } })
   await linked
   vi.advanceTimersByTime(1_000)
   expect(said.filter(({ kind }) => kind !== 'hello')).toContainEqual({ kind: 'alive' })

@@ -140,14 +140,7 @@ type RespondByFetchOptions = {
 }
 
 /** Responds to readers that need a fetch: each joins one in flight, or starts one. */
-type RespondByFetch = {
-  /** Rejects with what `forward` rejects with. */
-  respond(read: CacheRead, forward: Forward, need: FetchNeeded): Promise<CacheAnswer>
-  /** Fetches in the background what was served stale. */
-  revalidate(read: CacheRead, forward: Forward, stored: StoredResponse): void
-}
-
-export const createRespondByFetch = (options: RespondByFetchOptions): RespondByFetch => {
+export const createRespondByFetch = (options: RespondByFetchOptions) => {
   const { store, log, fetches, hitForPass, responder, reuse, lease, clock, report } = options
   const resolveWaiter = createResolveWaiter({ responder, log, hitForPass, clock, report })
 
@@ -243,12 +236,14 @@ export const createRespondByFetch = (options: RespondByFetchOptions): RespondByF
   }
 
   return {
-    respond: (read, forward, need) =>
-      new Promise((resolve, reject) => {
+    /** Rejects with what `forward` rejects with. */
+    respond: (read: CacheRead, forward: Forward, need: FetchNeeded) =>
+      new Promise<CacheAnswer>((resolve, reject) => {
         const reader = { read, forward, first: need, resolve, reject }
         wait(reader, { need, alone: fetchesAlone(read), hasRetried: false, waits: 1 })
       }),
-    revalidate: (read, forward, stored) => {
+    /** Fetches in the background what was served stale. */
+    revalidate: (read: CacheRead, forward: Forward, stored: StoredResponse): void => {
       // The response to a HEAD has no content to store.
       if (read.method === 'HEAD' || fetches.find(read.key, variantOf(read)) !== undefined) return
       const fetch = start(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')

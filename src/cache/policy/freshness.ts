@@ -85,7 +85,7 @@ const controlBy = (source: 'targeted' | 'cache-control' | 'none', directives: Di
     mustUnderstand: directives.has('must-understand'),
     /** must-revalidate or proxy-revalidate: never served stale. */
     mustRevalidate: directives.has('must-revalidate') || directives.has('proxy-revalidate'),
-    /** must-revalidate alone, which also permits storing answers to credentials (RFC 9111 §3.5); proxy-revalidate does not. */
+    /** These permit storing responses to credentials (RFC 9111 §3.5); proxy-revalidate does not. */
     permitsCredentials:
       directives.has('must-revalidate') || directives.has('public') || directives.has('s-maxage'),
     maxAge: deltaSeconds(directives, 'max-age'),

@@ -19,30 +19,6 @@ type StoredFor = { readonly read: CacheRead; readonly order: number }
 type StoredDetails = Pick<StoredResponse, 'upstreamTag'> &
   Partial<Pick<StoredResponse, 'key' | 'partial' | 'forms'>>
 
-type StoreResult = { readonly stored: StoredResponse; readonly notStored: NoStoreReason | undefined }
-
-/** Turns responses into stored responses: the only way into the memory store. */
-export type ResponseStorage = {
-  /** A response as it would be stored, without its tags. */
-  create(
-    storedFor: StoredFor,
-    response: CompleteResponse,
-    times: ExchangeTimes,
-    details?: StoredDetails,
-  ): StoredResponse
-  /**
-   * Its facts before the content has arrived: without an entity tag made here, and with a length only where the upstream
-   * sent one.
-   */
-  createHead(storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse
-  /** Sets the tags by which it is invalidated; undefined when its target cannot have answered so. */
-  describe(read: CacheRead, stored: StoredResponse): StoredResponse | undefined
-  /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
-  storeIfCurrent(stored: StoredResponse, since: number): NoStoreReason | undefined
-  /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
-  store(read: CacheRead, stored: StoredResponse, since: number): StoreResult
-}
-
 type StorageOptions = {
   readonly store: MemoryStore
   readonly log: InvalidationLog
@@ -63,10 +39,17 @@ const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(store
 export const isOvertaken = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
   log.invalidatedSince(tagsOf(stored), since)
 
-export const createResponseStorage = (options: StorageOptions): ResponseStorage => {
+/** Turns responses into stored responses: the only way into the memory store. */
+export const createResponseStorage = (options: StorageOptions) => {
   const { store, log, unsettled, admission, clock, report, codedFrom } = options
 
-  const create: ResponseStorage['create'] = ({ read, order }, { head, content }, times, details) =>
+  /** A response as it would be stored, without its tags. */
+  const create = (
+    { read, order }: StoredFor,
+    { head, content }: CompleteResponse,
+    times: ExchangeTimes,
+    details?: StoredDetails,
+  ): StoredResponse =>
     createStoredResponse({
       key: details?.key ?? read.key,
       head,
@@ -81,7 +64,8 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
       forms: details?.forms ?? noForms,
     })
 
-  const describe: ResponseStorage['describe'] = (read, stored) => {
+  /** Sets the tags by which it is invalidated; undefined when its target cannot have answered so. */
+  const describe = (read: CacheRead, stored: StoredResponse): StoredResponse | undefined => {
     const { status, fields, content, hints } = stored
     const response = { status, fields, content, hints } as const
     setTags(stored, read.tags(response))
@@ -94,7 +78,8 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
     return unsettled.includes(tags, clock.monotonic()) ? 'unsettled' : undefined
   }
 
-  const storeIfCurrent: ResponseStorage['storeIfCurrent'] = (stored, since) => {
+  /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
+  const storeIfCurrent = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
     // Mostly nothing was invalidated meanwhile, and no tag is looked up.
     const isUndisputed = log.sequence === since && unsettled.isEmpty
     const doubt = isUndisputed ? undefined : doubtAbout(stored, since)
@@ -109,7 +94,11 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
 
   return {
     create,
-    createHead: (storedFor, response, times) => {
+    /**
+     * Its facts before the content has arrived: without an entity tag made here, and with a length only where the upstream
+     * sent one.
+     */
+    createHead: (storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse => {
       const made = create(storedFor, { head: response, content: noContent }, times)
       const declared = declaredLength(response)
       const hasTag = fieldValue(response.fields, 'etag') !== undefined
@@ -121,7 +110,8 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
     },
     describe,
     storeIfCurrent,
-    store: (read, stored, since) => {
+    /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
+    store: (read: CacheRead, stored: StoredResponse, since: number) => {
       const isReadable = describe(read, stored) !== undefined
       const notStored = isReadable ? storeIfCurrent(stored, since) : 'unreadable'
       report(
@@ -133,3 +123,5 @@ export const createResponseStorage = (options: StorageOptions): ResponseStorage 
     },
   }
 }
+
+export type ResponseStorage = ReturnType<typeof createResponseStorage>

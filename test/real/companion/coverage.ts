@@ -71,7 +71,10 @@ const tablesOf: Readonly<Record<string, readonly string[]>> = {
 /** Of the objects that changed, those that the reported changes do not cover. */
 export function uncovered(objects: readonly string[], changes: readonly Change[]): string[] {
   if (changes.some(({ kind }) => kind === 'all')) return []
-  const reported = new Set(changes.map(({ kind, id, name }) => `${kind} ${id ?? name}`))
+  // An empty language is that of a site without the option: only what reads the option directly can show it.
+  const reported = new Set(
+    changes.map(({ kind, id, name }) => `${kind} ${id ?? (name === 'WPLANG:direct' ? 'WPLANG' : name)}`),
+  )
   return objects.filter((object) => {
     const tables = tablesOf[object.slice(0, object.indexOf(' '))] ?? []
     return !reported.has(object) && !tables.some((table) => reported.has(`table ${table}`))

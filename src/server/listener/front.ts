@@ -69,6 +69,9 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
   return true
 }
 
+/** Responses that are never sent. */
+const ignored = new WeakSet<ServerResponse>()
+
 /**
  * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
  * ignored, because the start of the next request is unknown.
@@ -86,7 +89,10 @@ const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): G
       return
     }
     const { socket } = incoming
-    if (distrusted.size > 0 && distrusted.has(socket)) return
+    if (distrusted.size > 0 && distrusted.has(socket)) {
+      ignored.add(outgoing)
+      return
+    }
     if (outgoing.socket === null) closeWithSocket(socket, outgoing)
     const seen = inspect(incoming)
     if (seen.kind === 'fault' || !toOriginForm(incoming)) {
@@ -171,7 +177,8 @@ const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
 const whenItsTurnComes = (socket: Socket, answer: () => void): void => {
   const before = currentResponse(socket)
   // If the request is incomplete, its own content could not be parsed, so the error is its response.
-  if (before?.req.complete === true) before.once('close', () => whenItsTurnComes(socket, answer))
+  if (before?.req.complete === true && !ignored.has(before))
+    before.once('close', () => whenItsTurnComes(socket, answer))
   else answer()
 }
 
@@ -302,6 +309,8 @@ export const createFront = (options: FrontOptions): Front => {
         return
       }
       options.report({ kind: 'no-request', reason: protocolFault(error) })
+      // The parser reads on behind a timeout, and a response on a connection that has been ended would be in flight for ever.
+      distrust(options.distrusted, socket)
       // If the fault is in the content, the bytes show no path; the incomplete request does.
       const request = currentResponse(socket)?.req
       const service =

@@ -93,15 +93,9 @@ const since31: ReadonlySet<string> = new Set([
 ])
 
 /** The types of JSON Schema. */
-export const jsonTypes: ReadonlySet<unknown> = new Set([
-  'string',
-  'integer',
-  'number',
-  'boolean',
-  'array',
-  'object',
-  'null',
-])
+export const jsonTypes: ReadonlySet<unknown> = new Set(
+  'string integer number boolean array object null'.split(' '),
+)
 
 /** Does the value fit the keyword? A faulty one has no meaning; documents have many. */
 const fits = (kind: Kind, value: unknown): boolean => {

@@ -8,6 +8,8 @@ import { type Origin, startOrigin } from '../../support/origin.ts'
 const state = new Map<string, number>()
 let origin: Origin
 let gateway: TestGateway
+/** Of the same upstream, with invalidation: structural. */
+let declared: TestGateway
 
 const shown = (id: string): string => `${id} ${state.get(id) ?? 0}`
 
@@ -25,30 +27,30 @@ beforeAll(async () => {
     if (other === '2') wire.reset()
     else wire.respond({ status: 200, content: 'done' })
   })
-  gateway = await startTestGateway({
-    services: {
-      api: {
-        contract: 'openapi',
-        mount: '/',
-        document: fileURLToPath(new URL('./side-effects.yaml', import.meta.url)),
-        upstream: { targets: [origin.origin], retry: { attempts: 1 } },
-        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
-      },
-    },
-  })
+  const api = {
+    contract: 'openapi',
+    mount: '/',
+    document: fileURLToPath(new URL('./side-effects.yaml', import.meta.url)),
+    upstream: { targets: [origin.origin], retry: { attempts: 1 } },
+    cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+  }
+  declared = await startTestGateway({ services: { api: { ...api, invalidation: 'structural' } } })
+  gateway = await startTestGateway({ services: { api } })
 })
 
 afterAll(async () => {
   await gateway.close()
+  await declared.close()
   await origin.close()
 })
 
-const read = async (path: string): Promise<string> => (await fetch(gateway.publicAddress + path)).text()
+const read = async (path: string, { publicAddress } = gateway): Promise<string> =>
+  (await fetch(publicAddress + path)).text()
 
-const write = async (id: string, other: string): Promise<void> => {
+const write = async (id: string, other: string, { publicAddress } = gateway): Promise<void> => {
   const body = JSON.stringify({ other })
   const headers = { 'Content-Type': 'application/json' }
-  await (await fetch(`${gateway.publicAddress}/items/${id}`, { method: 'POST', headers, body })).text()
+  await (await fetch(`${publicAddress}/items/${id}`, { method: 'POST', headers, body })).text()
 }
 
 const id = fc.constantFrom('1', '2', '3')
@@ -78,4 +80,31 @@ test('after a write is acknowledged, or has an unknown outcome, no read returns 
     { numRuns: 30 },
   )
   expect(hits).toBeGreaterThan(20)
+})
+
+const shownAt = (path: string): string => {
+  const [, , id] = path.split('/')
+  return id === undefined ? ['1', '2', '3'].map(shown).join(', ') : shown(id)
+}
+
+test('with invalidation: structural no read returns older data either, where the document declares what a write changes, and other responses survive', async () => {
+  const paths = ['/items', ...['1', '2', '3'].flatMap((one) => [`/items/${one}`, `/groups/${one}`])]
+  let survived = 0
+  let reads = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(id, { minLength: 3, maxLength: 8 }), async (written) => {
+      for (const one of written) {
+        for (const path of paths) await read(path, declared)
+        // Changes the item, its list and its group, which the document declares.
+        await write(one, one, declared)
+        const before = origin.received.length
+        for (const path of paths) expect(await read(path, declared)).toBe(shownAt(path))
+        reads += paths.length
+        survived += paths.length - (origin.received.length - before)
+      }
+    }),
+    { numRuns: 5 },
+  )
+  process.stderr.write(`structural: ${survived} of ${reads} stored responses survive a write\n`)
+  expect(survived / reads).toBeGreaterThan(0.1)
 })

@@ -259,11 +259,14 @@ describe('a document that is made to cost time', () => {
     ['nests schemas', '3.0.3', nested(400), {}],
     ['nests schemas, in 3.1', '3.1.0', nested(400), {}],
     ['chains references', '3.1.0', { $ref: '#/components/schemas/s0' }, chained(5_000)],
-  ])('is refused with its line if it %s behind more than 300 others', async (_title, version, schema, more) => {
-    expect(await refusalOf(JSON.stringify(onePost(schema, version, more), null, 1))).toEqual([
-      expect.stringMatching(/^api\.json:\d\d+:\d+ the schema is behind more than 300 others/),
-    ])
-  })
+  ])(
+    'is refused with its line if it %s behind more than 300 others',
+    async (_title, version, schema, more) => {
+      expect(await refusalOf(JSON.stringify(onePost(schema, version, more), null, 1))).toEqual([
+        expect.stringMatching(/^api\.json:\d\d+:\d+ the schema is behind more than 300 others/),
+      ])
+    },
+  )
 
   test.each([
     ['JSON', '{"openapi":"3.1.0","x-a":', ''],

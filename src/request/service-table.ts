@@ -35,9 +35,9 @@ const isUnder = (mount: string, target: string): boolean => {
   return next === slash || next === questionMark || target.length === mount.length
 }
 
-/** Does the path of a service lie under that of another one? */
-const isNested = (services: readonly Located[]): boolean =>
-  services.some(({ mount }) => services.some((other) => other.mount.startsWith(`${mount}/`)))
+/** Does the path of another service lie below that of this one? */
+const hasNested = ({ mount }: Located, services: readonly Located[]): boolean =>
+  services.some((other) => other.mount.startsWith(`${mount}/`))
 
 /** Without these, all upstreams read a path alike. */
 const severalReadings = /%|\/\/|;/
@@ -66,11 +66,11 @@ const pathOf = (target: string): string => {
 }
 
 /** The services of a host, in the order in which they are tried. */
-type Candidates<Service> = { readonly services: readonly Service[]; readonly isNested: boolean }
+type Candidates<Service> = { readonly services: readonly Service[]; readonly outer: ReadonlySet<Service> }
 
 const candidates = <Service extends Located>(services: readonly Service[]): Candidates<Service> => ({
   services,
-  isNested: isNested(services),
+  outer: new Set(services.filter((service) => hasNested(service, services))),
 })
 
 const ambiguous = { kind: 'ambiguous' } as const
@@ -101,10 +101,10 @@ export const createServiceTable = <Service extends Located>(
   })
   return {
     find: (authority, target) => {
-      const { services: known, isNested: mayDiffer } = hasHosts ? candidatesFor(authority) : withoutHost
+      const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost
       const service = firstUnder(known, target)
       if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService
-      if (mayDiffer) {
+      if (outer.has(service)) {
         const path = pathOf(target)
         const read = severalReadings.test(path) ? otherReading(path) : path
         if (read === undefined || (read !== path && firstUnder(known, read) !== service)) return ambiguous

@@ -85,6 +85,18 @@ const firstUnder = <Service extends Located>(
   return undefined
 }
 
+/** May an upstream read the path as one of another service? */
+const hasOtherReading = <Service extends Located>(
+  services: readonly Service[],
+  service: Service,
+  target: string,
+): boolean => {
+  const path = pathOf(target)
+  if (!severalReadings.test(path)) return false
+  const read = otherReading(path)
+  return read === undefined || (read !== path && firstUnder(services, read) !== service)
+}
+
 /** `atHost` gives the form of a service for one host; it is called once for each host that is remembered. */
 export const createServiceTable = <Service extends Located>(
   services: readonly Service[],
@@ -104,12 +116,9 @@ export const createServiceTable = <Service extends Located>(
       const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost
       const service = firstUnder(known, target)
       if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService
-      if (outer.has(service)) {
-        const path = pathOf(target)
-        const read = severalReadings.test(path) ? otherReading(path) : path
-        if (read === undefined || (read !== path && firstUnder(known, read) !== service)) return ambiguous
-      }
-      return { kind: 'found', service }
+      return outer.has(service) && hasOtherReading(known, service, target)
+        ? ambiguous
+        : { kind: 'found', service }
     },
   }
 }

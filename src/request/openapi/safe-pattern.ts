@@ -1,11 +1,12 @@
 import { RE2JS, RE2JSException } from 're2js'
 
-/** A pattern of a document that runs in linear time. */
+/** A pattern of a document that runs in linear time. A text that is too long for it counts as matching: the upstream checks it. */
 export type SafePattern = { test(text: string): boolean; toString(): string }
 
 const mostCharacters = 2_000
-/** Each character of a text costs at most one visit to each instruction. */
 const mostInstructions = 5_000
+/** Each character of a text costs at most one visit to each instruction, so a match takes a few milliseconds at most. */
+const mostSteps = 200_000
 
 /** White space and the end of a line as ECMAScript has them; RE2 has fewer. */
 const space =
@@ -128,9 +129,14 @@ const compile = (source: string): SafePattern | undefined => {
   if (text === undefined) return undefined
   try {
     const compiled = RE2JS.compile(text)
-    if (compiled.programSize() > mostInstructions) return undefined
-    // ajv distinguishes the patterns of a schema by this text.
-    return { test: (value) => compiled.matcher(value).find(), toString: () => text }
+    const size = compiled.programSize()
+    if (size > mostInstructions) return undefined
+    const longest = Math.floor(mostSteps / size)
+    return {
+      test: (value) => value.length > longest || compiled.matcher(value).find(),
+      // ajv distinguishes the patterns of a schema by this text.
+      toString: () => text,
+    }
   } catch (error) {
     if (error instanceof RE2JSException) return undefined
     throw error

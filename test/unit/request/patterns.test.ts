@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { safePattern } from '../../../src/request/openapi/safe-pattern.ts'
 import { compilePattern } from '../../../src/request/validation/safe-pattern.ts'
 
 describe('patterns from schemas', () => {
@@ -39,5 +40,26 @@ describe('patterns from schemas', () => {
   test('a text of a megabyte and a pattern of a kilobyte are left to the upstream', () => {
     expect(compilePattern('a')('b'.repeat(1_000_000))).toBeUndefined()
     expect(compilePattern('a'.repeat(1024))('a')).toBeUndefined()
+  })
+})
+
+describe('patterns of OpenAPI documents', () => {
+  // From a document of AWS: three thousand instructions for each character.
+  const large = '^([^/]([!-~]+/){1,511})?[A-Za-z0-9_+=,.@-]{1,64}$'
+
+  test('a text is compared with a large pattern', () => {
+    expect(safePattern(large)?.test('name')).toBe(true)
+    expect(safePattern(large)?.test('na me')).toBe(false)
+  })
+
+  test('a text that is too long for its pattern is left to the upstream, without being read', () => {
+    const began = performance.now()
+    expect(safePattern(large)?.test(`a${'!/'.repeat(2_500)} `)).toBe(true)
+    expect(safePattern('^[a-z]$')?.test(' '.repeat(1_000_000))).toBe(true)
+    expect(performance.now() - began).toBeLessThan(100)
+  })
+
+  test('a small pattern reads five kilobytes', () => {
+    expect(safePattern('^[a-z]+$')?.test(`${'a'.repeat(5_000)}!`)).toBe(false)
   })
 })

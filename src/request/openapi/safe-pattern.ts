@@ -6,7 +6,7 @@ export type SafePattern = { test(text: string): boolean; toString(): string }
 const mostCharacters = 2_000
 const mostInstructions = 5_000
 /** Each character of a text costs at most one visit to each instruction, so a match takes a few milliseconds at most. */
-const mostSteps = 200_000
+const mostSteps = 100_000
 
 /** White space and the end of a line as ECMAScript has them; RE2 has fewer. */
 const space =

@@ -1,4 +1,5 @@
-// count.mjs REPORT...   Prints what failed and, as the last line of a CI run, "N passed, N failed, N skipped", from vitest's JSON reports.
+// count.mjs REPORT...   Prints the slowest files, what failed and, as the last line of a CI run, "N passed, N failed, N skipped", from
+// vitest's JSON reports.
 // Exit code 1 when anything failed or was skipped, or when a report is missing or empty.
 import { readFileSync } from 'node:fs'
 
@@ -7,7 +8,9 @@ const reportFailure = (file, title, message) => {
   counts.failed += 1
   process.stdout.write(`failed: ${file} > ${title}\n${message.split('\n').slice(0, 12).join('\n')}\n`)
 }
-const countFile = ({ name, status, message, assertionResults }) => {
+const secondsOf = new Map()
+const countFile = ({ name, status, message, assertionResults, startTime, endTime }) => {
+  secondsOf.set(name, (endTime - startTime) / 1000)
   const failedBefore = counts.failed
   for (const { status: outcome, fullName, failureMessages = [] } of assertionResults) {
     if (outcome === 'passed') counts.passed += 1
@@ -28,5 +31,10 @@ for (const report of process.argv.slice(2)) {
   }
   complete &&= counts.passed > before
 }
+const slowest = [...secondsOf]
+  .filter(([, seconds]) => seconds >= 5)
+  .sort(([, a], [, b]) => b - a)
+  .slice(0, 30)
+for (const [name, seconds] of slowest) process.stdout.write(`${seconds.toFixed(0).padStart(4)} s  ${name}\n`)
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
 process.exitCode = complete && counts.failed + counts.skipped === 0 ? 0 : 1

@@ -86,6 +86,21 @@ test('what failed is named with its file, its title and the beginning of its mes
   expect(stdout).toContain('failed: b.test.ts > the file\nno such module\n')
 })
 
+test('files that took five seconds and more are named, the slowest first', () => {
+  const path = join(folder, 'slow.json')
+  const tookSeconds = (name: string, seconds: number) => ({
+    name,
+    status: 'passed',
+    assertionResults: [passed],
+    startTime: 1000,
+    endTime: 1000 + seconds * 1000,
+  })
+  const testResults = [tookSeconds('quick', 4.9), tookSeconds('slow', 5), tookSeconds('slowest', 61)]
+  writeFileSync(path, JSON.stringify({ testResults }))
+  const { stdout } = spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
+  expect(stdout).toBe('  61 s  slowest\n   5 s  slow\n3 passed, 0 failed, 0 skipped\n')
+})
+
 test('the last line counts all reports, and a report without a test is a failure', () => {
   const paths = ['sound', 'other', 'empty'].map((name) => join(folder, `${name}.json`))
   writeFileSync(paths[0] ?? '', JSON.stringify({ testResults: [file('passed', passed)] }))

@@ -4,12 +4,15 @@ import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
 
-// npm run bench:startup: processor time, user and system together, of a start with the demo until /readyz answers, and of the
-// commands that start no gateway. Medians; BENCH_ROUNDS for more of them.
+// npm run bench:startup: processor time, user and system together, of a start until /readyz answers, and of the commands that start
+// no gateway. Medians; BENCH_ROUNDS for more of them. The demo also starts two upstreams in the same process, and learns their routes.
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 
-const startSeconds = async (): Promise<number> => {
-  const gateway = await startGatewayProcess({})
+/** Nothing listens there: a start sends no request to it. */
+const openService = { contract: 'open', mount: '/', upstream: { targets: ['http://127.0.0.1:9'] } }
+
+const startSeconds = async (settings: Record<string, unknown>): Promise<number> => {
+  const gateway = await startGatewayProcess(settings)
   const seconds = processorSeconds(gateway.program.pid)
   await gateway.stop()
   return seconds
@@ -43,7 +46,8 @@ const measured = async (title: string, measure: () => Promise<number>): Promise<
   console.log(`${title.padEnd(36)} ${median(seconds).toFixed(2)} s`)
 }
 
-await measured('start until ready', startSeconds)
+await measured('start with one open service', () => startSeconds({ services: { open: openService } }))
+await measured('start with the demo', () => startSeconds({}))
 await measured('check -c config/gateway.yaml', () => commandSeconds('check', '-c', 'config/gateway.yaml'))
 await measured('schema', () => commandSeconds('schema'))
 await measured('--help', () => commandSeconds('--help'))

@@ -2,7 +2,6 @@ import type { CachePolicy, CacheRule } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import { plantsDocument } from '../config/api-document.ts'
 import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
-import { placedNotes } from '../config/read-document.ts'
 import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
@@ -13,13 +12,8 @@ import type { Endpoint, Row } from '../contracts/row.ts'
 import { hasBearer, isUnusualName } from '../http/forwardable-fields.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Service } from '../pipeline/service.ts'
-import {
-  createOpenApiRequests,
-  missingCredential,
-  type OpenApiRequests,
-  type OpenApiRequestsOptions,
-  uncheckedSchemas,
-} from '../request/openapi-requests.ts'
+import { missingCredential } from '../request/openapi-operation.ts'
+import type { OpenApiRequests, OpenApiRequestsOptions } from '../request/openapi-requests.ts'
 import { createRouter } from '../request/router.ts'
 import { createResponseDrift, type ResponseDrift } from '../site/response-drift.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -31,6 +25,8 @@ export const documentNotes = async (
   const notes = config.services.map(async (service) => {
     if (service.contract !== 'openapi') return []
     const { document } = service
+    const { placedNotes } = await import('../config/read-document.ts')
+    const { uncheckedSchemas } = await import('../request/openapi-requests.ts')
     const texts = [...(await placedNotes(document)), ...uncheckedSchemas(document.contract)]
     return texts.map((text) => ({ service: service.name, text }))
   })
@@ -128,11 +124,12 @@ export const documentRows = (service: Described): readonly Row[] => {
   return plantRows(bundle, contract)
 }
 
-/** Routes and validation of the document of a service. */
-export const documentRequests = (
+/** Routes and validation of the document of a service. The code that checks schemas is loaded here. */
+export const documentRequests = async (
   service: Described,
   limits: OpenApiRequestsOptions['limits'],
-): OpenApiRequests => {
+): Promise<OpenApiRequests> => {
+  const { createOpenApiRequests } = await import('../request/openapi-requests.ts')
   const options = {
     limits,
     unknownParameters: service.parameters.unknown,

@@ -341,7 +341,7 @@ const accessAlone = async ({ name, access }: ServiceConfig): Promise<Access | un
 export const explain = async (config: Config, request: ExplainedRequest): Promise<Explanation> => {
   const services = config.services.map(async (service) => ({
     config: service,
-    contract: serviceContract(service, config.limits),
+    contract: await serviceContract(service, config.limits),
     access: await accessAlone(service),
   }))
   return explainAt(createPublicTargets(await Promise.all(services), config.publicUrl), request)

@@ -158,11 +158,11 @@ export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsCo
   service.contract === 'open' ? limits : { ...limits, ...service.limits }
 
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
-export const serviceContract = (
+export const serviceContract = async (
   service: ServiceConfig,
   general: LimitsConfig,
   whileHeard?: WhileHeard,
-): ServiceContract => {
+): Promise<ServiceContract> => {
   const limits = limitsOf(service, general)
   const announced = announcedRows(service)
   const rows =
@@ -171,7 +171,7 @@ export const serviceContract = (
       : [...announced, ...batchRows(service, limits)]
   const requests =
     service.contract === 'openapi' || service.contract === 'plants'
-      ? batchRequests(service, limits, documentRequests(service, limits))
+      ? batchRequests(service, limits, await documentRequests(service, limits))
       : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   const resources = documentResources(service)
   let { find } = requests
@@ -277,7 +277,7 @@ export const startEmbedded = async (
   // The demo is loaded only where it is used.
   if (service.contract === 'plants') {
     const { startEmbeddedPlants } = await import('../../demo/plants.ts')
-    return startEmbeddedPlants({ basePath, requests: documentRequests(service, limits) })
+    return startEmbeddedPlants({ basePath, requests: await documentRequests(service, limits) })
   }
   if (service.contract === 'openapi') {
     const { startDocumentMock } = await import('../../demo/document-mock.ts')

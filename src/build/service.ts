@@ -299,7 +299,7 @@ export const buildService = async (
   const lifetimeMs = heardLifetimeMs(config)
   const feed = parts.feedLease?.(config.name)
   const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
-  const contract = serviceContract(config, limits, whileHeard)
+  const contract = await serviceContract(config, limits, whileHeard)
   const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
   const responseDrift = responseDriftOf(config, contract, basePath, parts)

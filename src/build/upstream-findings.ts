@@ -188,13 +188,13 @@ const linesOf = (
 }
 
 /** Every route of the configuration's contracts; further routes of an upstream are learned at run time. */
-export const describeRoutes = (config: Config): RouteReport => ({
-  lines: config.services.flatMap((service) => {
-    const contract = serviceContract(service, config.limits)
+export const describeRoutes = async (config: Config): Promise<RouteReport> => {
+  const lines = config.services.map(async (service) => {
+    const contract = await serviceContract(service, config.limits)
     return [...ruleLines(service), ...linesOf(service, contract, contract.rows, 'contract')]
-  }),
-  unread: [],
-})
+  })
+  return { lines: (await Promise.all(lines)).flat(), unread: [] }
+}
 
 /** The same with routes learned from the upstreams; fetches the index of each once. */
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>

@@ -1,10 +1,5 @@
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
-import type {
-  Operation,
-  Parameter,
-  ParameterLocation,
-  SecurityScheme,
-} from '../contracts/openapi/operation.ts'
+import type { Operation, Parameter, ParameterLocation } from '../contracts/openapi/operation.ts'
 import type { RouteFinding } from '../contracts/row.ts'
 import type {
   Invalid,
@@ -14,11 +9,11 @@ import type {
   Validator,
 } from '../contracts/validation.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
-import { hasBearer, namedAway } from '../http/forwardable-fields.ts'
+import { namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { trackingMatcher } from './canonical/php-query.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './openapi/canonical-pairs.ts'
-import { asFragment, checkBody, contentOf, faultOf, problemOf } from './openapi/check-body.ts'
+import { asFragment, checkBody, faultOf, problemOf } from './openapi/check-body.ts'
 import {
   cookiePairs,
   formPairsOf,
@@ -49,48 +44,6 @@ export type OpenApiRequests = {
   find(method: string, path: string): RouteFinding
   readonly validator: Validator
 }
-
-/** Presence and shape of the credentials that an operation takes; whether they are valid, only the upstream decides. */
-const isPresent = (scheme: SecurityScheme, fields: RequestFields, query: string): boolean => {
-  const authorization = requestField(fields, 'authorization') ?? ''
-  switch (scheme.kind) {
-    case 'bearer':
-      return hasBearer(fields)
-    case 'http':
-      return scheme.scheme === 'bearer'
-        ? hasBearer(fields)
-        : authorization.toLowerCase().startsWith(`${scheme.scheme} `)
-    case 'apiKey': {
-      const { location, name } = scheme
-      if (location === 'header') return (requestField(fields, name) ?? '') !== ''
-      const pairs =
-        location === 'query' ? (pairsOf(query) ?? []) : cookiePairs(requestField(fields, 'cookie'))
-      return pairs.some((pair) => pair.name === name && (pair.value ?? '') !== '')
-    }
-    case 'unseen':
-      return true
-  }
-}
-
-const challengeOf = (scheme: SecurityScheme | undefined): string => {
-  if (scheme?.kind === 'http' && /^[a-z\d-]{1,32}$/.test(scheme.scheme))
-    return scheme.scheme.charAt(0).toUpperCase() + scheme.scheme.slice(1)
-  return scheme?.kind === 'apiKey' ? 'ApiKey' : 'Bearer'
-}
-
-/** The challenge for a request without the credentials that its operation needs; undefined when it has them, or needs none. */
-export const missingCredential = (
-  { security }: Operation,
-  fields: RequestFields,
-  query: string,
-): string | undefined => {
-  const isMet = (schemes: readonly SecurityScheme[]): boolean =>
-    schemes.every((scheme) => isPresent(scheme, fields, query))
-  return security.length === 0 || security.some(isMet) ? undefined : challengeOf(security[0]?.[0])
-}
-
-/** How the body of a request is described; undefined where the operation does not take its media type. */
-export const contentFor = contentOf
 
 /** Parts of a document that are not checked, or not in full, with the reason. */
 export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {

@@ -398,7 +398,7 @@ describe('the command line', () => {
   })
 
   test('lists routes with the hosts of their services', async () => {
-    const { lines } = describeRoutes(await configOf())
+    const { lines } = await describeRoutes(await configOf())
     expect(lines.find(({ service }) => service === 'shops')).toMatchObject({
       hosts: ['*.shop.example'],
       path: '/plants',

@@ -5,20 +5,12 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build, type Metafile } from 'esbuild'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { bundleOptions } from '../../build.mjs'
 
 /** The files of dist, with what each holds and imports; nothing is written. */
 let outputs: Metafile['outputs']
 beforeAll(async () => {
-  const { metafile } = await build({
-    entryPoints: ['src/main.ts', 'src/index.ts'],
-    outdir: 'dist',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    metafile: true,
-    write: false,
-  })
+  const { metafile } = await build({ ...bundleOptions, write: false })
   outputs = metafile.outputs
 })
 
@@ -59,6 +51,7 @@ describe('a gateway is loaded without', () => {
     ['OpenTelemetry, except its API, which prom-client uses', /@opentelemetry\/(?!api\/)/],
     ['a client of Redis', /node_modules\/ioredis\//],
     ['CORS', /node_modules\/@fastify\/cors\//],
+    ['the checks of OpenAPI documents', /node_modules\/(?:ajv\/|js-yaml\/)|openapi-requests\.ts/],
   ])('%s', (_description, modules) => {
     const loaded = loadedWith('src/workers.ts')
     expect(loaded).toContain('src/gateway.ts')
@@ -66,6 +59,18 @@ describe('a gateway is loaded without', () => {
     const all = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs))
     expect(all.filter((module) => modules.test(module))).not.toEqual([])
   })
+})
+
+test('dist has of undici the clients, not fetch, WebSocket, caches and mocks', () => {
+  const modules = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs))
+  expect(modules).toContain('node_modules/undici/lib/dispatcher/pool.js')
+  expect(
+    modules.filter((module) =>
+      /undici\/lib\/(mock|interceptor|cache|api|web\/(websocket|cookies|cache)|web\/fetch\/index)/.test(
+        module,
+      ),
+    ),
+  ).toEqual([])
 })
 
 /** A project with the build of this one, a source, and a dist in which earlier builds have left files and folders. */

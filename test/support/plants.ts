@@ -18,9 +18,10 @@ export const plantRows = ({ limitParameter }: { readonly limitParameter: string 
   documentRows(service(limitParameter))
 
 /** Routes and validation of the plant store. */
-export const plantRequests = (options: PlantOptions): OpenApiRequests => {
+export const plantRequests = (options: PlantOptions): Promise<OpenApiRequests> => {
   const { limits, limitParameter, unknownParameters, trackingParameters } = options
   return documentRequests(service(limitParameter, unknownParameters, trackingParameters), limits)
 }
 
-export const createPlantsValidator = (options: PlantOptions): Validator => plantRequests(options).validator
+export const createPlantsValidator = async (options: PlantOptions): Promise<Validator> =>
+  (await plantRequests(options)).validator

@@ -4,7 +4,6 @@ import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
 import { faultAt, faultOf, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
-import { readApiDocument } from '../read-document.ts'
 
 type DocumentsReading = {
   readonly value: unknown
@@ -35,6 +34,7 @@ export const readDocuments = async (value: unknown, folder: string): Promise<Doc
   for (const path of documentPaths(value)) {
     const document = valueAt(value, path)
     if (typeof document !== 'string' || document === '') continue
+    const { readApiDocument } = await import('../read-document.ts')
     const reading = await readApiDocument(resolve(folder, document))
     if (reading.kind === 'faults') faults.push(...reading.messages.map((message) => faultAt(path, message)))
     else {

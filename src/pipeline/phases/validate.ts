@@ -12,7 +12,7 @@ import {
   type RequestFields,
   requestField,
 } from '../../http/message.ts'
-import { contentFor } from '../../request/openapi-requests.ts'
+import { contentFor } from '../../request/openapi-operation.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import { asReady, asRecalled, type Matched, type Next, type Phase, type Ready } from '../exchange.ts'

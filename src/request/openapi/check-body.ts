@@ -1,6 +1,7 @@
 import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/operation.ts'
 import type { Invalid, RequestFault, ValidationInput } from '../../contracts/validation.ts'
+import { contentFor } from '../openapi-operation.ts'
 import { readExactJson } from './exact-json.ts'
 import { ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
 import { readValue, type ValueParts } from './parameter-value.ts'
@@ -110,15 +111,6 @@ const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): 
     : checkValue(described, reading.value, reading.exact, parts)
 }
 
-/** The description of a body with this media type, exact types before ranges. */
-export const contentOf = (operation: Operation, contentType: string | undefined): BodyContent | undefined => {
-  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return operation.body?.contents.find(({ mediaType }) => {
-    if (mediaType === type || mediaType === '*/*' || mediaType === '*') return true
-    return mediaType.endsWith('/*') && type.startsWith(mediaType.slice(0, -1)) && type.includes('/')
-  })
-}
-
 /** RFC 9112 §6.3. */
 const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
@@ -143,7 +135,7 @@ export const checkBody = (
   if (content === undefined || content.length === 0) {
     return isMissing(operation, input) ? faultOf('missing_body') : undefined
   }
-  const described = contentOf(operation, contentType)
+  const described = contentFor(operation, contentType)
   switch (described?.reading) {
     case undefined:
       return faultOf('unsupported_content_type', '', [], 415)

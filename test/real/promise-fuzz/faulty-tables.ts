@@ -20,7 +20,7 @@ export const siteContractOf = async (wordpress: WordPress, setting: Setting): Pr
   if (checked.kind === 'faults') throw new Error(checked.faults.map(({ message }) => message).join('\n'))
   const service = checked.config.services.find(({ contract }) => contract === 'site')
   if (service === undefined) throw new Error('the configuration has no site')
-  const contract = serviceContract(service, checked.config.limits)
+  const contract = await serviceContract(service, checked.config.limits)
   const index = readIndex(Buffer.from(await (await fetch(`${wordpress.restRoot}/`)).arrayBuffer()))
   if (index.kind === 'refused') throw new Error(index.reason)
   contract.learn(learnRows(index.index, contract.rows).rows)

@@ -4,7 +4,7 @@ import { startEmbeddedSite } from '../../../demo/site.ts'
 import { plantRequests } from '../../support/plants.ts'
 
 const limits = { queryParameters: 256, jsonDepth: 64 }
-const plantStore = plantRequests({
+const plantStore = await plantRequests({
   limits,
   limitParameter: 'limit',
   unknownParameters: 'strip',

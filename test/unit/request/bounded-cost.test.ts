@@ -68,9 +68,9 @@ describe('a megabyte of JSON takes little more than to parse it', () => {
     expect(cost(() => ask(asked), mostMs)).toBeLessThan(mostMs)
   })
 
-  test('a plant with unknown members', () => {
+  test('a plant with unknown members', async () => {
     const content = members('1')
-    const { find, validator } = plantRequests({
+    const { find, validator } = await plantRequests({
       limits: { queryParameters: 8, jsonDepth: 64 },
       limitParameter: 'limit',
       unknownParameters: 'strip',

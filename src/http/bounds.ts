@@ -81,17 +81,11 @@ type FairTurnsOptions = {
   readonly gatherTurns: number
 }
 
-/** Starts a few pieces of work in each turn of the event loop, and serves the clients in rotation. */
-export type FairTurns = {
-  /** Runs `work` at once if no other work waits and this turn has capacity; otherwise in a later turn. */
-  begin(client: string, work: () => void): void
-}
-
 /**
  * Node processes everything that has arrived within one turn of the event loop, in order of arrival, so a client with a thousand
  * pieces of work would delay all others. Here each turn starts only `perTurn` pieces, one for each client in rotation.
  */
-export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): FairTurns => {
+export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions) => {
   // A Map keeps insertion order: the first client is served next and moves to the end.
   const queues = new Map<string, (() => void)[]>()
   let startedThisTurn = 0
@@ -132,7 +126,8 @@ export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): Fai
     queues.size === 0 && startedThisTurn < perTurn && !(hadNewWork && gatheredTurns < gatherTurns)
 
   return {
-    begin: (client, work) => {
+    /** Runs `work` at once if no other work waits and this turn has capacity; otherwise in a later turn. */
+    begin: (client: string, work: () => void): void => {
       hasNewWork = true
       scheduleTurn()
       if (mayStart()) {
@@ -146,6 +141,8 @@ export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions): Fai
     },
   }
 }
+
+export type FairTurns = ReturnType<typeof createFairTurns>
 
 /** Adds to one of several counts; a count of 0 is removed, so that the map does not grow. */
 export const addCount = (counts: Map<string, number>, key: string, by: number): void => {

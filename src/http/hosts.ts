@@ -7,16 +7,13 @@ export const hostOf = (authority: string): string => {
 
 const wildcard = '*'
 
-/** Values by host pattern: a host, or `*.` and a suffix of one or more labels. */
-export type HostTable<Value> = {
-  /** The values for a host, those of the most specific pattern first: the host itself, then the longest wildcard. */
-  matching(host: string): readonly Value[]
-}
-
-/** Indexes values by their host patterns. The cost of a lookup depends on the labels of the host, not on the number of patterns. */
+/**
+ * Indexes values by their host patterns: a host, or `*.` and a suffix of one or more labels. The cost of a lookup depends on the labels of the host, not on the
+ * number of patterns.
+ */
 export const createHostTable = <Value>(
   rows: readonly { readonly hosts: readonly string[]; readonly value: Value }[],
-): HostTable<Value> => {
+) => {
   const exact = new Map<string, Value[]>()
   const bySuffix = new Map<string, Value[]>()
   for (const { hosts, value } of rows) {
@@ -28,7 +25,8 @@ export const createHostTable = <Value>(
     }
   }
   return {
-    matching: (host) => {
+    /** The values for a host, those of the most specific pattern first: the host itself, then the longest wildcard. */
+    matching: (host: string): readonly Value[] => {
       const found = [...(exact.get(host) ?? [])]
       // No name has an empty label (RFC 1034 §3.1).
       if (host.startsWith('.') || host.includes('..')) return found

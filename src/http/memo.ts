@@ -1,38 +1,8 @@
 /** Longer texts are rare, and a flood of them would hold much memory. */
 const longest = 256
 
-/**
- * The same function of a text, with its results for the last different texts: fields of responses
- * often repeat. For functions of nothing but the text, whose results are never changed. Bounded: two generations stand in for an
- * order of use, so that a flood of new texts costs a second reading and no more.
- */
-export const remembered = <Result>(
-  read: (text: string) => Result,
-  perGeneration = 256,
-): ((text: string) => Result) => {
-  let young = new Map<string, { readonly result: Result }>()
-  let old = new Map<string, { readonly result: Result }>()
-  return (text) => {
-    const known = young.get(text)
-    if (known !== undefined) return known.result
-    if (text.length > longest) return read(text)
-    const kept = old.get(text) ?? { result: read(text) }
-    if (young.size >= perGeneration) {
-      old = young
-      young = new Map()
-    }
-    young.set(text, kept)
-    return kept.result
-  }
-}
-
 /** A bounded memory of values by text. Two generations stand in for an order of use: what is read moves to the young one. */
-export type RecentValues<Value> = {
-  get(text: string): Value | undefined
-  set(text: string, value: Value): void
-}
-
-export const createRecentValues = <Value>(mostValues: number): RecentValues<Value> => {
+export const createRecentValues = <Value>(mostValues: number) => {
   const perGeneration = Math.ceil(mostValues / 2)
   let young = new Map<string, Value>()
   let old = new Map<string, Value>()
@@ -44,7 +14,7 @@ export const createRecentValues = <Value>(mostValues: number): RecentValues<Valu
     young.set(text, value)
   }
   return {
-    get: (text) => {
+    get: (text: string): Value | undefined => {
       const known = young.get(text)
       if (known !== undefined) return known
       const aged = old.get(text)
@@ -52,6 +22,24 @@ export const createRecentValues = <Value>(mostValues: number): RecentValues<Valu
       return aged
     },
     set,
+  }
+}
+
+/**
+ * The same function of a text, with its results for the last different texts: fields of responses often repeat. For functions of
+ * nothing but the text, whose results are never changed. A flood of new texts costs a second reading and no more.
+ */
+export const remembered = <Result>(
+  read: (text: string) => Result,
+  perGeneration = 256,
+): ((text: string) => Result) => {
+  const recent = createRecentValues<{ readonly result: Result }>(2 * perGeneration)
+  return (text) => {
+    const known = recent.get(text)
+    if (known !== undefined) return known.result
+    const result = read(text)
+    if (text.length <= longest) recent.set(text, { result })
+    return result
   }
 }
 

@@ -20,14 +20,6 @@ const fail = (): never => {
   throw new NotStructured()
 }
 
-const skipSpaces = (cursor: Cursor): void => {
-  while (cursor.text[cursor.at] === ' ') cursor.at += 1
-}
-
-const skipOptionalWhitespace = (cursor: Cursor): void => {
-  while (cursor.text[cursor.at] === ' ' || cursor.text[cursor.at] === '\t') cursor.at += 1
-}
-
 /** Sticky patterns without nested repetition: each is linear. */
 const take = (cursor: Cursor, pattern: RegExp): string | undefined => {
   pattern.lastIndex = cursor.at
@@ -36,38 +28,31 @@ const take = (cursor: Cursor, pattern: RegExp): string | undefined => {
   return found
 }
 
-const readNumber = (cursor: Cursor): BareItem => {
-  const text = take(cursor, /-?\d{1,15}(?:\.\d{1,3})?/y) ?? fail()
-  // Sixteen digits, or a decimal with more than twelve before the point, are errors and not roundings (§4.2.4).
-  if (/[\d.]/.test(cursor.text[cursor.at] ?? '')) fail()
-  if (!text.includes('.')) return { type: 'integer', value: Number(text) }
-  if (text.replace('-', '').indexOf('.') > 12) fail()
-  return { type: 'decimal', value: Number(text) }
-}
+const spaces = / */y
+const optionalWhitespace = /[ \t]*/y
 
-const readString = (cursor: Cursor): BareItem => {
-  const quoted = take(cursor, /"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"/y) ?? fail()
-  return { type: 'string', value: quoted.slice(1, -1).replace(/\\(["\\])/g, '$1') }
-}
+/**
+ * The first pattern that fits counts. Sixteen digits, or a decimal with more than twelve before the point, are errors and not
+ * roundings (§4.2.4).
+ */
+const bareItems: readonly (readonly [pattern: RegExp, read: (text: string) => BareItem])[] = [
+  [
+    /"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"/y,
+    (text) => ({ type: 'string', value: text.slice(1, -1).replace(/\\(["\\])/g, '$1') }),
+  ],
+  [/-?\d{1,15}(?![\d.])/y, (text) => ({ type: 'integer', value: Number(text) })],
+  [/-?\d{1,12}\.\d{1,3}(?![\d.])/y, (text) => ({ type: 'decimal', value: Number(text) })],
+  [/[A-Za-z*][-A-Za-z0-9!#$%&'*+.^_`|~:/]*/y, (value) => ({ type: 'token', value })],
+  [/\?[01]/y, (text) => ({ type: 'boolean', value: text === '?1' })],
+  [/:[A-Za-z0-9+/=]*:/y, (value) => ({ type: 'binary', value })],
+  [/%"(?:[\x20\x21\x23-\x24\x26-\x7e]|%[0-9a-f]{2})*"/y, (value) => ({ type: 'display', value })],
+  [/@-?\d{1,15}(?![\d.])/y, (text) => ({ type: 'date', value: Number(text.slice(1)) })],
+]
 
 const readBareItem = (cursor: Cursor): BareItem => {
-  const first = cursor.text[cursor.at] ?? ''
-  if (first === '"') return readString(cursor)
-  if (/[-\d]/.test(first)) return readNumber(cursor)
-  if (/[A-Za-z*]/.test(first)) {
-    return { type: 'token', value: take(cursor, /[A-Za-z*][-A-Za-z0-9!#$%&'*+.^_`|~:/]*/y) ?? fail() }
-  }
-  if (first === '?') return { type: 'boolean', value: (take(cursor, /\?[01]/y) ?? fail()) === '?1' }
-  if (first === ':') return { type: 'binary', value: take(cursor, /:[A-Za-z0-9+/=]*:/y) ?? fail() }
-  if (first === '%')
-    return {
-      type: 'display',
-      value: take(cursor, /%"(?:[\x20\x21\x23-\x24\x26-\x7e]|%[0-9a-f]{2})*"/y) ?? fail(),
-    }
-  if (first === '@') {
-    cursor.at += 1
-    const date = readNumber(cursor)
-    return date.type === 'integer' ? { type: 'date', value: date.value } : fail()
+  for (const [pattern, read] of bareItems) {
+    const text = take(cursor, pattern)
+    if (text !== undefined) return read(text)
   }
   return fail()
 }
@@ -77,7 +62,7 @@ const readKey = (cursor: Cursor): string => take(cursor, /[a-z*][-a-z0-9_.*]*/y)
 const skipParameters = (cursor: Cursor): void => {
   while (cursor.text[cursor.at] === ';') {
     cursor.at += 1
-    skipSpaces(cursor)
+    take(cursor, spaces)
     readKey(cursor)
     if (cursor.text[cursor.at] === '=') {
       cursor.at += 1
@@ -90,7 +75,7 @@ const readInnerList = (cursor: Cursor): Member => {
   cursor.at += 1
   const items: BareItem[] = []
   for (;;) {
-    skipSpaces(cursor)
+    take(cursor, spaces)
     if (cursor.text[cursor.at] === ')') break
     items.push(readBareItem(cursor))
     skipParameters(cursor)
@@ -123,14 +108,14 @@ const readMembers = <T>(text: string, readOne: (cursor: Cursor) => T): readonly 
   const cursor: Cursor = { text, at: 0 }
   const members: T[] = []
   try {
-    skipSpaces(cursor)
+    take(cursor, spaces)
     while (cursor.at < text.length) {
       members.push(readOne(cursor))
-      skipOptionalWhitespace(cursor)
+      take(cursor, optionalWhitespace)
       if (cursor.at >= text.length) return members
       if (text[cursor.at] !== ',') fail()
       cursor.at += 1
-      skipOptionalWhitespace(cursor)
+      take(cursor, optionalWhitespace)
       if (cursor.at >= text.length) fail()
     }
     return members

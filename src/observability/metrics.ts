@@ -2,19 +2,8 @@ import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-c
 import type { ContractName } from '../contracts/method.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
-import {
-  createAccessObserver,
-  createCacheObserver,
-  createChangeObserver,
-  createCoherenceObserver,
-  createDiscoveryObserver,
-  createEdgeObserver,
-  createLifecycleObserver,
-  createSharedTierObserver,
-  createUpstreamObserver,
-  createWebSocketObserver,
-} from './metrics/observe-events.ts'
-import { createBatchObserver, createPipelineObserver } from './metrics/observe-exchanges.ts'
+import { createEventObservers } from './metrics/observe-events.ts'
+import { createBatchObserver } from './metrics/observe-exchanges.ts'
 import {
   addSeries,
   createRegistry,
@@ -26,7 +15,6 @@ import {
 } from './metrics/registry.ts'
 import { batchMetrics, discoveryMetrics, documentMetrics } from './metrics/request-metrics.ts'
 import { readSource, type ScrapeSource } from './metrics/scrape-source.ts'
-import type { TracingEvent } from './open-telemetry.ts'
 
 /** No 0 before their first value: a time, what only several processes have, and what only services with a setting have. */
 const withoutZero: ReadonlySet<MetricKey> = new Set([
@@ -147,49 +135,6 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
   )
 }
 
-/** One function for each folder's events; none of them throws. */
-const createObservers = (families: Families) => ({
-  pipeline: createPipelineObserver(families),
-  cache: createCacheObserver(families),
-  upstream: createUpstreamObserver(families),
-  batch: createBatchObserver(families),
-  discovery: createDiscoveryObserver(families),
-  edge: createEdgeObserver(families),
-  access: createAccessObserver(families),
-  websockets: createWebSocketObserver(families),
-  lifecycle: createLifecycleObserver(families),
-  coherence: createCoherenceObserver(families),
-  sharedTier: createSharedTierObserver(families),
-  changes: createChangeObserver(families),
-  tracing: ({ outcome, count }: TracingEvent): void => {
-    families.traceSpans.series({ outcome }).value += count
-  },
-  /** A log line was dropped. */
-  log: (): void => {
-    families.logLinesDropped.series({}).value += 1
-  },
-})
-
-export type Metrics = {
-  /** Everything in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
-  scrape(accept?: string): Promise<string>
-  /** The counts of this process as plain data: for `together` of another one. */
-  snapshot(): Promise<unknown>
-  /** The snapshots of several processes as one, in the format that an Accept field asks for. */
-  together(snapshots: readonly unknown[], accept?: string): Promise<string>
-  /** Content-Type of that. */
-  contentType(accept?: string): string
-  readonly observe: ReturnType<typeof createObservers>
-  /** Where the gauges come from; without it they are absent. */
-  readAtScrape(source: ScrapeSource): void
-  /** The configuration in use: its hash, and the services whose series are there before their first event. */
-  setConfig(config: DeclaredServices & { readonly hash: string }): void
-  /** The counts that the history is made of. */
-  totals(): ServiceTotals
-  /** Without other processes the memory is always trusted. */
-  setAlone(): void
-}
-
 type MetricsOptions = {
   readonly version: string
   readonly configHash: string
@@ -213,7 +158,7 @@ const addProcessMetrics = (registry: Registry): void => {
 }
 
 /** Builds the metrics of one gateway, in its own registry. */
-export const createMetrics = (options: MetricsOptions): Metrics => {
+export const createMetrics = (options: MetricsOptions) => {
   const { families, registry } = createRegistry(caps)
   if (options.processMetrics) addProcessMetrics(registry)
   const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
@@ -221,7 +166,8 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   // The configuration at the start was good.
   families.configReloadGood.series({}).value = 1
   let services: readonly string[] = []
-  const setConfig: Metrics['setConfig'] = ({ hash, ...declared }) => {
+  /** The configuration in use: its hash, and the services whose series are there before their first event. */
+  const setConfig = ({ hash, ...declared }: DeclaredServices & { readonly hash: string }): void => {
     families.configInfo.clear()
     families.configInfo.series({ hash }).value = 1
     services = declared.services.map(({ name }) => name)
@@ -234,24 +180,35 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     addUpRoutes(families, services)
   }
   return {
-    contentType: (accept) => registries[acceptedFormat(accept)].contentType,
-    snapshot() {
+    /** Content-Type of a scrape in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
+    contentType: (accept?: string): string => registries[acceptedFormat(accept)].contentType,
+    /** The counts of this process as plain data: for `together` of another one. */
+    snapshot(): Promise<unknown> {
       prepare()
       return registry.getMetricsAsJSON()
     },
-    together: (snapshots, accept) => addUp(snapshots, acceptedFormat(accept)),
-    scrape(accept) {
+    /** The snapshots of several processes as one scrape. */
+    together: (snapshots: readonly unknown[], accept?: string): Promise<string> =>
+      addUp(snapshots, acceptedFormat(accept)),
+    /** Everything in one text. */
+    scrape(accept?: string): Promise<string> {
       prepare()
       return registries[acceptedFormat(accept)].metrics()
     },
-    observe: createObservers(families),
-    readAtScrape(given) {
+    /** One function for each folder's events; none of them throws. */
+    observe: { ...createEventObservers(families), batch: createBatchObserver(families) },
+    /** Where the gauges come from; without it they are absent. */
+    readAtScrape(given: ScrapeSource): void {
       source = given
     },
     setConfig,
-    totals: () => readTotals(families, services),
-    setAlone() {
+    /** The counts that the history is made of. */
+    totals: (): ServiceTotals => readTotals(families, services),
+    /** Without other processes the memory is always trusted. */
+    setAlone(): void {
       families.memoryTrusted.series({}).value = 1
     },
   }
 }
+
+export type Metrics = ReturnType<typeof createMetrics>

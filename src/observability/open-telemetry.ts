@@ -19,7 +19,6 @@ import {
   ParentBasedSampler,
   type ReadableSpan,
   type SpanExporter,
-  type SpanProcessor,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base'
 import {
@@ -221,11 +220,6 @@ type TracingOptions = {
 /** https://nodejs.org/api/diagnostics_channel.html#http */
 const started = 'http.client.request.start'
 
-const requestOf = (message: unknown): ClientRequest | undefined => {
-  const request = (message as { readonly request?: unknown }).request
-  return request instanceof ClientRequest ? request : undefined
-}
-
 /**
  * Ends requests to a collector after a timeout. The exporter's own timeout restarts with each byte, and it waits for ever for a
  * response that changes the protocol; after some of those it would stop exporting. It does not expose its requests, and a custom
@@ -236,8 +230,9 @@ const boundExports = (collector: URL, mostMs: number): (() => void) => {
   // A request has the address of RFC 3986's IP-literal without its brackets.
   const host = collector.hostname.replaceAll(/[[\]]/g, '')
   const bound = (message: unknown): void => {
-    const request = requestOf(message)
-    if (request?.method !== 'POST' || request.path !== path || request.host !== host) return
+    const { request } = message as { readonly request?: unknown }
+    if (!(request instanceof ClientRequest) || request.method !== 'POST') return
+    if (request.path !== path || request.host !== host) return
     const timer = setTimeout(() => request.destroy(new Error('the collector took too long')), mostMs)
     timer.unref()
     request.once('close', () => clearTimeout(timer))
@@ -271,26 +266,11 @@ const success = 0
 /** Counts the spans that the collector accepted and refused; a failure has no other effect. */
 const counted = (exporter: SpanExporter, report: TracingOptions['report']): SpanExporter => ({
   export: (spans, done) =>
-    exporter.export(spans, (result) => {
-      report({
-        kind: 'spans',
-        outcome: result.code === success ? 'exported' : 'failed',
-        count: spans.length,
-      })
+    exporter.export(spans, ({ code }) => {
+      report({ kind: 'spans', outcome: code === success ? 'exported' : 'failed', count: spans.length })
       done({ code: success })
     }),
-  forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
   shutdown: () => exporter.shutdown(),
-})
-
-const countedEnds = (processor: SpanProcessor, report: TracingOptions['report']): SpanProcessor => ({
-  onStart: (span, context) => processor.onStart(span, context),
-  onEnd: (span: ReadableSpan) => {
-    report({ kind: 'spans', outcome: 'ended', count: 1 })
-    processor.onEnd(span)
-  },
-  forceFlush: () => processor.forceFlush(),
-  shutdown: () => processor.shutdown(),
 })
 
 /** Tracing by OpenTelemetry: spans are queued, bounded, and sent in batches beside the work. */
@@ -299,7 +279,13 @@ export const createTracing = (options: TracingOptions) => {
   const url = urlOf(options.otlpUrl)
   const unbound = boundExports(url, exportTimeoutMs)
   const exporter = new OTLPTraceExporter({ url: url.href, timeoutMillis: exportTimeoutMs })
-  const processor = new BatchSpanProcessor(counted(exporter, report), {
+  class CountedSpans extends BatchSpanProcessor {
+    override onEnd(span: ReadableSpan): void {
+      report({ kind: 'spans', outcome: 'ended', count: 1 })
+      super.onEnd(span)
+    }
+  }
+  const processor = new CountedSpans(counted(exporter, report), {
     maxQueueSize: mostQueued,
     maxExportBatchSize: mostExported,
     scheduledDelayMillis: everyMs,
@@ -311,7 +297,7 @@ export const createTracing = (options: TracingOptions) => {
       [ATTR_SERVICE_VERSION]: options.version,
     }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.sampleRatio) }),
-    spanProcessors: [countedEnds(processor, report)],
+    spanProcessors: [processor],
   })
   const spans = createExchangeSpans(provider.getTracer('trellis', options.version), options.sampleRatio)
   /** Exports the waiting spans, if the collector accepts them in time. */

@@ -18,22 +18,6 @@ export type NamesOptions = {
   readonly upstreamRoots: () => readonly string[]
 }
 
-/** Translates between the names and URLs of the public side and the upstream's. */
-export type Names = {
-  /** Path and query relative to the mount → target relative to the upstream's REST root. `query` has no `?`. */
-  toUpstreamTarget(path: string, query: string): string
-  /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
-  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
-  /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */
-  fromUpstreamFields(lines: FieldLines): FieldLines
-  /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
-  fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
-  /** Maps a complete JSON document of the upstream, e.g. its index. */
-  fromUpstreamDocument(content: Buffer): Buffer
-  /** The contract's rows in WordPress's spelling, whatever the mode. */
-  rowsInUpstreamNames(rows: readonly Row[]): readonly Row[]
-}
-
 const withoutSlash = (url: string): string => (url.endsWith('/') ? url.slice(0, -1) : url)
 
 const otherScheme = (url: string): string =>
@@ -77,8 +61,8 @@ const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
 const mapJson = (content: Buffer, direction: Direction): Buffer =>
   direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
 
-/** Creates the translator of one site service. Throws when the name table is ambiguous. */
-export const createNames = (options: NamesOptions): Names => {
+/** Translates between the names and URLs of the public side and the upstream's. Throws when the name table is ambiguous. */
+export const createNames = (options: NamesOptions) => {
   const table = createNameSwap(options.table)
   const swap = options.mode === 'wordpress' ? table : noSwap
   const publicRoot = withoutSlash(options.publicRoot)
@@ -109,11 +93,13 @@ export const createNames = (options: NamesOptions): Names => {
   }
 
   return {
-    toUpstreamTarget: (path, query) => {
+    /** Path and query relative to the mount → target relative to the upstream's REST root. `query` has no `?`. */
+    toUpstreamTarget: (path: string, query: string): string => {
       const mapped = mapPath(path, swap)
       return query === '' ? mapped : `${mapped}?${mapQuery(query, swap)}`
     },
-    toUpstreamContent: (content, contentType) => {
+    /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
+    toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer => {
       const type = essence(contentType)
       if (isJson(type)) {
         rebuildForNewRoots()
@@ -122,15 +108,21 @@ export const createNames = (options: NamesOptions): Names => {
       if (type !== 'application/x-www-form-urlencoded') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
-    fromUpstreamFields: (lines) => {
+    /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */
+    fromUpstreamFields: (lines: FieldLines): FieldLines => {
       const { urls } = currentToPublic()
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
-    fromUpstreamContent: (lines) => {
+    /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
+    fromUpstreamContent: (lines: FieldLines): ContentMapper | undefined => {
       const direction = currentToPublic()
       return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
     },
-    fromUpstreamDocument: (content) => mapJson(content, currentToPublic()),
-    rowsInUpstreamNames: (rows) => mapRows(rows, table),
+    /** Maps a complete JSON document of the upstream, e.g. its index. */
+    fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, currentToPublic()),
+    /** The contract's rows in WordPress's spelling, whatever the mode. */
+    rowsInUpstreamNames: (rows: readonly Row[]): readonly Row[] => mapRows(rows, table),
   }
 }
+
+export type Names = ReturnType<typeof createNames>

@@ -19,12 +19,6 @@ export type ServiceChoice<Service> =
   | { readonly kind: 'no-service' }
   | { readonly kind: 'ambiguous' }
 
-/** Chooses the service that answers a request. */
-export type ServiceTable<Service> = {
-  /** The most specific service: the host itself before the longest wildcard before every host, then the longest mount. */
-  find(authority: string, target: string): ServiceChoice<Service>
-}
-
 const slash = 0x2f
 const questionMark = 0x3f
 
@@ -97,11 +91,14 @@ const hasOtherReading = <Service extends Located>(
   return read === undefined || (read !== path && firstUnder(services, read) !== service)
 }
 
-/** `atHost` gives the form of a service for one host; it is called once for each host that is remembered. */
+/**
+ * Chooses the service that answers a request. `atHost` gives the form of a service for one host; it is called once for each host that
+ * is remembered.
+ */
 export const createServiceTable = <Service extends Located>(
   services: readonly Service[],
   atHost: (service: Service, host: string) => Service = (service) => service,
-): ServiceTable<Service> => {
+) => {
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const hosts = createHostTable(byMount.map((value) => ({ hosts: value.hosts, value })))
   const ofEveryHost = byMount.filter((service) => service.hosts.length === 0)
@@ -112,7 +109,8 @@ export const createServiceTable = <Service extends Located>(
     return candidates([...hosts.matching(host).map((service) => atHost(service, host)), ...ofEveryHost])
   })
   return {
-    find: (authority, target) => {
+    /** The most specific service: the host itself before the longest wildcard before every host, then the longest mount. */
+    find: (authority: string, target: string): ServiceChoice<Service> => {
       const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost
       const service = firstUnder(known, target)
       if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService

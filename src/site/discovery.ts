@@ -81,26 +81,11 @@ export type DiscoveryOptions = IndexSettings &
     report(event: DiscoveryEvent): void
   }
 
-/** The documents that describe a site service, and the facts read from its upstream. */
-export type Discovery = {
-  start(): void
-  /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
-  index(query: string): SiteIndexAnswer | Promise<SiteIndexAnswer>
-  namespaceIndex(namespace: string, query: string): NamespaceAnswer | Promise<NamespaceAnswer>
-  options(row: Row): OptionsAnswer
-  /** REST root that the upstream writes its links with; undefined until learned. */
-  upstreamRoot(): string | undefined
-  learned(): LearnedRows
-  drift(): readonly Difference[]
-  /** Reads the index now; resolves also when that fails. */
-  refresh(): Promise<void>
-  /** After a write that changes the site itself (settings, plugins): the next index is a new one. */
-  invalidate(): void
-  close(): Promise<void>
-}
-
-/** Builds discovery for one site service; it sends requests only after `start` or when a document is requested. */
-export const createDiscovery = (options: DiscoveryOptions): Discovery => {
+/**
+ * The documents that describe a site service, and the facts read from its upstream. It sends requests only after `start` or when a
+ * document is requested.
+ */
+export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
   let root: string | undefined
   let known =
@@ -169,20 +154,26 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     upstream === undefined || upstream.isReady() ? answer() : upstream.ready().then(answer)
 
   return {
-    start: () => upstream?.start(),
-    index: (query) => whenReady(() => indexNow(query)),
-    namespaceIndex: (namespace, query) => whenReady(() => namespaceNow(namespace, query)),
-    options: (row) => {
+    start: (): void => upstream?.start(),
+    /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
+    index: (query: string) => whenReady(() => indexNow(query)),
+    namespaceIndex: (namespace: string, query: string) => whenReady(() => namespaceNow(namespace, query)),
+    options: (row: Row): OptionsAnswer => {
       const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
       const { entries } = known ?? tableOnly
       const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
       return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
     },
-    upstreamRoot: () => root,
-    learned: () => (known ?? tableOnly).learned,
-    drift: () => known?.drift ?? [],
-    refresh: () => upstream?.refresh() ?? Promise.resolve(),
-    invalidate: () => upstream?.invalidate(),
-    close: () => upstream?.close() ?? Promise.resolve(),
+    /** REST root that the upstream writes its links with; undefined until learned. */
+    upstreamRoot: (): string | undefined => root,
+    learned: (): LearnedRows => (known ?? tableOnly).learned,
+    drift: (): readonly Difference[] => known?.drift ?? [],
+    /** Reads the index now; resolves also when that fails. */
+    refresh: (): Promise<void> => upstream?.refresh() ?? Promise.resolve(),
+    /** After a write that changes the site itself (settings, plugins): the next index is a new one. */
+    invalidate: (): void => upstream?.invalidate(),
+    close: (): Promise<void> => upstream?.close() ?? Promise.resolve(),
   }
 }
+
+export type Discovery = ReturnType<typeof createDiscovery>

@@ -18,27 +18,12 @@ export type IndexSourceOptions = {
   failed(reason: IndexRefusal, cause: unknown): void
 }
 
-/** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. */
-export type IndexSource = {
-  /** Begins the first refresh and the timer, which does not keep the process alive. */
-  start(): void
-  /** Marks the accepted index outdated: `ready` waits for a response requested after this moment. */
-  invalidate(): void
-  /** Is a current index available? */
-  isReady(): boolean
-  /** Resolves, never rejects, after an attempt when one is due; at once otherwise. */
-  ready(): Promise<void>
-  /** Sends a request now. */
-  refresh(): Promise<void>
-  close(): Promise<void>
-}
-
 type Failure = { readonly reason: IndexRefusal; readonly cause: unknown }
 
 type Attempt = { readonly generation: number; readonly done: Promise<void> }
 
-/** Creates the source; it has sent no request yet. */
-export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
+/** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. It has sent no request yet. */
+export const createIndexSource = (options: IndexSourceOptions) => {
   const closing = new AbortController()
   let generation = 0
   let acceptedGeneration = -1
@@ -87,6 +72,7 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
     }
   }
 
+  /** Sends a request now. */
   const refresh = (): Promise<void> => {
     // An attempt that began before an invalidation may carry old data, so it does not count.
     if (inFlight?.generation === generation) return inFlight.done
@@ -102,21 +88,25 @@ export const createIndexSource = (options: IndexSourceOptions): IndexSource => {
     return done
   }
 
+  /** Is a current index available? */
   const isReady = (): boolean => acceptedGeneration === generation
   const mayAsk = (): boolean => options.clock.monotonic() - lastFailureMs >= options.retryAfterMs
 
   return {
-    start: () => void refresh(),
-    invalidate: () => {
+    /** Begins the first refresh and the timer, which does not keep the process alive. */
+    start: (): void => void refresh(),
+    /** Marks the accepted index outdated: `ready` waits for a response requested after this moment. */
+    invalidate: (): void => {
       generation++
     },
     isReady,
-    ready: async () => {
+    /** Resolves, never rejects, after an attempt when one is due; at once otherwise. */
+    ready: async (): Promise<void> => {
       if (isReady()) return
       if (inFlight !== undefined || mayAsk()) await refresh()
     },
     refresh,
-    close: async () => {
+    close: async (): Promise<void> => {
       clearTimeout(timer)
       closing.abort()
       await inFlight?.done

@@ -21,18 +21,6 @@ export type ResponseDriftOptions = {
   report(event: DiscoveryEvent): void
 }
 
-/** Compares some responses of an upstream with its document, in its own thread. */
-export type ResponseDrift = {
-  /** The same response; the content of a chosen one is copied while it is sent. */
-  sampled(
-    request: { readonly method: string; readonly target: string },
-    response: GatewayResponse,
-  ): GatewayResponse
-  /** The first difference of each operation. */
-  differences(): readonly ResponseDifference[]
-  close(): Promise<void>
-}
-
 const mostBytes = 256 * 1024
 const mostCollecting = 4
 const mostDifferences = 500
@@ -49,7 +37,8 @@ const isJsonResponse = (method: string, { status, fields }: GatewayResponse): bo
   jsonType.test(fieldValue(fields, 'content-type') ?? '') &&
   Number(fieldValue(fields, 'content-length') ?? 0) <= mostBytes
 
-export const createResponseDrift = (options: ResponseDriftOptions): ResponseDrift => {
+/** Compares some responses of an upstream with its document, in its own thread. */
+export const createResponseDrift = (options: ResponseDriftOptions) => {
   const { service, clock, report } = options
   const found = new Map<string, ResponseDifference>()
   let worker: Worker | undefined
@@ -117,7 +106,11 @@ export const createResponseDrift = (options: ResponseDriftOptions): ResponseDrif
   }
 
   return {
-    sampled: ({ method, target }, response) => {
+    /** The same response; the content of a chosen one is copied while it is sent. */
+    sampled: (
+      { method, target }: { readonly method: string; readonly target: string },
+      response: GatewayResponse,
+    ): GatewayResponse => {
       const now = clock.monotonic()
       if (now < nextAt || hasEnded || inCheck !== undefined || collecting >= mostCollecting) return response
       if (!isJsonResponse(method, response)) return response
@@ -134,10 +127,13 @@ export const createResponseDrift = (options: ResponseDriftOptions): ResponseDrif
       }
       return collected(sample, response)
     },
-    differences: () => [...found.values()],
-    close: async () => {
+    /** The first difference of each operation. */
+    differences: (): readonly ResponseDifference[] => [...found.values()],
+    close: async (): Promise<void> => {
       hasEnded = true
       await worker?.terminate()
     },
   }
 }
+
+export type ResponseDrift = ReturnType<typeof createResponseDrift>

@@ -57,6 +57,17 @@ const stylesOf: Readonly<Record<ParameterLocation, ReadonlySet<unknown>>> = {
   cookie: new Set(['form']),
 }
 
+/** The style and `explode` of a parameter, or of a member of a form, with their defaults. */
+const styled = (node: unknown, location: ParameterLocation): Pick<Parameter, 'style' | 'explode'> => {
+  const given = member(node, 'style')
+  const style = stylesOf[location].has(given) ? (given as Style) : defaultStyles[location]
+  const explode = member(node, 'explode')
+  return {
+    style,
+    explode: typeof explode === 'boolean' ? explode : style === 'form' || style === 'deepObject',
+  }
+}
+
 const isJsonType = (mediaType: string): boolean => /^application\/(?:[^;]+\+)?json$/.test(mediaType)
 
 /** Type and subtype in lower case. */
@@ -236,15 +247,11 @@ export class OperationReader {
       return undefined
     }
     if (location === 'header' && describedElsewhere.has(name.toLowerCase())) return undefined
-    const style = member(node, 'style')
-    const chosen = stylesOf[location].has(style) ? (style as Style) : defaultStyles[location]
-    const explode = member(node, 'explode')
     const general = {
       name: location === 'header' ? name.toLowerCase() : name,
       location,
       required: location === 'path' || member(node, 'required') === true,
-      style: chosen,
-      explode: typeof explode === 'boolean' ? explode : chosen === 'form' || chosen === 'deepObject',
+      ...styled(node, location),
       allowEmptyValue: member(node, 'allowEmptyValue') === true,
     }
     const rewrites = this.#rewrites(located, general)
@@ -278,17 +285,10 @@ export class OperationReader {
     const isForm = type === 'application/x-www-form-urlencoded'
     const encoding = below(located, 'encoding')
     const members = membersOf(encoding.node).map(([name, node]) => {
-      const style = member(node, 'style')
-      const explode = member(node, 'explode')
-      const hasStyle = style !== undefined || explode !== undefined
+      const hasStyle = member(node, 'style') !== undefined || member(node, 'explode') !== undefined
       const contentType = member(node, 'contentType')
       const isJson = !hasStyle && typeof contentType === 'string' && isJsonType(essence(contentType))
-      const chosen = stylesOf.query.has(style) ? (style as Style) : 'form'
-      const spread = typeof explode === 'boolean' ? explode : chosen === 'form' || chosen === 'deepObject'
-      return [
-        name,
-        { style: chosen, explode: spread, encoding: isJson ? ('json' as const) : ('style' as const) },
-      ] as const
+      return [name, { ...styled(node, 'query'), encoding: isJson ? 'json' : 'style' }] as const
     })
     const reading = isJsonType(type) ? 'json' : isForm ? 'form' : 'size'
     return {

@@ -1,5 +1,5 @@
 import type { BatchEvent } from '../../batch/events.ts'
-import { cacheOutcomes, type ExchangeEvent, type PipelineEvent } from '../../pipeline/events.ts'
+import { cacheOutcomes, type ExchangeEvent } from '../../pipeline/events.ts'
 import {
   type Families,
   type HistogramSeries,
@@ -41,7 +41,7 @@ type ExchangeSeries = {
 type Slots = (ExchangeSeries | undefined)[]
 
 /** Counts completed exchanges. A cache hit costs two lookups by strings that are the same objects each time, then additions. */
-const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
+export const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
   const services = new Map<string, Map<string, Slots>>()
 
   const resolve = (event: ExchangeEvent, methodSlot: number, cacheSlot: number): ExchangeSeries => {
@@ -139,37 +139,3 @@ export const createBatchObserver =
     )
     families.batchOrdered.series({ service }).value += event.ordered
   }
-
-/** Counts events of the pipeline. */
-export const createPipelineObserver = (families: Families): ((event: PipelineEvent) => void) => {
-  const observeExchange = createExchangeObserver(families)
-  return (event) => {
-    switch (event.kind) {
-      case 'exchange-finished':
-        observeExchange(event)
-        return
-      case 'request-refused': {
-        const { service, route, code } = event
-        families.refusals.series({ service, route, code }).value += 1
-        return
-      }
-      case 'access-refused':
-        families.accessRefused.series({ service: event.service, reason: event.reason }).value += 1
-        return
-      case 'warmed':
-        families.cacheWarmed.series({ service: event.service, outcome: event.outcome }).value += 1
-        return
-      case 'target-canonicalised':
-        families.canonicalMerges.series({ service: event.service }).value += 1
-        return
-      case 'undeclared-parameters': {
-        const { service, handling } = event
-        families.undeclaredParameters.series({ service, handling }).value += 1
-        return
-      }
-      default:
-        // A new kind of event does not compile until it is counted here.
-        event satisfies never
-    }
-  }
-}

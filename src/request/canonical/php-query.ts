@@ -188,8 +188,8 @@ export const isUnreadable = (value: unknown): value is Unreadable => typeof valu
 export type PhpValue = string | PhpArray | Unreadable
 
 const integerKey = /^(?:0|-?[1-9]\d{0,18})$/
-const maxInt64 = 9223372036854775807n
-const minInt64 = -9223372036854775808n
+export const maxInt64 = 9223372036854775807n
+export const minInt64 = -9223372036854775808n
 
 /** Whether PHP stores this key as an integer: `01`, `-0` and numbers beyond 64 bits stay strings. */
 const isIntegerKey = (key: string): boolean => {

@@ -1,6 +1,6 @@
 import type { JsonTypeName } from '../../contracts/row.ts'
 import { ownMember } from '../../http/json-text.ts'
-import { asList, isContainer } from '../canonical/php-query.ts'
+import { asList, isContainer, maxInt64, minInt64 } from '../canonical/php-query.ts'
 
 // PHP's numeric strings (is_numeric): white space around, a sign, a fraction, an exponent; no hexadecimal, no INF.
 const numericText = /^[ \t\n\v\f\r]*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[ \t\n\v\f\r]*$/
@@ -19,9 +19,6 @@ export const isIntegral = (value: unknown): boolean => {
   const number = numberOf(value)
   return number !== undefined && (Number.isInteger(number) || Math.abs(number) === Number.POSITIVE_INFINITY)
 }
-
-const maxInt64 = 9223372036854775807n
-const minInt64 = -9223372036854775808n
 
 const saturated = (value: bigint): number | string => {
   if (value > maxInt64) return String(maxInt64)

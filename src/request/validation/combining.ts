@@ -61,6 +61,12 @@ const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | u
   return best
 }
 
+/** The titles of the schemas in words; undefined when one has none. */
+const titlesOf = (all: readonly { readonly schema: ArgumentSchema }[]): string | undefined => {
+  const titles = all.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
+  return titles.length === all.length ? listInWords(titles) : undefined
+}
+
 const explain = (value: unknown, path: string, failures: readonly Failure[]): Issue => {
   const [first] = failures
   if (first !== undefined && failures.length === 1) return noMatchBecause(path, first)
@@ -71,21 +77,21 @@ const explain = (value: unknown, path: string, failures: readonly Failure[]): Is
     const meant = closestMatch(value, informative)
     if (meant !== undefined) return noMatchBecause(path, meant)
   }
-  const titles = failures.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
-  return titles.length === failures.length
-    ? noMatch(`${path} is not a valid ${listInWords(titles)}.`)
-    : noMatch(`${path} does not match any of the expected formats.`)
+  const titles = titlesOf(failures)
+  return titles === undefined
+    ? noMatch(`${path} does not match any of the expected formats.`)
+    : noMatch(`${path} is not a valid ${titles}.`)
 }
 
 const tooManyMatches = (
   path: string,
   matches: readonly { index: number; schema: ArgumentSchema }[],
 ): Issue => {
-  const titles = matches.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
+  const titles = titlesOf(matches)
   const message =
-    titles.length === matches.length
-      ? `${path} matches ${listInWords(titles)}, but should match only one.`
-      : `${path} matches more than one of the expected formats.`
+    titles === undefined
+      ? `${path} matches more than one of the expected formats.`
+      : `${path} matches ${titles}, but should match only one.`
   return {
     code: 'rest_one_of_multiple_matches',
     message,

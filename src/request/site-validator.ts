@@ -218,17 +218,16 @@ const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelli
  * Writes the query in the one spelling of its meaning: defaults dropped, sorted. A parameter without a spelling is refused.
  * Injective: the spelling can be read back to exactly the typed values it was written from.
  */
-const withCanonicalQuery = (given: Omit<Writing, 'undeclared'>): Validation => {
+const withCanonicalQuery = (writing: Writing): Validation => {
   const parts: string[] = []
-  const writing: Writing = { ...given, undeclared: [] }
   for (const [name, value] of writing.sources.query) {
     const spelling = spellParameter(name, value, writing)
     if (typeof spelling === 'object') return spelling
     if (spelling !== undefined) parts.push(spelling)
   }
   const query = parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '')
-  const valid = { kind: 'valid', query, arguments: given.typed } as const
-  const names = writing.undeclared
+  const { typed, undeclared: names } = writing
+  const valid = { kind: 'valid', query, arguments: typed } as const
   if (names.length === 0) return valid
   return { ...valid, undeclared: { handling: isForwarding(writing) ? 'sent' : 'stripped', names } }
 }
@@ -283,7 +282,8 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     }
     const refusal = refuse(endpoint, sources)
     if (refusal !== undefined) return refusal
-    return withCanonicalQuery({ endpoint, sources, typed: typedArguments(endpoint, sources), unknown })
+    const typed = typedArguments(endpoint, sources)
+    return withCanonicalQuery({ endpoint, sources, typed, unknown, undeclared: [] })
   }
 
   return { validate }

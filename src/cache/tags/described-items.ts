@@ -7,7 +7,7 @@ import {
   type ListFilter,
 } from '../../contracts/site/tags.ts'
 import { isJsonObject } from '../../http/json-text.ts'
-import { contentText, type FieldLines, fieldValue } from '../../http/message.ts'
+import { contentText, essence, type FieldLines, fieldValue } from '../../http/message.ts'
 import type { TaggedArguments, TaggedResponse } from '../tagger.ts'
 import type { TagNames } from './tag-names.ts'
 
@@ -45,9 +45,6 @@ export const parsedContent = (content: Buffer): ParsedContent => {
 /** Longer contents are not checked: reading them would delay all requests. */
 const longestRead = 2 * 1024 * 1024
 
-const mediaType = (response: TaggedResponse): string =>
-  (fieldValue(response.fields, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-
 const parses = (content: Buffer): boolean => {
   if (content.length > longestRead) return true
   return isUtf8(content) && parsedContent(content).kind === 'json'
@@ -62,7 +59,7 @@ export const isReadable = (response: TaggedResponse): boolean => {
   if (status === 204 || status === 206) return true
   const coding = fieldValue(fields, 'content-encoding')
   if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return false
-  const type = mediaType(response)
+  const type = essence(fieldValue(fields, 'content-type'))
   if (type === 'text/html') return false
   return type === 'application/json' || type.endsWith('+json') ? parses(content) : true
 }
@@ -209,8 +206,8 @@ const orders: ReadonlySet<unknown> = new Set([
   ...['date', 'id', 'include', 'include_slugs', 'modified', 'relevance', 'slug', 'title'],
 ])
 
-const isDependent = ([name, value]: [string, unknown]): boolean => {
-  if (value === undefined || value === null || value === '' || independent.has(name)) return false
+const isDependent = (name: string, value: unknown): boolean => {
+  if (value === undefined || value === null || value === '') return false
   if (Array.isArray(value) && value.length === 0) return false
   if (name === 'orderby') return !orders.has(value)
   // Default values.
@@ -219,7 +216,9 @@ const isDependent = ([name, value]: [string, unknown]): boolean => {
 
 /** Does the list depend on more than texts, dates and statuses of its items, or the properties of `filters`? */
 const dependsOnRelations = (args: TaggedArguments, filters: readonly string[]): boolean =>
-  Object.entries(args).some((argument) => !filters.includes(argument[0]) && isDependent(argument))
+  Object.keys(args).some(
+    (name) => !independent.has(name) && !filters.includes(name) && isDependent(name, args[name]),
+  )
 
 /** The statuses that the request selects. */
 const statusesOf = (args: TaggedArguments): readonly string[] => {

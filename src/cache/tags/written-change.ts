@@ -33,8 +33,8 @@ const idsAndNamesOf = (names: TagNames, ids: readonly number[], collection: stri
 ]
 
 /** Fields that `_fields` omits may still show in links and classes. */
-const tellsOtherwise = (properties: Properties): boolean =>
-  ['class_list', 'link', '_links'].some((name) => properties[name] !== undefined)
+const tellsOtherwise = ({ class_list, link, _links }: Properties): boolean =>
+  class_list !== undefined || link !== undefined || _links !== undefined
 
 const itemsNamedBy = (names: TagNames, value: unknown, collection: string): readonly string[] => {
   const ids = integersOf(value)

@@ -1,7 +1,7 @@
 import { loadavg } from 'node:os'
 import { type BatchClient, batchClient, updatable } from './batch-client.ts'
 import { siteGateway } from './batch-gateway.ts'
-import { type Site, siteStarts } from './batch-sites.ts'
+import { type Site, siteStarts, startOf } from './batch-sites.ts'
 import { chosenUpdates, type Update } from './batch-updates.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median, quantile } from './statistics.ts'
@@ -135,8 +135,7 @@ export async function benchDeployments(): Promise<void> {
   console.log(`${line(heading)}\n|${' --- |'.repeat(heading.length)}`)
   const documented: (readonly string[])[] = []
   for (const name of chosen) {
-    const site = await siteStarts[name]?.()
-    if (site === undefined) throw new Error(`no such site: ${name}`)
+    const site = await startOf(name)()
     for (const update of chosenUpdates(process.env['BENCH_UPDATES'], ['switch', 'title'])) {
       const row = rowOf(name, update, await measured(site, update))
       console.log(line(row.whole))

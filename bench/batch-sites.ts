@@ -33,18 +33,6 @@ async function sqliteSite(name: string, opcache: boolean): Promise<Site> {
   }
 }
 
-function givenSite(url: string): Site {
-  const { origin, username, password } = new URL(url)
-  return {
-    name: origin,
-    origin,
-    pids: [],
-    authorization: basic({ username, password }),
-    forgetRevisions: keepsRevisions,
-    stop: async () => {},
-  }
-}
-
 const fpm = 'nginx, php-fpm, MariaDB'
 
 /** Ways to run the same WordPress. */
@@ -53,17 +41,6 @@ export const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
   stack: () => stackSite(`${fpm}, each commit synced`, { flush: 1, opcache: true }),
   // What a disk that is slow to sync hides.
   'stack-lazy': () => stackSite(`${fpm}, synced once a second`, { flush: 2, opcache: true }),
-  // As hosts set it up that deploy by script.
-  'stack-fixed': () =>
-    stackSite(`${fpm}, each commit synced, files never looked at again`, {
-      ...{ flush: 1, opcache: true },
-      validates: false,
-    }),
-  // More than half of all sites are not in English; language packs before WordPress 6.5, and since.
-  'stack-german-mo': () =>
-    stackSite(`${fpm}, each commit synced, German (.mo)`, { flush: 1, opcache: true, german: 'mo' }),
-  'stack-german': () =>
-    stackSite(`${fpm}, each commit synced, German (.l10n.php)`, { flush: 1, opcache: true, german: 'php' }),
   // PHP without its opcache package, or with an opcache too small for the plugins.
   'stack-uncached': () => stackSite(`${fpm}, synced once a second, no opcache`, { flush: 2, opcache: false }),
   // One writer at a time.
@@ -71,14 +48,20 @@ export const siteStarts: Readonly<Record<string, () => Promise<Site>>> = {
   'sqlite-uncached': () => sqliteSite('php -S and SQLite, no opcache', false),
 }
 
+/** How the site of that name is started. */
+export function startOf(name: string): () => Promise<Site> {
+  const start = siteStarts[name]
+  if (start === undefined)
+    throw new RangeError(`no such site: ${name}; there are ${Object.keys(siteStarts).join(', ')}`)
+  return start
+}
+
 /** Those that are asked for, or the usual ones. */
 export function chosenSites(choice: string | undefined): readonly (() => Promise<Site>)[] {
   if (choice === 'slow') return []
-  if (choice !== undefined)
-    return choice.split(',').map((one) => siteStarts[one] ?? (async () => givenSite(one)))
+  if (choice !== undefined) return choice.split(',').map(startOf)
   const missing = missingForStack()
-  if (missing === undefined)
-    return [siteStarts['stack'], siteStarts['stack-lazy']].filter((one) => one !== undefined)
+  if (missing === undefined) return ['stack', 'stack-lazy'].map(startOf)
   console.log(`only SQLite; the usual stack needs: ${missing}`)
-  return [siteStarts['sqlite']].filter((one) => one !== undefined)
+  return [startOf('sqlite')]
 }

@@ -8,7 +8,6 @@ import { buildSite } from '../test/real/wordpress/build-site.ts'
 import { companionFile } from '../test/real/wordpress/start-wordpress.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
-import { type LanguageForm, makeGerman } from './batch-language.ts'
 import { fpmSettings, nginxSettings, wordPressSettings } from './batch-stack-settings.ts'
 
 /** The usual way to run WordPress, on this machine only: nginx, php-fpm, MariaDB. */
@@ -34,10 +33,6 @@ export type StackSettings = {
   readonly flush: Flush
   /** Is compiled PHP kept? Without it each request compiles WordPress again. */
   readonly opcache: boolean
-  /** Does PHP look now and then whether its files have changed (its default)? */
-  readonly validates?: boolean
-  /** German, in this form; English where there is none. */
-  readonly german?: LanguageForm
   /** The companion of deploy/wordpress is installed, with these variables in the environment of PHP. */
   readonly companion?: Readonly<Record<string, string>>
   /** Its address in links, when a gateway stands in front of it; its own if there is none. */
@@ -100,7 +95,7 @@ async function buildFiles(folder: string): Promise<string> {
 
 /** Starts all of it in a folder of its own; `stop` ends it by its process ids and removes the folder. */
 export async function startStack(settings: StackSettings): Promise<Stack> {
-  const { flush, opcache, validates = true, german, companion = {} } = settings
+  const { flush, opcache, companion = {} } = settings
   const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
   const started: RunningProcess[] = []
   const stop = async (): Promise<void> => {
@@ -117,7 +112,6 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
     const credentials = join(folder, 'credentials.json')
     const env = { ...process.env, PUBLIC_URL: publicUrl }
     await run('php', [seed, site, credentials], { env })
-    if (german !== undefined) await makeGerman(site, german, env)
     if (settings.companion !== undefined) {
       await mkdir(join(site, 'wp-content/mu-plugins'), { recursive: true })
       await cp(companionFile, join(site, 'wp-content/mu-plugins/trellis.php'))
@@ -129,7 +123,6 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
       ...['--pdeathsig', 'TERM', 'php-fpm8.2'],
       ...['--nodaemonize', '--allow-to-run-as-root'],
       ...['-y', join(folder, 'fpm.conf'), '-d', `opcache.enable=${opcache ? 1 : 0}`],
-      ...['-d', `opcache.validate_timestamps=${validates ? 1 : 0}`],
     ])
     started.push(fpm)
     await untilReady(fpm, () => access(join(folder, 'fpm.sock')))

@@ -14,11 +14,10 @@ import { pin } from './pin.ts'
 // BENCH_ROUNDS=10 npm run bench batch       a short look
 // BENCH_UPDATES=tag,user                    what is updated: see bench/batch-updates.ts; or all of it; no scripted upstreams, no hits
 // BENCH_LOAD=2                              beside so many programs that always want a processor
-// BENCH_SITE=stack,stack-german             some of bench/batch-sites.ts
+// BENCH_SITE=stack,sqlite                 some of bench/batch-sites.ts
 // BENCH_WARM=0                              a gateway that has just been started
 // BENCH_LAYOUT=apart                        the WordPress on the last processor, the gateway and the clients on the others
 // BENCH_SITE=slow                           the scripted upstreams only, where the gateway's own share shows
-// BENCH_SITE=http://user:application-password@host:port    another WordPress
 const isApart = process.env['BENCH_LAYOUT'] === 'apart'
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 40)
 const size = 25

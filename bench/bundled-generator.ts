@@ -1,6 +1,6 @@
-import { performance } from 'node:perf_hooks'
 import { Pool } from 'undici'
 import type { Load } from './generator.ts'
+import { quantile } from './statistics.ts'
 
 /** Sends GETs over `connections` kept-alive connections for `seconds`, one after the other on each. */
 export async function generate(
@@ -32,7 +32,11 @@ export async function generate(
   await Promise.all(Array.from({ length: connections }, one))
   const took = (performance.now() - begin) / 1000
   await pool.close()
-  timesMs.sort((a, b) => a - b)
-  const at = (share: number): number => timesMs[Math.floor(timesMs.length * share)] ?? Number.NaN
-  return { requests: timesMs.length, seconds: took, failures, p50Ms: at(0.5), p99Ms: at(0.99) }
+  return {
+    requests: timesMs.length,
+    seconds: took,
+    failures,
+    p50Ms: quantile(timesMs, 0.5),
+    p99Ms: quantile(timesMs, 0.99),
+  }
 }

@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
-import type { Generator } from './generator.ts'
+import { type Pin, pins } from './cores.ts'
+import { chooseGenerator, type Generator } from './generator.ts'
 import type { Peer, PeerContext, Probe } from './peer.ts'
 import { processorSeconds } from './processor-time.ts'
 import { factsOf, type Scenario } from './scenarios.ts'
+import { serveCommand } from './serve-command.ts'
 
 /** One round of one peer in one scenario. */
 export type Round = {
@@ -30,8 +32,14 @@ export type RunningPeer = {
   stop(): Promise<void>
 }
 
-/** Puts a command on one core. */
-export type Pin = (command: readonly string[]) => readonly string[]
+/** What peers are measured with. The origin shares the generator's core: what it costs is not the server's. */
+export async function startWorld() {
+  const [serverPin, loadPin] = pins()
+  const generator = chooseGenerator(loadPin)
+  const originPort = await freePort()
+  const origin = await launch(loadPin(serveCommand('origin', originPort)), `http://127.0.0.1:${originPort}/`)
+  return { serverPin, loadPin, generator, originPort, origin }
+}
 
 /** Starts a peer on the server's core and waits until it answers. */
 export async function startPeer(
@@ -54,7 +62,7 @@ export async function startPeer(
 }
 
 /** Starts a server and waits until it answers anything at all. */
-export async function launch(command: readonly string[], url: string): Promise<RunningProcess> {
+async function launch(command: readonly string[], url: string): Promise<RunningProcess> {
   const [program = '', ...args] = command
   const running = startProcess(program, args)
   await untilReady(running, async () => (await fetch(url)).arrayBuffer())

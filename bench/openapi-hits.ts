@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { pipelinedGets } from './million/pipelined-gets.ts'
 import { processorSeconds } from './processor-time.ts'
+import { median } from './statistics.ts'
 
 // npm run bench:openapi-hits: what a hit of 2 kB costs on a route of an OpenAPI document and on a route of a site, in processor time.
 // Both are in one gateway, and take turns.
@@ -58,8 +59,7 @@ try {
       if (round >= 0) found.get(name)?.push(micros)
     }
   for (const [name, micros] of found) {
-    micros.sort((a, b) => a - b)
-    console.log(`${name.padEnd(48)} ${(micros[rounds >> 1] ?? 0).toFixed(1)} µs of processor time for a hit`)
+    console.log(`${name.padEnd(48)} ${median(micros).toFixed(1)} µs of processor time for a hit`)
   }
 } finally {
   await gateway.stop()

@@ -1,6 +1,7 @@
 /** What routing, validation and the canonical query of an OpenAPI request cost: npm run bench:openapi. Medians of CPU time. */
 import { loadDocument } from '../src/contracts/openapi/load-document.ts'
 import { createOpenApiRequests } from '../src/request/openapi-requests.ts'
+import { median } from './statistics.ts'
 
 const integer = { type: 'integer', minimum: 1, maximum: 100000 }
 const text = { type: 'string', maxLength: 100 }
@@ -97,6 +98,5 @@ for (const [name, run] of cases) {
     const { user, system } = process.cpuUsage(before)
     micros.push((user + system) / perRound)
   }
-  micros.sort((a, b) => a - b)
-  console.log(`${name.padEnd(40)} ${(micros[rounds >> 1] ?? 0).toFixed(1)} µs`)
+  console.log(`${name.padEnd(40)} ${median(micros).toFixed(1)} µs`)
 }

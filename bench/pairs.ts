@@ -1,16 +1,14 @@
 import { resolve } from 'node:path'
-import { freePort } from '../test/support/ports.ts'
-import { pins } from './cores.ts'
-import { chooseGenerator, type Generator } from './generator.ts'
+import type { Pin } from './cores.ts'
+import type { Generator } from './generator.ts'
 import {
   fill,
-  launch,
   longWarmUp,
   measure,
-  type Pin,
   probe,
   type RunningPeer,
   startPeer,
+  startWorld,
   warmUp,
 } from './measure.ts'
 import type { Peer, ReadyAnswer } from './peer.ts'
@@ -18,7 +16,6 @@ import { peers } from './peers/index.ts'
 import { otherBuild, trellis } from './peers/trellis.ts'
 import { readyAnswers } from './ready-answers.ts'
 import { factsOf, type Scenario, type ScenarioFacts } from './scenarios.ts'
-import { serveCommand } from './serve-command.ts'
 import { inTurns, inWords } from './turns.ts'
 
 /**
@@ -50,15 +47,12 @@ export async function withBoth(
   named: string,
   work: (both: Both) => Promise<void>,
 ): Promise<void> {
-  const [serverPin, loadPin] = pins()
-  const generator = chooseGenerator(loadPin)
   const other = chooseOther(against)
-  const chosen = chooseScenarios(named, other, generator.runsScripts)
-  const originPort = await freePort()
-  const origin = await launch(loadPin(serveCommand('origin', originPort)), `http://127.0.0.1:${originPort}/`)
+  const { generator, loadPin, originPort, serverPin, origin } = await startWorld()
   const running: RunningPeer[] = []
   const answers: ReadyAnswer[] = []
   try {
+    const chosen = chooseScenarios(named, other, generator.runsScripts)
     for (const peer of [trellis, other]) {
       const started = await startPeer(peer, { originPort, answers, pin: serverPin })
       running.push(started)

@@ -3,16 +3,12 @@ import { SourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/support/ports.ts'
-import { type Pin, pins } from './cores.ts'
-import { chooseGenerator, type Generator } from './generator.ts'
-import { launch, measure, probe, startPeer, warmUp } from './measure.ts'
+import { measure, probe, startPeer, startWorld, warmUp } from './measure.ts'
 import { trellis } from './peers/trellis.ts'
 import type { Scenario } from './scenarios.ts'
-import { serveCommand } from './serve-command.ts'
 
 /** A share of the processor time of the main thread, by whose code it was. */
-export type ProfileGroup = { readonly name: string; readonly share: number }
+type ProfileGroup = { readonly name: string; readonly share: number }
 
 type Frame = {
   readonly functionName: string
@@ -87,49 +83,27 @@ const readProfile = async (
   return [...times].map(([name, took]) => ({ name, share: took / busy })).sort((a, b) => b.share - a.share)
 }
 
-type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
-type Profiled = { readonly owners: readonly ProfileGroup[]; readonly functions: readonly ProfileGroup[] }
-
-/** Where the processor time of one scenario goes. A run of its own: a profiler costs, and is not part of what is compared. */
-export async function profileScenario(
-  { originPort, serverPin, generator }: World,
-  scenario: Scenario,
-  warm: { readonly requests: number; readonly seconds: number },
-): Promise<Profiled> {
+/** Prints where the processor time of one scenario goes: by owner, and its sixty costliest functions. */
+export async function benchProfile(scenario: Scenario): Promise<void> {
+  const { generator, originPort, serverPin, origin } = await startWorld()
   const folder = await mkdtemp(join(tmpdir(), 'trellis-profile-'))
   process.env['BENCH_PROFILE'] = folder
   try {
     const started = await startPeer(trellis, { originPort, answers: [], pin: serverPin })
     await probe(started, scenario)
-    await warmUp(started, scenario, generator, warm)
+    await warmUp(started, scenario, generator, { requests: 30_000, seconds: 10 })
     const from = performance.now()
     await measure(started, scenario, generator, 5)
     const lasted = performance.now() - from
     await started.stop()
-    return {
-      owners: await readProfile(folder, lasted, ownerOf),
-      functions: await readProfile(folder, lasted, functionOf),
-    }
-  } finally {
-    delete process.env['BENCH_PROFILE']
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-/** Prints the profile of one scenario: by owner, and its sixty costliest functions. */
-export async function benchProfile(scenario: Scenario): Promise<void> {
-  const [serverPin, loadPin] = pins()
-  const generator = chooseGenerator(loadPin)
-  const originPort = await freePort()
-  const origin = await launch(loadPin(serveCommand('origin', originPort)), `http://127.0.0.1:${originPort}/`)
-  try {
-    const warm = { requests: 30_000, seconds: 10 }
-    const { owners, functions } = await profileScenario({ originPort, serverPin, generator }, scenario, warm)
+    const owners = await readProfile(folder, lasted, ownerOf)
+    const functions = await readProfile(folder, lasted, functionOf)
     for (const groups of [owners, functions.slice(0, 60)]) {
       for (const { name, share } of groups) console.log(`${(share * 100).toFixed(1).padStart(5)} %  ${name}`)
       console.log('')
     }
   } finally {
     await origin.stop(0)
+    await rm(folder, { recursive: true, force: true })
   }
 }

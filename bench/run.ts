@@ -10,8 +10,6 @@ import { servers } from './servers.ts'
 import { benchServers } from './side-by-side.ts'
 
 // npm run bench                                    the whole run, some twenty minutes
-// npm run bench -- --docs                          the same, and docs/evidence/performance.md is written from it
-// npm run bench -- --docs performance-node-26      into docs/evidence/performance-node-26.md, for a run on another Node
 // BENCH_ROUNDS=1 BENCH_SECONDS=2 npm run bench     a short look
 // BENCH_PEERS=trellis,node-http npm run bench      some of the peers
 // BENCH_SCENARIOS=hit,pass npm run bench           some of the scenarios
@@ -33,4 +31,4 @@ else if (mode === 'profile') await benchProfile((rest[0] ?? 'hit') as Scenario)
 else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {
   console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))
-} else await benchServers(mode === '--docs' ? { page: rest[0] ?? 'performance' } : {})
+} else await benchServers()

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { gzipSync } from 'node:zlib'
 import httpProxy from '@fastify/http-proxy'
 import fastify from 'fastify'
-import { Agent, interceptors, Pool } from 'undici'
+import { Pool } from 'undici'
 import { contents, indexContent } from './content.ts'
 import type { ReadyAnswer } from './peer.ts'
 
@@ -16,7 +16,6 @@ export const servers: Readonly<Record<string, (port: number, argument: string) =
   'node-http': serveFromMap,
   'http-proxy': serveProxy,
   dispatch: serveDispatch,
-  'undici-cache': serveCachingProxy,
 }
 
 /** Answers every target with a list; says no-store below /plain, so that no cache keeps it. */
@@ -122,12 +121,5 @@ async function serveDispatch(port: number, originPort: string): Promise<void> {
     }
     pool.dispatch({ method: 'GET', path: request.raw.url as string, headers: {} }, handler as object)
   })
-  await server.listen({ port, host: '127.0.0.1' })
-}
-
-async function serveCachingProxy(port: number, originPort: string): Promise<void> {
-  const server = fastify({ logger: false })
-  const undici = new Agent({ connections: 128 }).compose(interceptors.cache())
-  await server.register(httpProxy, { upstream: `http://127.0.0.1:${originPort}`, undici })
   await server.listen({ port, host: '127.0.0.1' })
 }

@@ -2,20 +2,25 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/support/ports.ts'
-import { type Pin, pins } from './cores.ts'
-import { chooseGenerator, type Generator } from './generator.ts'
-import { fill, launch, measure, probe, type Round, type RunningPeer, startPeer, warmUp } from './measure.ts'
+import type { Pin } from './cores.ts'
+import type { Generator } from './generator.ts'
+import {
+  fill,
+  measure,
+  probe,
+  type Round,
+  type RunningPeer,
+  startPeer,
+  startWorld,
+  warmUp,
+} from './measure.ts'
 import type { Peer, ReadyAnswer } from './peer.ts'
 import { peers } from './peers/index.ts'
 import { fileTargets } from './peers/targets.ts'
 import { trellis } from './peers/trellis.ts'
-import { writePerformanceDoc } from './performance-doc.ts'
-import { profileScenario } from './profile.ts'
 import { readyAnswers } from './ready-answers.ts'
 import { summarise, table } from './report.ts'
 import { scenarios } from './scenarios.ts'
-import { serveCommand } from './serve-command.ts'
 
 const setting = (name: string): string | undefined => process.env[`BENCH_${name}`]
 const rounds = Number(setting('ROUNDS') ?? 7)
@@ -26,15 +31,11 @@ const warm = { requests: Number(setting('WARM_UP') ?? 30_000), seconds: 20 }
 
 type World = { readonly originPort: number; readonly serverPin: Pin; readonly generator: Generator }
 
-/** Every peer beside every other, in one run. Prints a table, keeps the figures, and with `page` writes docs/evidence/PAGE.md. */
-export async function benchServers(options: { readonly page?: string }): Promise<void> {
+/** Every peer beside every other, in one run. Prints a table and keeps the figures. */
+export async function benchServers(): Promise<void> {
   const [loadBefore = 0] = loadavg()
-  const [serverPin, loadPin] = pins()
-  const generator = chooseGenerator(loadPin)
-  const originPort = await freePort()
-  // The origin shares the generator's core: what it costs is not the server's.
-  const origin = await launch(loadPin(serveCommand('origin', originPort)), `http://127.0.0.1:${originPort}/`)
-  const world = { originPort, serverPin, generator }
+  const { origin, ...world } = await startWorld()
+  const { generator } = world
   const running: RunningPeer[] = []
   const leftOut: string[] = []
   try {
@@ -43,7 +44,7 @@ export async function benchServers(options: { readonly page?: string }): Promise
     const results = await measureAll(running, generator)
     const summaries = summarise(results, yardsticks())
     console.log(table(summaries, peers))
-    const run = {
+    await save({
       at: new Date().toISOString(),
       node: process.version,
       processor: cpus()[0]?.model.trim() ?? 'unknown',
@@ -56,13 +57,8 @@ export async function benchServers(options: { readonly page?: string }): Promise
       warmUpRequests: warm.requests,
       leftOut,
       summaries,
-    }
-    await save({ ...run, results })
-    const { page } = options
-    if (page !== undefined) {
-      const { owners } = await profileScenario(world, 'hit', warm)
-      await writePerformanceDoc(run, peers, owners, page)
-    }
+      results,
+    })
   } finally {
     await Promise.all([...running.map((peer) => peer.stop()), origin.stop(0)])
   }

@@ -1,3 +1,5 @@
+import { randomFrom, zipf } from './random.ts'
+
 /** What a site and those who run it are like. Times in seconds. */
 type Scenario = {
   readonly name: string
@@ -37,38 +39,6 @@ const syncsPerSecond = 4
 /** Within a region: network and both event loops. */
 const localRoundTrip = 0.0005
 
-/** Numbers from 0 to 1 that are the same on every machine. */
-const seeded = (seed: number): (() => number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
-/** Key 0 is asked for twice as often as key 1, three times as often as key 2 (Zipf with exponent 1). */
-const popularKeys = (keys: number, random: () => number): (() => number) => {
-  const sums = new Float64Array(keys)
-  let sum = 0
-  for (let key = 0; key < keys; key += 1) {
-    sum += 1 / (key + 1)
-    sums[key] = sum
-  }
-  return () => {
-    const wanted = random() * sum
-    let low = 0
-    let high = keys - 1
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((sums[middle] as number) < wanted) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-}
-
 /** When each key was last fetched, by place; of what was never fetched it is minus infinity. */
 const fetchTimes = (places: number, keys: number): Float64Array =>
   new Float64Array(places * keys).fill(Number.NEGATIVE_INFINITY)
@@ -82,8 +52,8 @@ const mostEvents = 3_000_000
 /** Plays reads and writes until what was there at the start no longer matters, then counts as many again. */
 const play = (scenario: Scenario): { readonly counts: Counts; readonly reads: number } => {
   const { instancesPerRegion, keys, regions, ttl } = scenario
-  const random = seeded(20_26)
-  const pick = popularKeys(keys, random)
+  const random = randomFrom(20_26)
+  const pick = zipf(random, keys, 1)
   const memory = fetchTimes(regions * instancesPerRegion, keys)
   const tier = fetchTimes(regions, keys)
   // What is known of writes: everywhere the same with one ledger, otherwise those of the own region.

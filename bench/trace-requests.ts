@@ -1,3 +1,5 @@
+import { randomFrom, zipf } from './random.ts'
+
 /** What one reader asks for, in terms that say nothing about spelling. */
 type Meaning = {
   readonly path: string
@@ -9,42 +11,10 @@ export type TraceRequest =
   | { readonly kind: 'read'; readonly target: string }
   | { readonly kind: 'write'; readonly method: string; readonly target: string; readonly content: string }
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-const randomFrom = (seed: number): (() => number) => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 type Random = () => number
 
 const pick = <T>(random: Random, from: readonly [T, ...T[]] | readonly T[]): T =>
   from[Math.floor(random() * from.length)] as T
-
-/** Item of rank r is asked for 1/r^s as often as the first. */
-const zipf = (random: Random, count: number, s: number): (() => number) => {
-  const sums: number[] = []
-  let sum = 0
-  for (let rank = 1; rank <= count; rank += 1) {
-    sum += 1 / rank ** s
-    sums.push(sum)
-  }
-  return () => {
-    const at = random() * sum
-    let low = 0
-    let high = count - 1
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((sums[middle] as number) < at) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-}
 
 const shuffled = <T>(random: Random, list: readonly T[]): T[] =>
   list

@@ -10,7 +10,7 @@ import {
   buildGeneration,
   createReload,
   type Generation,
-  type LastingRooms,
+  type LastingParts,
   logReload,
 } from './build/generation.ts'
 import {
@@ -188,7 +188,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     stores: membership?.stores,
     current: () => current,
   })
-  const rooms: LastingRooms = {
+  const lasting: LastingParts = {
     clock,
     logger,
     metrics,
@@ -231,7 +231,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     isDraining: () => draining,
     run: (exchange) => current.run(exchange),
   }
-  let current: Generation = await buildGeneration({ config, hash: options.configHash }, rooms, undefined)
+  let current: Generation = await buildGeneration({ config, hash: options.configHash }, lasting, undefined)
   const use = (): void => {
     publicPort.use()
     metrics.setConfig({ hash: current.hash, ...declaredServices(current) })
@@ -242,7 +242,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     cache,
     current: () => current,
     readConfig: options.readConfig ?? noReload,
-    build: (next, hash, last) => buildGeneration({ config: next, hash }, rooms, last),
+    build: (next, hash, last) => buildGeneration({ config: next, hash }, lasting, last),
     replace: (next) => {
       current = next
       feeds.useBuilt(next.built)
@@ -312,7 +312,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
   })
 
-  const closeRooms = async (): Promise<void> => {
+  const closeParts = async (): Promise<void> => {
     warmer.close()
     feeds.close()
     await within(current.close([]), closingMs)
@@ -336,7 +336,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
     // Close everything that was opened, for example when a port is in use.
-    await Promise.all([publicPort.close(0), closeAdmin(), closeRooms()])
+    await Promise.all([publicPort.close(0), closeAdmin(), closeParts()])
     throw error
   }
   const drain = async (): Promise<'finished' | 'cut'> => {
@@ -345,7 +345,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     await sleep(delayMs)
     websockets.drain()
     const outcome = await publicPort.close(timeoutMs)
-    await Promise.all([closeRooms(), closeAdmin()])
+    await Promise.all([closeParts(), closeAdmin()])
     return outcome
   }
   const adminPort = (admin.server.address() as AddressInfo).port

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { loadavg } from 'node:os'
+import { startGatewayProcess } from '../../test/support/gateway-process.ts'
+import { programPid } from '../../test/support/processes.ts'
 import { processorSeconds } from '../processor-time.ts'
+import { median, quantile } from '../statistics.ts'
 import { type Pauses, watchCollector } from './collector-watch.ts'
 import { startListOrigin } from './list-origin.ts'
 import { pipelinedGets } from './pipelined-gets.ts'
@@ -21,15 +21,9 @@ const connections = 16
 const target = (n: number): string => `/index.php/site-json/site/v2/posts?page=${n + 1}`
 
 const startGateway = async (upstream: string) => {
-  const folder = await mkdtemp(join(tmpdir(), 'trellis-million-'))
-  const file = join(folder, 'gateway.yaml')
-  const config = {
-    listen: { port: 0 },
-    admin: { port: 0 },
-    log: { level: 'warn' },
+  const collector = await watchCollector()
+  const settings = {
     cache: { maxBytes: '16GiB' },
-    // What is measured is the cost of what is stored, however busy the machine is.
-    overload: { eventLoopDelay: '0s' },
     services: {
       site: {
         contract: 'site',
@@ -40,7 +34,7 @@ const startGateway = async (upstream: string) => {
           basePath: '/index.php/wp-json',
           maxConcurrent: 512,
           queue: { max: 10_000, timeout: '1m' },
-          // Nor does the bench measure how patient the gateway is.
+          // What is measured is the cost of what is stored, not how long the gateway waits.
           timeouts: { connect: '10s', headers: '1m', total: '2m' },
           eject: { after: 1000 },
           breaker: { failureRatio: 0 },
@@ -49,29 +43,12 @@ const startGateway = async (upstream: string) => {
       },
     },
   }
-  await writeFile(file, JSON.stringify(config))
-  const collector = await watchCollector()
-  const args = [...nodeOptions, collector.argument, 'dist/main.js', 'start', '-c', file]
-  const program = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-  let text = ''
-  program.stderr.on('data', (chunk) => {
-    text += chunk
-  })
-  const addresses = async (): Promise<readonly string[]> => {
-    for (;;) {
-      const found = text.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? []
-      if (found.length > 1) return found
-      if (program.exitCode !== null) throw new Error(`the gateway ended:\n${text}`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
-  const [origin = '', admin = ''] = await addresses()
+  const gateway = await startGatewayProcess(settings, {}, [...nodeOptions, collector.argument])
   const close = async (): Promise<void> => {
-    program.kill('SIGKILL')
+    await gateway.kill()
     collector.close()
-    await rm(folder, { recursive: true, force: true })
   }
-  return { pid: program.pid ?? 0, origin, admin, collector, close }
+  return { ...gateway, pid: await programPid(gateway.program), collector, close }
 }
 
 type Started = Awaited<ReturnType<typeof startGateway>>
@@ -79,8 +56,8 @@ type Started = Awaited<ReturnType<typeof startGateway>>
 const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
-const metric = async ({ admin }: Started, name: string): Promise<number> => {
-  const text = await (await fetch(`${admin}/metrics`)).text()
+const metric = async ({ adminOrigin }: Started, name: string): Promise<number> => {
+  const text = await (await fetch(`${adminOrigin}/metrics`)).text()
   return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1])
 }
 
@@ -92,14 +69,8 @@ const cost = async (gateway: Started, count: number, targetOf: (turn: number) =>
   return ((processorSeconds(gateway.pid) - before) / count) * 1e6
 }
 
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-
-const share = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
-
 const told = (kind: string, sorted: readonly number[]): string =>
-  `${kind}: ${sorted.length} pauses, median ${share(sorted, 0.5).toFixed(1)} ms, p99 ${share(sorted, 0.99).toFixed(1)} ms, longest ${(sorted.at(-1) ?? 0).toFixed(1)} ms`
+  `${kind}: ${sorted.length} pauses, median ${median(sorted).toFixed(1)} ms, p99 ${quantile(sorted, 0.99).toFixed(1)} ms, longest ${(sorted.at(-1) ?? 0).toFixed(1)} ms`
 
 const tellPauses = (when: string, { minor, major }: Pauses): void => {
   const all = [...minor, ...major].sort((a, b) => a - b)

@@ -4,7 +4,6 @@ import { haproxy, nginx, varnish } from './debian.ts'
 import { bareHttpProxy } from './http-proxy.ts'
 import { nodeHttp } from './node-http.ts'
 import { trellis } from './trellis.ts'
-import { undiciCache } from './undici-cache.ts'
 
 /** Trellis first: the answers that others serve from memory are taken from it. */
 export const peers: readonly Peer[] = [
@@ -12,7 +11,6 @@ export const peers: readonly Peer[] = [
   nodeHttp,
   bareHttpProxy,
   bareDispatch,
-  undiciCache,
   nginx,
   varnish,
   haproxy,

@@ -41,7 +41,7 @@ import { createOperator, type GenerationOperator } from './operator.ts'
 import { buildService, type ServiceParts, withRules } from './service.ts'
 
 /** Parts of the gateway that outlive a configuration. `run` is the pipeline of the configuration in use: for items of a batch that began under an earlier one. */
-export type LastingRooms = Omit<ServiceParts, 'config' | 'budget'> & {
+export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly logger: ReturnType<typeof createLogger>
   readonly cache: Cache
   readonly cacheContext: Omit<CacheContext, 'forwarding'>
@@ -116,10 +116,10 @@ const builtFor = async (
 
 const buildServices = async (
   config: Config,
-  rooms: LastingRooms,
+  lasting: LastingParts,
   last: Generation | undefined,
 ): Promise<readonly BuiltService[]> => {
-  const parts = { ...rooms, config, budget: rooms.buffered.budget }
+  const parts = { ...lasting, config, budget: lasting.buffered.budget }
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
@@ -142,19 +142,19 @@ const compressionOf = ({ cache: { compression } }: Config): PhaseContext['compre
 /** Builds a generation from a configuration, and takes over what has not changed. */
 export const buildGeneration = async (
   { config, hash }: { readonly config: Config; readonly hash: string },
-  rooms: LastingRooms,
+  lasting: LastingParts,
   last: Generation | undefined,
 ): Promise<Generation> => {
-  const { clock, logger, metrics, publicUrl, version } = rooms
+  const { clock, logger, metrics, publicUrl, version } = lasting
   const lines = factsLogger(logger)
   /** Clients decide how many requests fail: one log line for each service and code in ten seconds. */
   const linePermitted = (service: string, code: string): number | undefined =>
-    rooms.sampled.pass(`${service} ${code}`)
+    lasting.sampled.pass(`${service} ${code}`)
   const refusalLine = ({ kind, ...facts }: Extract<PipelineEvent, { kind: 'request-refused' }>): void => {
     // `failed` logs faults of the gateway or an upstream, with their cause.
     if (faultOf(facts.code) !== 'client') return
     // The access line of the request has the code.
-    if (rooms.accessLog !== undefined && facts.origin === 'client') return
+    if (lasting.accessLog !== undefined && facts.origin === 'client') return
     const held = linePermitted(facts.service, facts.code)
     if (held !== undefined) lines.info({ ...facts, held }, kind)
   }
@@ -168,7 +168,7 @@ export const buildGeneration = async (
         return
       }
       case 'access-refused': {
-        if (rooms.accessLog !== undefined) return
+        if (lasting.accessLog !== undefined) return
         const { kind, service, reason } = event
         const held = linePermitted(service, `${kind} ${reason}`)
         if (held !== undefined) lines.info({ service, reason, held }, kind)
@@ -191,13 +191,13 @@ export const buildGeneration = async (
     config,
     {
       clock,
-      partitionOf: rooms.stores?.partitionOf ?? rooms.cacheContext.partitionOf,
-      store: rooms.stores?.limits,
+      partitionOf: lasting.stores?.partitionOf ?? lasting.cacheContext.partitionOf,
+      store: lasting.stores?.limits,
     },
     last?.limits,
   )
   const shedding: ShedOptions = {
-    admits: rooms.overload.admits,
+    admits: lasting.overload.admits,
     retryAfterSeconds: Math.ceil(config.overload.retryAfterMs / 1000),
   }
   const run: (exchange: Received) => Answer = createPipeline(
@@ -206,29 +206,29 @@ export const buildGeneration = async (
       report,
       failed,
       cacheContext: {
-        ...rooms.cacheContext,
-        forwarding: { via: rooms.via },
+        ...lasting.cacheContext,
+        forwarding: { via: lasting.via },
         withholdsOrigin: config.cors.origins.length > 0,
       },
       checksAccess: config.services.some(({ access }) => access !== undefined),
       limits: limits && { count: limits.count, report: metrics.observe.edge },
       compression: config.cache.compression.encodings.length === 0 ? undefined : compressionOf(config),
-      watches: rooms.watches,
-      spans: rooms.spans,
+      watches: lasting.watches,
+      spans: lasting.spans,
       overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
     }),
   )
-  const built = await buildServices(config, rooms, last)
+  const built = await buildServices(config, lasting, last)
   for (const { service } of built)
     if (service.websockets)
       metrics.observe.websockets({ kind: 'websockets-configured', service: service.name })
-  const inFlight = createInFlight(rooms.inFlight)
+  const inFlight = createInFlight(lasting.inFlight)
   const edge = await createEdge({
     limits: config.limits,
     trustedProxies: config.trustedProxies,
     http2: config.listen.http2,
     cors: config.cors.origins.length === 0 ? undefined : config.cors,
-    distrusted: rooms.distrusted,
+    distrusted: lasting.distrusted,
     services: built.map(({ service }) => service),
     certificates: config.listen.tls.certificates,
     logger,
@@ -241,14 +241,14 @@ export const buildGeneration = async (
         status: error.facts.status,
       }
       report({ kind: 'request-refused', route: 'unmatched', origin: 'client', ...refusal })
-      rooms.accessLog?.refused({ ...refusal, address: client.address, request })
+      lasting.accessLog?.refused({ ...refusal, address: client.address, request })
     },
     report: metrics.observe.edge,
-    unread: rooms.unread,
-    websockets: rooms.websockets,
-    isDraining: rooms.isDraining,
+    unread: lasting.unread,
+    websockets: lasting.websockets,
+    isDraining: lasting.isDraining,
     turnedAway: () =>
-      rooms.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),
+      lasting.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),
     inFlight,
   })
   return {
@@ -256,7 +256,7 @@ export const buildGeneration = async (
     hash,
     built,
     handlers: edge,
-    operator: createOperator({ config, publicUrl, version, cache: rooms.operatorCache, built }),
+    operator: createOperator({ config, publicUrl, version, cache: lasting.operatorCache, built }),
     inFlight,
     limits,
     sharing: sharingUpstream(built),

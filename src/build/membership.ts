@@ -31,7 +31,7 @@ type MembershipParts = {
 }
 
 /** The parts that notes of other members are applied to. */
-export type MembershipRooms = {
+export type NoteReceivers = {
   readonly cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>
   /** The gateway's documents about a site may predate a write. */
   documentsOutdated(service: string, collection: string): void
@@ -43,7 +43,7 @@ export type Membership = {
   /** Undefined without a shared store. */
   readonly stores: SharedStores | undefined
   /** Makes this process a member; start it afterwards. */
-  join(rooms: MembershipRooms): Coherence
+  join(receivers: NoteReceivers): Coherence
   /** Call it after the member has left. */
   close(): void
 }
@@ -65,7 +65,7 @@ type Kind = {
 
 const coherenceFor = (
   parts: MembershipParts,
-  { cache, documentsOutdated }: MembershipRooms,
+  { cache, documentsOutdated }: NoteReceivers,
   member: string,
   { ledger, canBeCutOff, shared }: Kind,
 ): Coherence => {
@@ -118,8 +118,8 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
   if (ledger === undefined) return undefined
   return {
     forCache: { lease: { isCurrent: mayTrust }, ...(shared === undefined ? {} : { tier: shared.tier }) },
-    join: (rooms) => {
-      const joined = coherenceFor(parts, rooms, member, { ledger, canBeCutOff: isShared, shared })
+    join: (receivers) => {
+      const joined = coherenceFor(parts, receivers, member, { ledger, canBeCutOff: isShared, shared })
       coherence = joined
       // The exit was observed: do not wait for the lease to run out.
       worker?.onEnded((ended) => joined.forget(ended))
@@ -130,17 +130,15 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
   }
 }
 
-type Maybe<Value> = Value | Promise<Value>
-
 /** The cache as the admin side sees it: of all processes together. */
 export type OperatorCache = {
   /** `unheard`: dropped here; other instances could not be notified. */
-  purge(purge: Purge): Maybe<number | 'unheard'>
-  entries(order: EntryOrder, limit: number): Maybe<readonly CacheEntry[]>
+  purge(purge: Purge): Promise<number | 'unheard'>
+  entries(order: EntryOrder, limit: number): Promise<readonly CacheEntry[]>
   /** The public targets that a purge would concern, those with most hits first. */
   mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
   /** Fetches the targets in the background, in every process that has its own memory. Returns how many. */
-  warm(targets: readonly WarmTarget[]): Maybe<number>
+  warm(targets: readonly WarmTarget[]): Promise<number>
 }
 
 type OperatorCacheParts = {
@@ -173,7 +171,7 @@ const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
   age: ({ ageSeconds }) => ageSeconds,
 }
 
-/** A worker's question to all workers about their caches. */
+/** A question about the cache of one process. */
 type CacheQuestion =
   | { readonly topic: 'count'; readonly content: Purge['selector'] }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
@@ -183,15 +181,14 @@ type CacheQuestion =
     }
   | { readonly topic: 'warm'; readonly content: readonly WarmTarget[] }
 
-/** Answers the question of another worker. */
 const answerCacheQuestion = (
-  cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>,
+  cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>,
   warmer: Pick<Warmer, 'add'>,
   { topic, content }: CacheQuestion,
 ): unknown => {
   switch (topic) {
     case 'count':
-      return cache.purge({ selector: content, mode: 'hard', dryRun: true })
+      return cache.purgeInTurns({ selector: content, mode: 'hard', dryRun: true })
     case 'entries':
       return cache.entries(content.order, content.limit)
     case 'most-used':
@@ -201,8 +198,6 @@ const answerCacheQuestion = (
   }
 }
 
-const isPresent = <Value>(value: Value | null): value is Value => value !== null
-
 /** The cache of this process, or of all that share the port or the store. */
 export const operatorCache = ({
   cache,
@@ -211,55 +206,42 @@ export const operatorCache = ({
   worker,
   refusesUnheard,
 }: OperatorCacheParts): OperatorCache => {
-  const warming: Pick<OperatorCache, 'mostUsed' | 'warm'> =
-    worker === undefined
-      ? { mostUsed: cache.mostUsed, warm: warmer.add }
-      : {
-          mostUsed: async (selectors, limit) => {
-            const lists = await worker.ask({ topic: 'most-used', content: { selectors, limit } })
-            return mostHits((lists as (UsedTarget[] | null)[]).flat().filter(isPresent), limit)
-          },
-          warm: async (targets) =>
-            Math.max(0, ...(await worker.ask({ topic: 'warm', content: targets })).map(Number)),
-        }
-  if (coherence === undefined) {
-    return {
-      ...warming,
-      purge: cache.purgeInTurns,
-      entries: (order, limit) => cache.entries(order, limit),
-    }
-  }
-  const count = async (purge: Purge): Promise<number> => {
-    if (worker === undefined) return cache.purgeInTurns(purge)
-    const counts = await worker.ask({ topic: 'count', content: purge.selector })
-    return counts.reduce<number>((sum, one) => sum + Number(one), 0)
+  /** The answers of all processes that share the port. */
+  const ask = async <Value>(question: CacheQuestion): Promise<readonly Value[]> => {
+    const answers =
+      worker === undefined ? [await answerCacheQuestion(cache, warmer, question)] : await worker.ask(question)
+    return (answers as readonly (Value | null)[]).filter((answer) => answer !== null)
   }
   return {
-    ...warming,
     purge: async (purge) => {
-      if (purge.dryRun) return count(purge)
+      if (purge.dryRun) {
+        const counts = await ask<number>({ topic: 'count', content: purge.selector })
+        return counts.reduce((sum, count) => sum + count, 0)
+      }
       const here = await cache.purgeInTurns(purge)
+      if (coherence === undefined) return here
       const elsewhere = await coherence.spread([noteOf(purge)])
       return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
     },
     entries: async (order, limit) => {
-      if (worker === undefined) return cache.entries(order, limit)
-      const lists = (await worker.ask({ topic: 'entries', content: { order, limit } })) as (
-        | CacheEntry[]
-        | null
-      )[]
+      const lists = await ask<readonly CacheEntry[]>({ topic: 'entries', content: { order, limit } })
       const rank = ranks[order]
       return lists
-        .flatMap((list) => list ?? [])
+        .flat()
         .sort((a, b) => rank(b) - rank(a))
         .slice(0, limit)
     },
+    mostUsed: async (selectors, limit) => {
+      const lists = await ask<readonly UsedTarget[]>({ topic: 'most-used', content: { selectors, limit } })
+      return mostHits(lists.flat(), limit)
+    },
+    warm: async (targets) => Math.max(0, ...(await ask<number>({ topic: 'warm', content: targets }))),
   }
 }
 
 /** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
-  readonly cache: Pick<Cache, 'purge' | 'entries' | 'mostUsed'>
+  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
   readonly warmer: Pick<Warmer, 'add'>
   readonly metrics: Pick<Metrics, 'snapshot'>
   readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>

@@ -185,7 +185,7 @@ const indexRetryMs = 5_000
 const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
   cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
 
-type SiteRooms = {
+type SiteParts = {
   /** Translates to the root of one host, or to the root of the service. */
   namesAt(publicRoot: string, hostField: string): Names
   readonly discovery: Discovery
@@ -193,17 +193,17 @@ type SiteRooms = {
   allowsAnyOrigin(): boolean
 }
 
-const siteRooms = (
+const siteParts = (
   config: SiteConfig,
   contract: ServiceContract,
   { upstream, targets }: UpstreamWay,
   parts: ServiceParts,
-): SiteRooms => {
+): SiteParts => {
   const address = addressOf(config, parts.publicUrl)
   const publicRoot = `${address.publicUrl}${withoutRoot(config.mount)}`
   const basePath = withoutRoot(config.upstream.basePath)
   const ownRoots = targets.map((origin) => `${origin}${basePath}`)
-  const namesAt: SiteRooms['namesAt'] = (root, hostField) =>
+  const namesAt: SiteParts['namesAt'] = (root, hostField) =>
     createNames({
       mode: config.names,
       table: siteNameTable,
@@ -300,7 +300,7 @@ export const buildService = async (
   const feed = parts.feedLease?.(config.name)
   const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
   const contract = await serviceContract(config, limits, whileHeard)
-  const site = config.contract === 'site' ? siteRooms(config, contract, way, parts) : undefined
+  const site = config.contract === 'site' ? siteParts(config, contract, way, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
   const responseDrift = responseDriftOf(config, contract, basePath, parts)
   const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)

@@ -89,7 +89,7 @@ export type ToWorker =
 /** The worker's side of the channel to its parent. */
 export type WorkerLink = {
   readonly assignment: Assignment
-  /** The parent's ledger; undefined where instances share another one. */
+  /** The parent's ledger. */
   readonly ledger: Ledger
   /** Sends a question to all workers, this one included, and returns the answers that arrive in time. */
   ask(question: Question): Promise<readonly unknown[]>

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import type { Run } from '../../bench/performance-doc.ts'
+import type { Summary } from '../../bench/report.ts'
 import { builtGateway } from '../support/built-gateway.ts'
 import { startProcess } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -21,7 +21,7 @@ describeWith('wrk', 'npm run bench', () => {
     const run = startProcess(process.execPath, ['--import', 'tsx', 'bench/run.ts'], { env: short })
     expect(await run.ended, run.output()).toBe(0)
     const file = run.output().trim().split('\n').at(-1) ?? ''
-    const { summaries } = JSON.parse(await readFile(file, 'utf8')) as Run
+    const { summaries } = JSON.parse(await readFile(file, 'utf8')) as { summaries: Summary[] }
     await rm(file)
     const measured = summaries.map(({ scenario, peer }) => `${scenario} ${peer}`)
     expect(measured).toEqual(['hit trellis', 'hit node-http'])

@@ -1151,10 +1151,10 @@ final class Trellis_Changes {
 				}
 			}
 		} elseif ( 'comment' === $kind ) {
-			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
+			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved, comment_parent FROM {$prefix}comments WHERE comment_ID IN ($in)" );
 			foreach ( $rows as $row ) {
 				$status                     = array( '1' => 'approve', '0' => 'hold' );
-				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
+				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved, 'parent' => (int) $row->comment_parent );
 			}
 		}
 		return $states;
@@ -1887,13 +1887,14 @@ final class Trellis_Tags {
 		// Posts and pages name their terms and authors and show no more of them; anything else may.
 		add_filter(
 			'rest_request_before_callbacks',
-			function ( $answer, $handler ) {
+			function ( $answer, $handler, $request ) {
 				$of = isset( $handler['callback'][0] ) && is_array( $handler['callback'] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
-				$this->controllers[ $of ] = true;
+				// Not the first: `_embed` adds it.
+				$this->controllers[ 'WP_REST_Terms_Controller' === $of && $this->controllers && 'embed' === $request['context'] ? 'embedded terms' : $of ] = true;
 				return $answer;
 			},
 			PHP_INT_MAX,
-			2
+			3
 		);
 		add_filter(
 			'pre_do_shortcode_tag',
@@ -1948,7 +1949,7 @@ final class Trellis_Tags {
 	}
 
 	/** Controllers whose answers show no number of posts of a term or of comments of a post, unless a plugin adds it. */
-	const COUNTLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller' );
+	const COUNTLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller', 'embedded terms' );
 
 	/** Those that show no authors but their ids. */
 	const AUTHORLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller' );
@@ -2345,11 +2346,16 @@ final class Trellis_Tags {
 				}
 			}
 		} elseif ( array() === array_diff( $names, array( 'comments', 'commentmeta' ) ) ) {
-			$posts = $value( array( 'comment_post_ID', "{$prefix}(?:\\d+_)?comments\\.comment_post_ID" ) );
-			foreach ( null !== $posts && count( $posts ) <= 20 ? $posts : array() as $post ) {
-				$this->queries[ 'k:' . (int) $post ] = true;
+			foreach ( array( 'comment_post_ID' => 'k:', 'comment_parent' => 'h:comment:' ) as $column => $list ) {
+				$values = $value( array( $column, "{$prefix}(?:\\d+_)?comments\\.$column" ) );
+				if ( null !== $values && count( $values ) <= 20 ) {
+					foreach ( $values as $one ) {
+						$this->queries[ $list . (int) $one ] = true;
+					}
+					return;
+				}
 			}
-			$this->lists += null !== $posts && count( $posts ) <= 20 ? array() : array( 'comment' => true );
+			$this->lists += array( 'comment' => true );
 		} elseif ( array() === array_diff( $names, array( 'users', 'usermeta' ) ) ) {
 			$this->lists['user'] = true;
 		} else {

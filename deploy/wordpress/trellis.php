@@ -67,6 +67,8 @@ final class Trellis_Log {
 	private $birth = null;
 	/** By sequence: the check values of rows that this request has inserted. */
 	private $checks = array();
+	/** What the last statement has read beside its rows, see `surroundings`. */
+	private $around = null;
 
 	/** A fatal error in a statement of this class leaves it busy: at the end of the request it is not. */
 	public function reset() {
@@ -107,6 +109,7 @@ final class Trellis_Log {
 		};
 		$kept       = Closure::bind( $keep, $wpdb, 'wpdb' )( $fields );
 		$suppressed = $wpdb->suppress_errors( true );
+		$this->around = null;
 		++$this->depth;
 		try {
 			$done      = $wpdb->query( $sql );
@@ -201,6 +204,23 @@ final class Trellis_Log {
 		return null === $this->birth ? ', ' . $this->creation() : '';
 	}
 
+	/** Columns by which another statement reads the surroundings of a mark as well. */
+	public function around( $mark ) {
+		$table = $this->table();
+		return ", (SELECT MAX(sequence) FROM $table) AS newest,
+				(SELECT MAX(sequence) FROM $table WHERE state = " . self::CLOSED . ") AS previous,
+				(SELECT COUNT(*) FROM $table WHERE sequence > $mark) AS later,
+				(SELECT COUNT(*) FROM $table WHERE state = " . self::OPEN . " AND sequence <> $mark) AS still_open,
+				(SELECT COUNT(*) FROM $table WHERE horizon >= $mark) AS ended,
+				" . $this->creation();
+	}
+
+	/** Keeps what another statement has read by these columns. */
+	public function take( $row ) {
+		$this->know( $row->created, $row->note );
+		$this->around = isset( $row->newest ) ? $row : null;
+	}
+
 	/** Columns of a statement that reads more than the row of the creation. */
 	private function creation() {
 		$from = 'FROM ' . $this->table() . ' WHERE state = ' . self::CREATED;
@@ -274,24 +294,18 @@ final class Trellis_Log {
 
 	/**
 	 * The newest sequence, the newest closed one, and whether any other request wrote while this mark was open. A row that closed
-	 * has in `horizon` the newest sequence of that time: when it is not below this mark, both were open at once. The same statement
-	 * reads the row of the creation, which `birth` need not do then.
+	 * has in `horizon` the newest sequence of that time: when it is not below this mark, both were open at once. The last statement
+	 * may have read it, together with the last state of what has changed: a statement sees all tables as of one moment.
 	 */
 	public function surroundings( $mark ) {
-		$table = $this->table();
-		$rows  = $this->query(
-			"SELECT (SELECT MAX(sequence) FROM $table) AS newest,
-				(SELECT MAX(sequence) FROM $table WHERE state = " . self::CLOSED . ") AS previous,
-				(SELECT COUNT(*) FROM $table WHERE sequence > $mark) AS later,
-				(SELECT COUNT(*) FROM $table WHERE state = " . self::OPEN . " AND sequence <> $mark) AS still_open,
-				(SELECT COUNT(*) FROM $table WHERE horizon >= $mark) AS ended,
-				" . $this->creation()
-		);
-		if ( ! $rows ) {
-			return array( 'newest' => 0, 'previous' => 0, 'alone' => false );
+		if ( null === $this->around ) {
+			$rows = $this->query( 'SELECT 1' . $this->around( $mark ) );
+			if ( ! $rows ) {
+				return array( 'newest' => 0, 'previous' => 0, 'alone' => false );
+			}
+			$this->take( $rows[0] );
 		}
-		$row = $rows[0];
-		$this->know( $row->created, $row->note );
+		$row = $this->around;
 		// Without a mark of its own the request cannot know.
 		$alone = $mark > 0 && 0 === $row->later + $row->still_open + $row->ended;
 		return array( 'newest' => (int) $row->newest, 'previous' => (int) $row->previous, 'alone' => $alone );
@@ -1104,20 +1118,20 @@ final class Trellis_Changes {
 		}
 	}
 
-	/** What lists filter by, as it is in the database now. */
-	private function states( $site, $kind, $ids ) {
+	/** What lists filter by, as it is in the database now. At the end of the request also the surroundings of its mark. */
+	private function states( $site, $kind, $ids, $ends = false ) {
 		global $wpdb;
 		$prefix = $wpdb->get_blog_prefix( $site );
 		$in     = implode( ',', array_map( 'intval', $ids ) );
 		$states = array();
 		if ( 'post' === $kind ) {
 			// Only with a mark there is a log.
-			$creation = $this->marks ? $this->log->creation_unless_known() : '';
-			$rows     = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug$creation FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			$more = ! $this->marks ? '' : ( $ends ? $this->log->around( end( $this->marks ) ) : $this->log->creation_unless_known() );
+			$rows = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug$more FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			if ( '' !== $more && $rows ) {
+				$this->log->take( $rows[0] );
+			}
 			foreach ( $rows as $row ) {
-				if ( '' !== $creation ) {
-					$this->log->know( $row->created, $row->note );
-				}
 				if ( ! isset( $states[ $row->ID ] ) ) {
 					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => $row->post_modified ) );
 				}
@@ -1137,10 +1151,10 @@ final class Trellis_Changes {
 				}
 			}
 		} elseif ( 'comment' === $kind ) {
-			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved FROM {$prefix}comments WHERE comment_ID IN ($in)" );
+			$rows = $this->rows( "SELECT comment_ID, comment_post_ID, comment_approved, comment_parent FROM {$prefix}comments WHERE comment_ID IN ($in)" );
 			foreach ( $rows as $row ) {
 				$status                     = array( '1' => 'approve', '0' => 'hold' );
-				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved );
+				$states[ $row->comment_ID ] = array( 'post' => (int) $row->comment_post_ID, 'status' => isset( $status[ $row->comment_approved ] ) ? $status[ $row->comment_approved ] : $row->comment_approved, 'parent' => (int) $row->comment_parent );
 			}
 		}
 		return $states;
@@ -1169,7 +1183,7 @@ final class Trellis_Changes {
 				$known[ $id ] = ( isset( $known[ $id ] ) ? $known[ $id ] : array() ) + $state;
 			}
 			$missing       = array_diff_key( $kinds[ $kind ], $known );
-			$last[ $kind ] = $known + ( $missing ? $this->states( $site, $kind, array_keys( $missing ) ) : array() );
+			$last[ $kind ] = $known + ( $missing ? $this->states( $site, $kind, array_keys( $missing ), true ) : array() );
 		}
 		return $last;
 	}
@@ -1236,22 +1250,25 @@ final class Trellis_Changes {
 		foreach ( $parts as $site => $part ) {
 			// The mark itself closes last: until then the request is known to write. A mark that a long transaction hid takes no
 			// changes: gateways may have given up its sequence.
-			$is_last  = array_key_last( $parts ) === $site && ! $this->transacted;
-			$sequence = $is_last ? $this->log->close( $mark, $site, $part['json'], $around['newest'] ) : $this->log->append( $site, $part['json'] );
-			$parts[ $site ]['sequence'] = $sequence;
+			$is_last = array_key_last( $parts ) === $site && ! $this->transacted;
+			$store   = function () use ( $is_last, $mark, $site, $part, $around ) {
+				return $this->log->close( $is_last ? $mark : 0, $site, $part['json'], $around['newest'] );
+			};
+			// The row that a gateway knows of (see `row`) must not seem to be all when an earlier one is missing.
+			if ( '[]' === $part['json'] || $this->has_failed ) {
+				$store();
+				continue;
+			}
+			// The row of a mark is known before it is closed: that is done while gateways answer.
+			$part['sequence'] = $is_last && $mark > 0 ? $mark : $store();
+			$outcomes         = call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print, $is_last && $mark > 0 ? $store : '__return_null' );
+			$this->has_failed = array() !== array_diff( $outcomes, array( 200 ) );
 		}
 		foreach ( array_merge( $this->marks, $this->transacted ? array( $mark ) : array() ) as $empty ) {
 			$this->log->close( $empty, 0, '[]', $around['newest'] );
 		}
 		if ( $birth && 0 === $mark % 100 ) {
 			$this->log->prune( $around['newest'] );
-		}
-		foreach ( $parts as $site => $part ) {
-			// The row that a gateway knows of (see `row`) must not seem to be all when an earlier one is missing.
-			if ( '[]' !== $part['json'] && ! $this->has_failed ) {
-				$outcomes         = call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print );
-				$this->has_failed = array() !== array_diff( $outcomes, array( 200 ) );
-			}
 		}
 	}
 
@@ -1400,8 +1417,8 @@ final class Trellis_Changes {
 final class Trellis_Push {
 	const LIMIT_MS = 300;
 
-	/** Returns for each gateway the status of its answer, or why there is none. */
-	public static function send( array $gateways, $token, $body ) {
+	/** Returns for each gateway the status of its answer, or why there is none. `$meanwhile` is called once, while they answer. */
+	public static function send( array $gateways, $token, $body, callable $meanwhile ) {
 		$requests = array();
 		foreach ( $gateways as $gateway ) {
 			$url = rtrim( $gateway, '/' ) . '/changes';
@@ -1413,11 +1430,15 @@ final class Trellis_Push {
 			$signature   = Trellis_Signature::header( $token, 'POST', $at['path'], $body );
 			$requests[ $gateway ] = array( $url, $at, array( 'Content-Type: application/json', "Trellis-Signature: $signature", 'Expect:' ) );
 		}
-		return function_exists( 'curl_multi_init' ) ? self::by_curl( $requests, $body ) : self::by_stream( $requests, $body );
+		if ( ! $requests || ! function_exists( 'curl_multi_init' ) ) {
+			$meanwhile();
+			return self::by_stream( $requests, $body );
+		}
+		return self::by_curl( $requests, $body, $meanwhile );
 	}
 
 	/** A handle of its own: the filters of WordPress's HTTP API cannot send it elsewhere or slow it down. */
-	private static function by_curl( $requests, $body ) {
+	private static function by_curl( $requests, $body, $meanwhile ) {
 		$all     = curl_multi_init();
 		$handles = array();
 		foreach ( $requests as $gateway => $request ) {
@@ -1440,14 +1461,22 @@ final class Trellis_Push {
 			curl_multi_add_handle( $all, $handle );
 			$handles[ $gateway ] = $handle;
 		}
-		$end = microtime( true ) + self::LIMIT_MS / 1000;
+		$end       = microtime( true ) + self::LIMIT_MS / 1000;
+		$is_called = false;
 		do {
 			$state = curl_multi_exec( $all, $running );
-			$left  = $end - microtime( true );
+			if ( ! $is_called && curl_getinfo( $handle, CURLINFO_REQUEST_SIZE ) > 0 ) {
+				$is_called = true;
+				$meanwhile();
+			}
+			$left = $end - microtime( true );
 			if ( $running && $left > 0 ) {
 				curl_multi_select( $all, min( $left, 0.05 ) );
 			}
 		} while ( $running && $left > 0 && CURLM_OK === $state );
+		if ( ! $is_called ) {
+			$meanwhile();
+		}
 		$outcomes = array_fill_keys( array_keys( $handles ), 'no answer in ' . self::LIMIT_MS . ' ms' );
 		while ( $done = curl_multi_info_read( $all ) ) {
 			foreach ( $handles as $gateway => $handle ) {
@@ -1858,13 +1887,14 @@ final class Trellis_Tags {
 		// Posts and pages name their terms and authors and show no more of them; anything else may.
 		add_filter(
 			'rest_request_before_callbacks',
-			function ( $answer, $handler ) {
+			function ( $answer, $handler, $request ) {
 				$of = isset( $handler['callback'][0] ) && is_array( $handler['callback'] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
-				$this->controllers[ $of ] = true;
+				// Not the first: `_embed` adds it.
+				$this->controllers[ 'WP_REST_Terms_Controller' === $of && $this->controllers && 'embed' === $request['context'] ? 'embedded terms' : $of ] = true;
 				return $answer;
 			},
 			PHP_INT_MAX,
-			2
+			3
 		);
 		add_filter(
 			'pre_do_shortcode_tag',
@@ -1919,7 +1949,7 @@ final class Trellis_Tags {
 	}
 
 	/** Controllers whose answers show no number of posts of a term or of comments of a post, unless a plugin adds it. */
-	const COUNTLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller' );
+	const COUNTLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller', 'embedded terms' );
 
 	/** Those that show no authors but their ids. */
 	const AUTHORLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller' );
@@ -2316,11 +2346,16 @@ final class Trellis_Tags {
 				}
 			}
 		} elseif ( array() === array_diff( $names, array( 'comments', 'commentmeta' ) ) ) {
-			$posts = $value( array( 'comment_post_ID', "{$prefix}(?:\\d+_)?comments\\.comment_post_ID" ) );
-			foreach ( null !== $posts && count( $posts ) <= 20 ? $posts : array() as $post ) {
-				$this->queries[ 'k:' . (int) $post ] = true;
+			foreach ( array( 'comment_post_ID' => 'k:', 'comment_parent' => 'h:comment:' ) as $column => $list ) {
+				$values = $value( array( $column, "{$prefix}(?:\\d+_)?comments\\.$column" ) );
+				if ( null !== $values && count( $values ) <= 20 ) {
+					foreach ( $values as $one ) {
+						$this->queries[ $list . (int) $one ] = true;
+					}
+					return;
+				}
 			}
-			$this->lists += null !== $posts && count( $posts ) <= 20 ? array() : array( 'comment' => true );
+			$this->lists += array( 'comment' => true );
 		} elseif ( array() === array_diff( $names, array( 'users', 'usermeta' ) ) ) {
 			$this->lists['user'] = true;
 		} else {
@@ -2649,11 +2684,12 @@ final class Trellis_Companion {
 		$this->changes->finish( $may_wait );
 	}
 
-	public function push( $incarnation, $site, $part, $previous, $fingerprint ) {
+	public function push( $incarnation, $site, $part, $previous, $fingerprint, $meanwhile = '__return_null' ) {
 		return Trellis_Push::send(
 			$this->gateways,
 			$this->token,
-			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"check":"' . $this->log->check( (int) $part['sequence'] ) . '","previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}'
+			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"check":"' . $this->log->check( (int) $part['sequence'] ) . '","previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}',
+			$meanwhile
 		);
 	}
 

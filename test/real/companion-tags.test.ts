@@ -82,6 +82,16 @@ describeWith('php', 'the tags of answers', () => {
       expect.arrayContaining(items.map(({ author }) => String(author))),
     )
     expect([...(tags?.ids.get('q') ?? [])]).toContain('sd:post:publish')
+    // The embedded terms show no number of posts, those that are asked for do.
+    expect(tags?.text).toContain(';plain;')
+    expect((await read(`/wp/v2/categories?post=${items[0]?.id}`)).tags?.text).not.toContain(';plain;')
+    expect((await read('/wp/v2/categories/5?_embed=1&context=embed')).tags?.text).not.toContain(';plain;')
+  })
+
+  test('a comment names the list of its replies, and not all comments', async () => {
+    const { tags } = await read('/wp/v2/comments/2')
+    expect([...(tags?.ids.get('q') ?? [])]).toEqual(['h:comment:2'])
+    expect(tags?.ids.get('list')).toBeUndefined()
   })
 
   test('an answer that is too long for a header is known as incomplete', async () => {

@@ -182,6 +182,7 @@ const changedLists = (type: string, before: MaybeState, after: MaybeState): read
 
 type Post = Extract<SiteChange, { kind: 'post' }>
 type Term = Extract<SiteChange, { kind: 'term' }>
+type Comment = Extract<SiteChange, { kind: 'comment' }>
 
 /** Has nothing changed but the number of posts of a term, or of comments of a post? */
 const isCountOnly = ({ before, after }: Term | Post): boolean => {
@@ -223,6 +224,14 @@ export const createDescribedChange = (
     return [...own, ...lists(taxonomy), ...queries(reached)]
   }
 
+  /** Lists of replies. Without both states the parent is unknown. */
+  const parentLists = ({ before, after }: Comment): readonly string[] => {
+    const parents = [before, after].filter((state) => state !== null).map((state) => state?.['parent'])
+    return parents.every(isWhole)
+      ? queries(parents.map((parent) => `h:comment:${parent}`))
+      : [names.companion('type', 'comment')]
+  }
+
   return (change) => {
     switch (change.kind) {
       case 'post':
@@ -235,6 +244,7 @@ export const createDescribedChange = (
           names.companion('comments', String(change.post)),
           ...lists('comment'),
           ...queries([`k:${change.post}`]),
+          ...parentLists(change),
         ]
       case 'user':
         return [names.companion('u', String(change.id)), ...lists('user')]

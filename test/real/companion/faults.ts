@@ -93,6 +93,11 @@ const ofTags: readonly Fault[] = [
     "const COUNTLESS = array( 'WP_REST_Terms_Controller', 'WP_REST_Posts_Controller',",
   ),
   fault(
+    'counts: terms that are not embedded are plain',
+    "$this->controllers && 'embed' === $request['context'] ?",
+    'true ?',
+  ),
+  fault(
     'counts: what a plugin adds is plain',
     '$is_plain = $is_own && $this->is_only_of',
     '$is_plain = $this->is_only_of',
@@ -172,8 +177,17 @@ const ofTags: readonly Fault[] = [
     'if ( false ) {',
   ),
   fault('lists: those of terms are not named', '$this->queries[ "t:$taxonomy" ] = true;'),
-  fault('lists: comments of a post are not named', "$this->queries[ 'k:' . (int) $post ] = true;"),
-  fault('lists: all comments are not named', ": array( 'comment' => true );", ': array();'),
+  fault(
+    'lists: comments of a post are not named',
+    '$this->queries[ $list . (int) $one ] = true;',
+    "if ( 'k:' !== $list ) { $this->queries[ $list . (int) $one ] = true; }",
+  ),
+  fault(
+    'lists: replies to a comment are not named',
+    '$this->queries[ $list . (int) $one ] = true;',
+    "if ( 'k:' === $list ) { $this->queries[ $list . (int) $one ] = true; }",
+  ),
+  fault('lists: all comments are not named', "$this->lists += array( 'comment' => true );"),
   fault('lists: those of users are not named', "$this->lists['user'] = true;"),
   fault(
     'objects: those looked for by their posts are not named',

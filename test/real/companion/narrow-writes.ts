@@ -49,6 +49,11 @@ export const narrowWrites: readonly Write[] = [
   ['REST: a password is removed', ['post:post'], rest('PUT', '/wp/v2/posts/108', { password: '' })],
   ['REST: a post gets another category', ['post:post'], rest('PUT', '/wp/v2/posts/80', { categories: [2] })],
   [
+    'REST: a comment is answered',
+    ['comment:4', 'post:post'],
+    rest('POST', '/wp/v2/comments', { post: 4, parent: 2, content: 'so it is' }),
+  ],
+  [
     'PHP: a tag becomes the one of most posts',
     ['post:post'],
     php(

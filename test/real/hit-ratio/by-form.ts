@@ -1,10 +1,10 @@
 import type { Browser } from '../companion/site.ts'
 import type { MixedWrite } from './mix.ts'
 
-/** What the block editor sends for a post that is open for comments. */
+/** What the scripts of the block editor add to its form, for a post that is open for comments: the author stays. */
 const openPost = { action: 'editpost', comment_status: 'open', ping_status: 'open' }
 
-const fieldsOf = ({ kind, body }: MixedWrite): Record<string, string> => {
+const fieldsOf = ({ kind, body }: MixedWrite, author: string): Record<string, string> => {
   const { title, content, categories } = body as {
     readonly title?: string
     readonly content?: string
@@ -12,11 +12,20 @@ const fieldsOf = ({ kind, body }: MixedWrite): Record<string, string> => {
   }
   return {
     ...openPost,
+    post_author: author,
     ...(title === undefined ? {} : { post_title: title }),
     ...(content === undefined ? {} : { content }),
     ...(categories === undefined ? {} : { 'post_category[]': String(categories[0]) }),
     ...(kind === 'new post' ? { publish: 'Publish', post_status: 'publish' } : {}),
   }
+}
+
+/** The author of a post or page as the REST interface shows it; '' for a new one, which WordPress gives to its user. */
+const authorOf = async (browser: Browser, path: string): Promise<string> => {
+  if (!/\d$/.test(path)) return ''
+  const shown = await browser.get(`/index.php/wp-json/wp/v2/${path}?_fields=author`)
+  const { author } = JSON.parse(shown) as { readonly author: number }
+  return String(author)
 }
 
 /** Makes a draft and returns its id. */
@@ -43,5 +52,6 @@ export const sendByForm = async (browser: Browser, write: MixedWrite): Promise<v
     return submit(`/wp-admin/comment.php?action=editcomment&c=${id}`, 'editedcomment', { content })
   }
   const id = /\d+$/.exec(path)?.[0] ?? (await beginPost(browser))
-  return submit(`/wp-admin/post.php?post=${id}&action=edit`, 'post_ID', fieldsOf(write))
+  const author = await authorOf(browser, path)
+  return submit(`/wp-admin/post.php?post=${id}&action=edit`, 'post_ID', fieldsOf(write, author))
 }

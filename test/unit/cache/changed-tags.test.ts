@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SiteChange } from '../../../src/contracts/site/changes.ts'
+import type { MaybeState, SiteChange } from '../../../src/contracts/site/changes.ts'
 import { changeReaches, item, list, tagger } from './site-fixture.ts'
 
 const post = (
@@ -121,6 +121,14 @@ const describedBy = (tags: string) =>
     },
   )
 
+const reply = (before: MaybeState, after: MaybeState): SiteChange => ({
+  kind: 'comment',
+  id: 9,
+  post: 12,
+  before,
+  after,
+})
+
 test.each<[string, SiteChange, string]>([
   ['post', post(shown, shown), 'v1;n=1;complete;p=12'],
   ['listed type', post(shown, shown), 'v1;n=1;complete;list=post'],
@@ -132,6 +140,9 @@ test.each<[string, SiteChange, string]>([
   ],
   ['term', { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} }, 'v1;n=1;complete;t=5'],
   ['comment', { kind: 'comment', id: 9, post: 12, before: {}, after: {} }, 'v1;n=1;complete;c=9'],
+  ['comment whose replies are listed', reply({ parent: 7 }, { parent: 8 }), 'v1;n=1;complete;q=h:comment:7'],
+  ['parent that a comment gets', reply({ parent: 7 }, { parent: 8 }), 'v1;n=1;complete;q=h:comment:8'],
+  ['parent that may have been that of a comment', reply(undefined, {}), 'v1;n=1;complete;q=h:comment:8'],
   ['user', { kind: 'user', id: 3 }, 'v1;n=1;complete;u=3'],
   ['anything, when the list is not complete', post(draft, shown), 'v1;n=1;p=99'],
   ['anything, when an option changes', { kind: 'option', name: 'blogname' }, 'v1;n=0'],
@@ -140,4 +151,10 @@ test.each<[string, SiteChange, string]>([
   expect(
     tagger.changedTags([change])?.filter((tag) => stored.has(tag) && tag.includes('/companion')),
   ).not.toEqual([])
+})
+
+test('a reply leaves the comments alone that it does not answer', () => {
+  const stored = new Set(describedBy('v1;n=1;complete;q=h:comment:6'))
+  const tags = tagger.changedTags([reply({ parent: 7 }, { parent: 8 })]) ?? []
+  expect(tags.filter((tag) => stored.has(tag))).toEqual([])
 })

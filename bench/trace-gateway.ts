@@ -129,6 +129,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     run,
     mayRemember: () => true,
     serviceNamed: () => undefined,
+    reaches: () => true,
     sharing: () => [],
   })
   await untilLearned(built.service)

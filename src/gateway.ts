@@ -209,6 +209,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
+    reaches: (service, target) => current.reaches(service, target),
     sharing: (name) => current.sharing(name),
     feedLease: feeds.lease,
     watches: watches.watches,

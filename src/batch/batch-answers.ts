@@ -100,6 +100,8 @@ export type BatchAnswersOptions = {
   run(exchange: Received): Answer
   /** Another service of this gateway, by the configuration in force. */
   serviceNamed(name: string): Service | undefined
+  /** Does a request for this public target reach the service, and not one that is mounted below it? */
+  reaches(service: Service, target: string): boolean
 }
 
 const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly content: Buffer } =>
@@ -226,6 +228,7 @@ export const batchAnswers = (
         admitItem(exchange, item, {
           mayRead,
           service: serviceOf(item.service),
+          reaches: options.reaches,
           fieldsOf: (one) => fieldsWithCredentials(exchange, one, keyFields),
         }),
       sender: {

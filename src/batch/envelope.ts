@@ -49,6 +49,8 @@ type Wider = {
   readonly mayRead: boolean
   /** The header fields that the item is sent with. */
   fieldsOf(item: BatchItem): RequestFields
+  /** Does a request for this public target reach the service? */
+  reaches(service: Service, target: string): boolean
 }
 
 /** `safe`: a POST that reads; `writes`: a GET that changes something. */
@@ -74,9 +76,9 @@ const reachOf = (service: Service, method: string, found: Found): ItemReach | un
 export const admitItem = (
   batch: LocalRequest,
   item: BatchItem,
-  { service, mayRead, fieldsOf }: Wider,
+  { service, mayRead, fieldsOf, reaches }: Wider,
 ): Admission => {
-  if (service === undefined) return refusedBy('no_route')
+  if (service === undefined || !reaches(service, service.mount + item.path)) return refusedBy('no_route')
   const isOwn = item.service === undefined
   const finding = service.find(item.method, item.path)
   if (finding.kind === 'refused') return refusedBy('ambiguous_request')

@@ -79,6 +79,7 @@ export type Generation = {
   readonly limits: RateLimits | undefined
   /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
+  reaches(service: Service, target: string): boolean
   run(exchange: Received): Answer
   /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
@@ -260,6 +261,7 @@ export const buildGeneration = async (
     inFlight,
     limits,
     sharing: sharingUpstream(built),
+    reaches: edge.reaches,
     run,
     close: async (next) => {
       await edge.close()

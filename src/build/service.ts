@@ -172,6 +172,8 @@ export type ServiceParts = {
   readonly stores?: SharedStores | undefined
   /** A service of the configuration in use. */
   serviceNamed(name: string): Service | undefined
+  /** Does a request for this public target reach the service, by the configuration in use? */
+  reaches(service: Service, target: string): boolean
   /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
@@ -358,6 +360,7 @@ export const buildService = async (
       run: parts.run,
       splitMemory: way.splitMemory,
       serviceNamed: parts.serviceNamed,
+      reaches: parts.reaches,
       stores: parts.stores,
     }),
   }

@@ -74,6 +74,7 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
     run: neverRun,
     mayRemember: () => true,
     serviceNamed: () => undefined,
+    reaches: () => true,
     sharing: () => [],
   })
   // Wait for the request that building has started.

@@ -163,48 +163,44 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const withToken = (token: string): readonly Running[] =>
     [...running.values()].filter(({ service }) => service.token === token)
 
-  /** The companion sends its token, not the services that have it: all of them are in front of it. */
+  /** Gives the number of entries that were dropped. */
+  const applyRead = async ({ service, feed }: Running, signature: string, push: Push) => {
+    const { changes, fingerprint } = push
+    const isOther = feed.isOtherFingerprint(fingerprint)
+    const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
+    if (entries === 'unheard') return entries
+    feed.applied(signature, push)
+    const told = { service: service.name, source: 'push', changes: changes.length, entries } as const
+    report({ kind: 'changes-applied', ...told })
+    return entries
+  }
+
+  /** A push that is signed but cannot be read reports an unknown change. */
+  const dropUnreadable = async ({ service, feed }: Running, signature: string, body: Buffer) => {
+    report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
+    const entries = await service.ports.apply(everything('unreadable'))
+    if (entries !== 'unheard') feed.droppedAll(signature, isWithoutRow(body))
+    return entries
+  }
+
+  /** The companion sends its token, not the services that have it: all of them are in front of it. Copies drop nothing. */
   const applyPush = async (
     services: readonly Running[],
     signature: string,
-    push: Push,
-  ): Promise<ChangesAnswer> => {
-    const { sequence, changes, fingerprint } = push
-    const counts = await Promise.all(
-      services.map(async ({ service, feed }) => {
-        if (feed.wasApplied(signature)) return 0
-        const isOther = feed.isOtherFingerprint(fingerprint)
-        const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
-        if (entries === 'unheard') return entries
-        feed.applied(signature, push)
-        const told = { service: service.name, source: 'push', changes: changes.length, entries } as const
-        report({ kind: 'changes-applied', ...told })
-        return entries
-      }),
-    )
-    const entries = together(counts)
-    return entries === 'unheard' ? refuse(services, 'not-spread') : { kind: 'dropped', sequence, entries }
-  }
-
-  /** A push that is signed but cannot be read reports an unknown change: everything is dropped, but not again for copies of it. */
-  const dropUnreadable = async (
-    services: readonly Running[],
-    signature: string,
     body: Buffer,
-    detail: string,
+    push: Push | UnreadableChange,
   ): Promise<ChangesAnswer> => {
-    const counts = await Promise.all(
-      services.map(async ({ service, feed }) => {
-        if (feed.wasApplied(signature)) return 0
-        report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
-        const entries = await service.ports.apply(everything('unreadable'))
-        if (entries !== 'unheard' && !isWithoutRow(body)) feed.droppedAll(signature)
-        return entries
-      }),
-    )
-    return together(counts) === 'unheard'
-      ? refuse(services, 'not-spread')
-      : refuse(services, 'unreadable', detail)
+    const counts = services.map((one) => {
+      if (one.feed.wasApplied(signature)) return 0
+      return push instanceof UnreadableChange
+        ? dropUnreadable(one, signature, body)
+        : applyRead(one, signature, push)
+    })
+    const entries = together(await Promise.all(counts))
+    if (entries === 'unheard') return refuse(services, 'not-spread')
+    return push instanceof UnreadableChange
+      ? refuse(services, 'unreadable', push.message)
+      : { kind: 'dropped', sequence: push.sequence, entries }
   }
 
   const receivePush = async (signature: string, request: ChangesRequest): Promise<ChangesAnswer> => {
@@ -216,9 +212,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     // Copies of a push, which anyone on the way can send, take nothing from the rate.
     const isNew = services.some(({ feed }) => !feed.wasApplied(signature))
     if (isNew && !buckets.take(verdict.token)) return refuse(services, 'too-many')
-    return push instanceof UnreadableChange
-      ? dropUnreadable(services, signature, body, push.message)
-      : applyPush(services, signature, push)
+    return applyPush(services, signature, body, push)
   }
 
   const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {

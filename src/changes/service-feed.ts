@@ -55,7 +55,13 @@ export type FeedMessage =
       readonly row: RowName
       readonly digest: string
     }
-  | { readonly kind: 'unreadable'; readonly service: string; readonly signature: string }
+  /** A push of which no row was noted: it has none, or could not be read. */
+  | {
+      readonly kind: 'applied-text'
+      readonly service: string
+      readonly signature: string
+      readonly isWithoutRow: boolean
+    }
 
 /** A poll that failed. */
 export class PollError extends Error {
@@ -75,6 +81,11 @@ const takesOverAfter = 1.3
 const mostPages = 40
 /** Rows, and signatures of pushes. */
 const mostApplied = 2_000
+/**
+ * Two changes of one second that have no row in the log may have the same signature. The companion waits for a second or two, so
+ * that after this time another push with the signature is a copy.
+ */
+const sameSignatureMs = 30_000
 
 /** The known changes behind the gateway to one service. */
 export type ServiceFeed = {
@@ -82,15 +93,15 @@ export type ServiceFeed = {
   /** The state, and the seconds since the last complete poll was sent. */
   reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
   /**
-   * Was a push with this signature applied, or everything dropped because it could not be read? One with the same row but another
-   * signature may be of a restored log.
+   * Is it the signature of a push that was applied, or for which everything was dropped because it could not be read? One with the
+   * same row but another signature may be of a restored log.
    */
   wasApplied(signature: string): boolean
   /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation, a sequence and a check value. */
   hasApplied(row: string): boolean
   applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'check' | 'changes'>): void
   /** Everything was dropped for a push that could not be read. */
-  droppedAll(signature: string): void
+  droppedAll(signature: string, isWithoutRow: boolean): void
   isOtherFingerprint(fingerprint: string): boolean
   told(message: FeedMessage): void
   /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
@@ -112,7 +123,7 @@ const createAppliedRows = () => {
   const digests = new Map<string, string>()
   return {
     has: (row: string, digest: string): boolean => digests.get(row) === digest,
-    hasAny: (row: string): boolean => digests.has(row),
+    digestOf: (row: string): string | undefined => digests.get(row),
     add: (row: string, digest: string): void => {
       digests.delete(row)
       digests.set(row, digest)
@@ -281,6 +292,19 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       feed = { ...feed, newest: newerRow(feed.newest, message.row) }
   }
 
+  const noteText = ({
+    signature,
+    isWithoutRow,
+  }: Extract<FeedMessage, { readonly kind: 'applied-text' }>): void => {
+    if (!isWithoutRow) rows.add(signature, '')
+    else if (rows.digestOf(signature) === undefined) rows.add(signature, String(clock.monotonic()))
+  }
+  const appliedText = (signature: string, isWithoutRow: boolean): void => {
+    const message = { kind: 'applied-text', service, signature, isWithoutRow } as const
+    noteText(message)
+    ports.tell(message)
+  }
+
   return {
     lease: {
       isCurrent,
@@ -294,11 +318,16 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
         lagSeconds: Number.isFinite(lagMs) ? lagMs / 1000 : undefined,
       }
     },
-    wasApplied: (signature) => rows.has(signature, ''),
-    hasApplied: rows.hasAny,
+    wasApplied: (signature) => {
+      const noted = rows.digestOf(signature)
+      return noted !== undefined && (noted === '' || clock.monotonic() - Number(noted) > sameSignatureMs)
+    },
+    hasApplied: (row) => rows.digestOf(row) !== undefined,
     applied: (signature, { incarnation, sequence, check, changes }) => {
-      // Without a row, two changes may have the same signature.
-      if (sequence === 0) return
+      if (sequence === 0) {
+        appliedText(signature, true)
+        return
+      }
       const row = { sequence, check }
       const message = {
         kind: 'applied',
@@ -311,16 +340,13 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       notePush(message)
       ports.tell(message)
     },
-    droppedAll: (signature) => {
-      rows.add(signature, '')
-      ports.tell({ kind: 'unreadable', service, signature })
-    },
+    droppedAll: appliedText,
     isOtherFingerprint: (fingerprint) =>
       fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
     told: (message) => {
       if (isStopped) return
       if (message.kind === 'applied') return notePush(message)
-      if (message.kind === 'unreadable') return rows.add(message.signature, '')
+      if (message.kind === 'applied-text') return noteText(message)
       // A message is sent to all processes, also to its sender.
       if (message.from === own) return
       if (message.restarted) rows.clear()

@@ -108,15 +108,24 @@ export const createServiceTable = <Service extends Located>(
     const host = hostOf(authority)
     return candidates([...hosts.matching(host).map((service) => atHost(service, host)), ...ofEveryHost])
   })
+  const find = (authority: string, target: string): ServiceChoice<Service> => {
+    const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost
+    const service = firstUnder(known, target)
+    if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService
+    return outer.has(service) && hasOtherReading(known, service, target)
+      ? ambiguous
+      : { kind: 'found', service }
+  }
   return {
     /** The most specific service: the host itself before the longest wildcard before every host, then the longest mount. */
-    find: (authority: string, target: string): ServiceChoice<Service> => {
-      const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost
-      const service = firstUnder(known, target)
-      if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService
-      return outer.has(service) && hasOtherReading(known, service, target)
-        ? ambiguous
-        : { kind: 'found', service }
-    },
+    find,
+    /** Does a request for the target reach this service, at any host of it? Batch items name a service, and no host. */
+    reaches: ({ hosts: own, mount }: Located, target: string): boolean =>
+      (own.length === 0 ? [''] : own).some((host) => {
+        const choice = find(host, target)
+        return choice.kind === 'found' && choice.service.mount === mount
+      }),
   }
 }
+
+export type ServiceTable<Service extends Located> = ReturnType<typeof createServiceTable<Service>>

@@ -20,7 +20,7 @@ import {
 import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
-import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
+import { createServiceTable, type ServiceChoice, type ServiceTable } from '../request/service-table.ts'
 import type { UnreadAnswers } from './buffered-bytes.ts'
 import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
@@ -88,7 +88,7 @@ type EdgeOptions = Omit<
 }
 
 /** Handles the requests of one configuration. */
-export type Edge = Front & { close(): Promise<void> }
+export type Edge = Front & Pick<ServiceTable<Service>, 'reaches'> & { close(): Promise<void> }
 
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
@@ -392,5 +392,5 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
     send: (outgoing, response) => send(outgoing, response, sending),
   })
-  return { ...front, close: () => server.close() }
+  return { ...front, reaches: table.reaches, close: () => server.close() }
 }

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
@@ -49,6 +50,25 @@ const forged: readonly (readonly [name: string, reason: string, change: (entry: 
   ['Age', 'fields', withField('Age', '1')],
   ['fields of a megabyte', 'size', withField('X-Long', 'x'.repeat(1_000_000))],
   ['a line end in a field value', 'malformed', withField('X-A', 'b\r\nSet-Cookie: a=b')],
+  ['a CR in a field value', 'malformed', withField('X-A', 'b\rSet-Cookie: a=b')],
+  ['an LF in a field value', 'malformed', withField('X-A', 'b\nSet-Cookie: a=b')],
+  ['an LF behind a field value', 'malformed', withField('X-A', 'b\n')],
+  ['a NUL in a field value', 'malformed', withField('X-A', 'b\0c')],
+  [
+    'a sign beyond one octet that ends in that of a line end',
+    'malformed',
+    withField('X-A', 'b\u010d\u010aX: y'),
+  ],
+  ['a line end in a field name', 'malformed', withField('X-A: b\r\nX-B', 'c')],
+  ['a colon in a field name', 'malformed', withField('X-A: b', 'c')],
+  ['a space behind a field name', 'malformed', withField('X-A ', 'c')],
+  ['no field name', 'malformed', withField('', 'c')],
+  ['a field name without a value', 'malformed', (entry) => void entry.head.facts.fields.push('X-A')],
+  ['a status with a text behind it', 'malformed', withStatus('200 OK\r\nX: y' as unknown as number)],
+  ['a status that is no integer', 'malformed', withStatus(200.5)],
+  ['Content-Length in other letters', 'fields', withField('cONTENT-lENGTH', '1')],
+  ['Keep-Alive', 'fields', withField('Keep-Alive', 'timeout=1')],
+  ['status 205', 'not-storable', withStatus(205)],
   ['Set-Cookie under the profile safe', 'not-storable', withField('Set-Cookie', 'a=b')],
   ['a nonce', 'not-storable', withField('X-WP-Nonce', 'abc')],
   ['Cache-Control: private', 'not-storable', withField('Cache-Control', 'private')],
@@ -168,6 +188,46 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     change(entry)
     await writer.write(key, packEntry(bytes, entry))
   }
+
+  test('HEAD, ranges, a condition and the hits after them send exactly what their heads say', async () => {
+    const octets = Buffer.from(smuggled)
+    await forge((entry) => {
+      entry.content = octets
+      withField('ETag', '"a"')(entry)
+    })
+    await (await fetch(`${b.publicAddress}${target}`)).arrayBuffer()
+    const request = (method: string, more = ''): string =>
+      `${method} ${target} HTTP/1.1\r\nHost: a\r\n${more}\r\n`
+    const forms = [
+      request('GET'),
+      request('HEAD'),
+      request('GET', 'Range: bytes=1-5\r\n'),
+      request('GET', 'Range: bytes=9999-\r\n'),
+      request('GET', 'If-None-Match: "a"\r\n'),
+    ]
+    const contents = [octets.toString(), '', octets.toString('latin1', 1, 6), undefined, '']
+    const socket = connect(Number(new URL(b.publicAddress).port), '127.0.0.1')
+    let text = ''
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      text += chunk
+    })
+    // One after the other: after the first rounds the gateway sends heads and contents that it has prepared as text.
+    for (let at = 0; at < 60; at += 1) {
+      text = ''
+      socket.write(forms[at % 5] ?? '')
+      await expect.poll(() => text, { interval: 2 }).toContain('\r\n\r\n')
+      const end = text.indexOf('\r\n\r\n') + 4
+      const head = text.slice(0, end)
+      expect(head).toMatch([/ 200 /, / 200 /, / 206 /, / 416 /, / 304 /][at % 5] ?? /^$/)
+      const hasContent = at % 5 !== 1 && at % 5 !== 4
+      const length = hasContent ? Number(/^content-length: (\d+)/im.exec(head)?.[1]) : 0
+      await expect.poll(() => text.length, { interval: 2 }).toBeGreaterThanOrEqual(end + length)
+      await pause(3)
+      expect(text.length).toBe(end + length)
+      if (contents[at % 5] !== undefined) expect(text.slice(end)).toBe(contents[at % 5])
+    }
+    socket.destroy()
+  })
 
   test('an entry that is as it was written is a hit', async () => {
     await forge(() => undefined)

@@ -110,7 +110,8 @@ const itemExchange = (
     service,
     request: {
       method: item.method,
-      target: item.query === '' ? item.path : `${item.path}?${item.query}`,
+      // The public one, as of a separate request: what a target means is remembered by it.
+      target: service.mount + (item.query === '' ? item.path : `${item.path}?${item.query}`),
       fields,
       content: item.content,
       signal,

@@ -168,10 +168,19 @@ const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
   return Buffer.isBuffer(content) ? Buffer.concat([head, content]) : head
 }
 
+/** A client that keeps sending gets the response within this time; destroyed at once, the connection could lose it (RFC 9112 §9.6). */
+const lingerMs = 2_000
+
 const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
   const before = currentResponse(socket)
-  if (!socket.writable || before?.headersSent === true) socket.destroy()
-  else socket.end(textOf(response))
+  if (!socket.writable || before?.headersSent === true) {
+    socket.destroy()
+    return
+  }
+  socket.end(textOf(response))
+  // node:http leaves the other half open for as long as the client does.
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 const whenItsTurnComes = (socket: Socket, answer: () => void): void => {

@@ -21,7 +21,7 @@ test('requests that arrive behind an overdue head are not answered, and do not c
     },
   })
   onTestFinished(() => gateway.close())
-  await (await fetch(`${gateway.publicAddress}/x`)).text()
+  await (await fetch(`${gateway.publicAddress}/x`, { headers: { connection: 'close' } })).text()
   const socket = connect({
     port: Number(new URL(gateway.publicAddress).port),
     host: '127.0.0.1',
@@ -41,4 +41,7 @@ test('requests that arrive behind an overdue head are not answered, and do not c
   await new Promise((resolve) => setTimeout(resolve, 500))
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
   expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+  // The client leaves its half of the connection open.
+  expect(socket.closed).toBe(false)
+  await expect.poll(() => gateway.metric('trellis_connections '), { timeout: 10_000 }).toBe(0)
 })

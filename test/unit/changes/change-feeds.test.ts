@@ -147,14 +147,37 @@ describe('a push', () => {
     expect(reached).toEqual(['blogname', 'blogname'])
   })
 
-  test('without a row of the log is applied each time', async () => {
-    const { reached, ports } = counted()
-    const at = scene()
-    at.feeds.use([service({ ports })])
-    await pushTo(at, { sequence: 0, changes }).answer
-    await pushTo(at, { sequence: 0, changes }).answer
-    expect(reached).toEqual(['blogname', 'blogname'])
-  })
+  test.each([
+    ['can be read', changes, 'blogname'],
+    ['cannot be read', [{ kind: 'unknown' }], 'all'],
+  ])(
+    'without a row that %s is applied each time, but not half a minute after the first',
+    async (_, content, name) => {
+      const one = counted()
+      const other = counted()
+      const at = scene()
+      const beside = scene()
+      const tell: FeedService['ports']['tell'] = (message) => beside.feeds.told(message)
+      at.feeds.use([service({ ports: { ...one.ports, tell } })])
+      beside.feeds.use([service({ ports: other.ports })])
+      const { answer, again } = pushTo(at, { sequence: 0, changes: content })
+      const copy = pushTo(beside, { sequence: 0, changes: content })
+      await answer
+      await again()
+      await copy.answer
+      expect([one.reached, other.reached]).toEqual([[name, name], [name]])
+      for (let n = 0; n < 20; n += 1) {
+        at.pass(10_000)
+        beside.pass(10_000)
+        await again()
+        await copy.again()
+      }
+      expect(one.reached.length + other.reached.length).toBeLessThan(12)
+      const before = one.reached.length
+      await pushTo(at, { sequence: 0, changes: content }).answer
+      expect(one.reached.length).toBe(before + 1)
+    },
+  )
 
   test('whose objects are nested too deeply is refused, and everything is dropped', async () => {
     const { reached, ports } = counted()
@@ -199,16 +222,6 @@ describe('a push', () => {
     isHeard = true
     expect(await again()).toMatchObject({ reason: 'unreadable' })
     expect(await again()).toMatchObject({ reason: 'unreadable' })
-    expect(reached).toEqual(['all', 'all'])
-  })
-
-  test('that cannot be read and has no row of the log drops everything each time', async () => {
-    const { reached, ports } = counted()
-    const at = scene()
-    at.feeds.use([service({ ports })])
-    const { answer, again } = pushTo(at, { sequence: 0, changes: [{ kind: 'unknown' }] })
-    await answer
-    await again()
     expect(reached).toEqual(['all', 'all'])
   })
 

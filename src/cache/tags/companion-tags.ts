@@ -223,8 +223,7 @@ const ofPost = (tagOf: TagOf, change: Post): readonly string[] => {
   const { id, type, before, after } = change
   const kinds = isCountOnly(change) ? ['comments'] : ['p', 'comments', 'm']
   const known = changedLists(type, before, after)
-  const reached =
-    known === undefined ? [type, 'any'].map((one) => tagOf('type', one)) : queries(tagOf, known)
+  const reached = known === undefined ? [type, 'any'].map((one) => tagOf('type', one)) : queries(tagOf, known)
   return [...kinds.map((kind) => tagOf(kind, String(id))), ...lists(tagOf, type), ...reached]
 }
 

@@ -74,8 +74,7 @@ const runCron = async (site: CompanionSite): Promise<void> => {
 const sql = (code: string) => php(`${code} wp_cache_flush();`)
 
 /** WordPress's importer clears the object cache at its end. */
-const importing = (code: string) =>
-  php(`wp_suspend_cache_invalidation( true ); ${code} wp_cache_flush();`)
+const importing = (code: string) => php(`wp_suspend_cache_invalidation( true ); ${code} wp_cache_flush();`)
 const firstOf = (type: string): string =>
   `get_posts( array( 'post_type' => '${type}', 'numberposts' => 1, 'post_status' => 'any' ) )[0]->ID`
 

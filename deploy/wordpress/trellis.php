@@ -1732,6 +1732,9 @@ final class Trellis_Cache_Reads {
 final class Trellis_Tags {
 	const MAX_BYTES = 2500;
 
+	/** Each id stands for one in each blog. */
+	const MAX_BLOGS = 4;
+
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
@@ -1754,6 +1757,8 @@ final class Trellis_Tags {
 	/** By author: types and tags of the statement that asks whether he has published anything. */
 	private $authors     = array();
 	private $ids         = array();
+	/** In a network: blogs whose contents or options were read. */
+	private $blogs       = array();
 	private $is_complete = true;
 	private $max_age     = 0;
 	/** What is read before belongs to each request, not to this answer. */
@@ -1768,6 +1773,7 @@ final class Trellis_Tags {
 	}
 
 	public function start() {
+		$this->blogs[ get_current_blog_id() ] = true;
 		// Before 6.1 there is no filter that sees every option.
 		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
 		$this->look_back();
@@ -2205,6 +2211,12 @@ final class Trellis_Tags {
 
 	/** What a network writes and does not report: its counts, temporary values, and when a blog was last updated. */
 	private function watch_network() {
+		add_action(
+			'switch_blog',
+			function ( $blog ) {
+				$this->blogs[ (int) $blog ] = true;
+			}
+		);
 		foreach ( array( 'user_count', 'blog_count' ) as $name ) {
 			add_filter(
 				"pre_site_option_$name",
@@ -2262,6 +2274,12 @@ final class Trellis_Tags {
 		$this->tables += array_fill_keys( $names, true );
 		if ( is_multisite() ) {
 			$this->is_complete = $this->is_complete && ! in_array( 'blogs', $names, true );
+			preg_match_all( "/(?<![\\w$])$prefix(?:(\\d+)_)?(\\w+)/i", $sql, $found, PREG_SET_ORDER );
+			foreach ( $found as list( , $blog, $name ) ) {
+				if ( ! in_array( $name, Trellis_Changes::GLOBAL_TABLES, true ) ) {
+					$this->blogs[ '' === $blog ? 1 : (int) $blog ] = true;
+				}
+			}
 			foreach ( preg_grep( '/^_site_transient_(?!timeout_)/', $strings ) as $name ) {
 				$this->read_temporary( $name );
 			}
@@ -2541,7 +2559,7 @@ final class Trellis_Tags {
 		} else {
 			$cache = isset( $wp_object_cache->cache ) && is_array( $wp_object_cache->cache ) ? $wp_object_cache->cache : null;
 		}
-		$is_complete = $this->is_complete && null !== $cache && ! wp_suspend_cache_addition() && 200 === http_response_code() && ! $shows_temporary;
+		$is_complete = $this->is_complete && count( $this->blogs ) <= self::MAX_BLOGS && null !== $cache && ! wp_suspend_cache_addition() && 200 === http_response_code() && ! $shows_temporary;
 		foreach ( self::GROUPS as $group => $letter ) {
 			foreach ( isset( $cache[ $group ] ) && is_array( $cache[ $group ] ) ? $cache[ $group ] : array() as $key => $value ) {
 				if ( preg_match( '/^(?:\d+:)?(\d+)$/D', (string) $key, $part ) ) {
@@ -2612,7 +2630,7 @@ final class Trellis_Tags {
 				$parts[] = "$name=" . implode( ',', $plain );
 			}
 		}
-		return "v1;n=$count;{$flags}site=" . get_current_blog_id() . ( $parts ? ';' . implode( ';', $parts ) : '' );
+		return "v1;n=$count;{$flags}blogs=" . implode( ',', array_slice( array_keys( $this->blogs ), 0, self::MAX_BLOGS ) ) . ( $parts ? ';' . implode( ';', $parts ) : '' );
 	}
 }
 

@@ -145,8 +145,12 @@ const changeOf = (value: unknown): SiteChange => {
   return read === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : read(value)
 }
 
-const changesOf = (value: unknown): readonly SiteChange[] =>
-  listOf(value, 'changes', mostChanges).map(changeOf)
+/** `site`: the blog of a network; 0 for what belongs to all of its blogs. */
+const changesOf = (value: unknown, site: unknown): readonly SiteChange[] => {
+  const changes = listOf(value, 'changes', mostChanges).map(changeOf)
+  const blog = site === undefined ? 1 : wholeOf(site, 'site')
+  return blog === 1 ? changes : changes.map((change) => ({ ...change, blog }))
+}
 
 const parsed = (text: string): unknown => {
   const value = parsedJson(text)
@@ -179,9 +183,8 @@ export const readPush = (body: Buffer): Push => {
     ...['incarnation', 'site', 'sequence', 'check', 'previous', 'fingerprint', 'changes', 'overflow'],
   ])
   const isOverflow = one['overflow'] !== undefined && flagOf(one['overflow'], 'overflow')
-  if (one['site'] !== undefined) wholeOf(one['site'], 'site')
   if (one['previous'] !== undefined) wholeOf(one['previous'], 'previous')
-  const changes = changesOf(one['changes'] ?? [])
+  const changes = changesOf(one['changes'] ?? [], one['site'])
   return {
     incarnation: incarnationOf(one['incarnation']),
     sequence: wholeOf(one['sequence'], 'sequence'),
@@ -195,7 +198,7 @@ export const readPush = (body: Buffer): Push => {
 const closedChanges = (one: JsonObject): readonly SiteChange[] => {
   if (one['overflow'] === true) return everything('overflow')
   try {
-    return changesOf(one['changes'])
+    return changesOf(one['changes'], one['site'])
   } catch {
     return everything('unreadable')
   }

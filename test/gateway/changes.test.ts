@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { type Companion, startCompanion } from '../support/companion.ts'
+import { type Companion, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 const opened: { close(): Promise<void> }[] = []
@@ -116,6 +116,27 @@ test('a response whose lifetime the upstream states is not used for longer', asy
   await heard(gateway)
   await read(gateway)
   expect((await read(gateway)).status).toMatch(/hit; ttl=[345]$/)
+})
+
+test('a change in another blog of a network drops only responses that show this blog', async () => {
+  const { companion, gateway } = await start()
+  companion.fields = { 'Trellis-Tags': 'v1;n=1;complete;blogs=2;p=1' }
+  await heard(gateway)
+  await read(gateway)
+  const row = (site: number) => {
+    companion.last += 1
+    const { last: sequence } = companion
+    companion.rows.set(sequence, { sequence, state: 'closed', site, changes: [postChange(1)] })
+    return { sequence, state: 'closed', site, changes: [postChange(1)] } as const
+  }
+  const pushed = await companion.push(gateway.adminAddress, row(1))
+  expect(await pushed.json()).toEqual({ sequence: 1, dropped: 0 })
+  row(3)
+  const count = companion.polls.length
+  await expect.poll(() => companion.polls.length, { timeout: 5_000 }).toBeGreaterThan(count + 2)
+  expect((await read(gateway)).status).toContain('hit')
+  row(2)
+  await expect.poll(async () => (await read(gateway)).status, { timeout: 5_000 }).not.toContain('hit')
 })
 
 test('a response that changes by the clock is used for as long as Trellis-Max-Age says', async () => {

@@ -24,7 +24,7 @@ const drops = (change: SiteChange, tags: string | undefined): boolean => {
 /** A complete description by these parts. */
 const complete = (...parts: readonly string[]): string => {
   const count = parts.flatMap((part) => part.slice(part.indexOf('=') + 1).split(',')).length
-  return ['v1', `n=${count}`, 'complete', 'site=1', ...parts].join(';')
+  return ['v1', `n=${count}`, 'complete', 'blogs=1', ...parts].join(';')
 }
 
 // Few values, so that a post and a list often have the same ones.
@@ -78,6 +78,25 @@ test('a change of an object drops every response that was made of it', () => {
     ),
   )
   fc.assert(fc.property(id, (one) => drops({ kind: 'user', id: one }, complete(`u=${one}`))))
+})
+
+test('a change in a blog of a network drops what shows that blog, and keeps responses of the others', () => {
+  const inBlogs = (blogs: string, ...parts: string[]) =>
+    complete(...parts).replace('blogs=1', `blogs=${blogs}`)
+  const one = { kind: 'post', id: 1, type: 'post', before: undefined, after: undefined, blog: 2 } as const
+  for (const part of ['p=1', 'q=d:post:publish']) {
+    expect(drops(one, inBlogs('2', part))).toBe(true)
+    expect(drops(one, inBlogs('1,2', part))).toBe(true)
+    expect(drops(one, inBlogs('1', part))).toBe(false)
+    expect(drops({ ...one, blog: 1 }, inBlogs('2', part))).toBe(false)
+    expect(drops({ ...one, blog: 1 }, inBlogs('2,1', part))).toBe(true)
+  }
+  expect(drops({ kind: 'option', name: 'blogname', blog: 2 }, complete('o=blogname'))).toBe(false)
+  expect(drops({ kind: 'option', name: 'siteurl', blog: 2 }, complete('o=blogname'))).toBe(true)
+  expect(drops({ kind: 'user', id: 1, blog: 0 }, inBlogs('2', 'u=1'))).toBe(true)
+  expect(drops({ kind: 'table', name: 'users', blog: 0 }, inBlogs('2', 'x=users'))).toBe(true)
+  expect(drops({ ...one, type: 'revision', after: { parent: 5 } }, inBlogs('2', 'p=5'))).toBe(true)
+  expect(drops({ ...one, type: 'revision', after: { parent: 5 } }, complete('p=5'))).toBe(false)
 })
 
 test.each([

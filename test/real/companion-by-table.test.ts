@@ -1,6 +1,3 @@
-import { cp, mkdir, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rowsOf } from '../support/breadth.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -9,11 +6,15 @@ import { describeWith } from '../support/requirements.ts'
 import { token } from './companion/intake.ts'
 import { createKeeper, type Kept } from './companion/keep.ts'
 import { reads } from './companion/reads.ts'
-import { type CompanionSite, makeNetwork, startCompanionStack } from './companion/site.ts'
+import {
+  addObjectCache,
+  type CompanionSite,
+  loadCompanionFirst,
+  makeNetwork,
+  startCompanionStack,
+} from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
-import { startRedisServer } from './shared/redis-server.ts'
-
-const fileAt = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+import type { RedisServer } from './shared/redis-server.ts'
 
 /** Those whose effect a persistent object cache does not hide, and that meet the content that the seed made. */
 const writes = rowsOf(
@@ -21,42 +22,23 @@ const writes = rowsOf(
   5,
 )
 
-/** Makes the site of the tests one whose responses are never described completely. Returns what ends it. */
-type Preparation = (site: CompanionSite) => Promise<() => Promise<void>>
-
-const withObjectCache: Preparation = async (site) => {
-  const redis = await startRedisServer()
-  await writeFile(join(site.site, 'wp-content/redis-port'), String(redis.port))
-  await cp(fileAt('companion/object-cache.php'), join(site.site, 'wp-content/object-cache.php'))
-  return redis.stop
-}
-
-const asNetwork: Preparation = async (site) => {
-  await makeNetwork(site)
-  return () => Promise.resolve()
-}
-
 describeWith('mariadb', 'responses of a site with a persistent object cache or in a network', () => {
   describe.each([
-    ['with a persistent object cache in Redis', withObjectCache, 'trellis.php'],
-    ['in a network of blogs', asNetwork, 'trellis.php'],
-    ['with a persistent object cache that no other plugin reads before', withObjectCache, '0-trellis.php'],
-    ['in a network that no other plugin reads before', asNetwork, '0-trellis.php'],
-  ] as const)('%s', (_title, prepare, file) => {
-    /** A plugin that is loaded before the companion may have read something that it cannot see. */
-    const isDescribed = file === '0-trellis.php'
+    ['with a persistent object cache in Redis', addObjectCache, false],
+    ['in a network of blogs', makeNetwork, false],
+    ['with a persistent object cache that no other plugin reads before', addObjectCache, true],
+    ['in a network that no other plugin reads before', makeNetwork, true],
+  ] as const)('%s', (_title, prepare, isDescribed) => {
     let site: CompanionSite
     let gateway: TestGateway
-    let end = (): Promise<void> => Promise.resolve()
+    let redis: RedisServer | void
 
     beforeAll(async () => {
       const port = await freePort()
-      site = await startCompanionStack({}, undefined, [`http://127.0.0.1:${port}`])
-      const plugins = join(site.site, 'wp-content/mu-plugins')
-      await mkdir(plugins, { recursive: true })
-      await cp(fileAt('wordpress/plugins/promise-fuzz.php'), join(plugins, 'promise-fuzz.php'))
-      await rename(join(plugins, 'trellis.php'), join(plugins, file))
-      end = await prepare(site)
+      site = await startCompanionStack({}, undefined, [`http://127.0.0.1:${port}`], ['promise-fuzz'])
+      // A plugin that is loaded before the companion may have read something that it cannot see.
+      if (isDescribed) await loadCompanionFirst(site)
+      redis = await prepare(site)
       gateway = await startTestGateway({
         admin: { port },
         services: {
@@ -72,7 +54,7 @@ describeWith('mariadb', 'responses of a site with a persistent object cache or i
     }, 300_000)
     afterAll(async () => {
       await gateway?.close()
-      await end()
+      await redis?.stop()
       await site?.stop()
     })
 

@@ -245,7 +245,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
       expect((await write())[0]?.before).toMatchObject({ status: 'pending' })
       const answer = await site.rest('GET', '/wp/v2/posts/64')
       expect(answer.headers.get('trellis-tags')).toMatch(
-        /^v1;n=\d+;complete;(?:plain;)?site=1;p=(?:\d+,)*64\b/,
+        /^v1;n=\d+;complete;(?:plain;)?blogs=1;p=(?:\d+,)*64\b/,
       )
     } finally {
       await rm(dropIn, { force: true })

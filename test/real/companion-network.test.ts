@@ -33,9 +33,6 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   beforeAll(async () => {
     site = await startCompanionStack()
     await makeNetwork(site)
-    await php(
-      `echo wp_insert_site( array( 'domain' => '127.0.0.1', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`,
-    )
     // php-fpm looks at a file again after two seconds; until then it and the scripts of this test have two fingerprints.
     const print = await php('echo Trellis_Companion::fingerprint();')
     await vi.waitFor(async () => expect((await poll(site.origin, 0)).fingerprint).toBe(print), 20_000)

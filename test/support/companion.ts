@@ -4,6 +4,7 @@ import { type Origin, type Script, startOrigin } from './origin.ts'
 type Row = {
   readonly sequence: number
   readonly check?: string
+  readonly site?: number
   readonly state: 'open' | 'closed' | 'dead'
   readonly changes?: readonly unknown[]
 }
@@ -145,12 +146,12 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       rows.set(row.sequence, row)
       return row
     },
-    push: (adminAddress, { sequence, check, changes }, more = {}) => {
+    push: (adminAddress, { sequence, check, site = 1, changes }, more = {}) => {
       const { incarnation, fingerprint } = companion
       const previous = Math.max(0, sequence - 1)
       const body = JSON.stringify({
         incarnation,
-        site: 1,
+        site,
         sequence,
         check,
         previous,

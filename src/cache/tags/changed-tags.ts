@@ -15,7 +15,7 @@ import {
 } from '../../contracts/site/changes.ts'
 import type { CollectionTags, WriteAction } from '../../contracts/site/tags.ts'
 import { isJsonObject } from '../../http/json-text.ts'
-import { createDescribedChange } from './companion-tags.ts'
+import { describedChange, tagOfBlog } from './companion-tags.ts'
 import { lookUp } from './described-items.ts'
 import type { TagNames } from './tag-names.ts'
 import type { Write } from './written-tags.ts'
@@ -153,7 +153,7 @@ export const createChangedTags = (
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
     )
     const any = Object.keys(anyItemOf).map(names.any)
-    const post = names.companion('p', String(parent))
+    const post = tagOfBlog(names, change.blog)('p', String(parent))
     return [...tags.filter((tag) => tag !== undefined), ...any, names.unknown, names.opaque, post]
   }
 
@@ -233,12 +233,10 @@ export const createChangedTags = (
     }
   }
 
-  const describedChange = createDescribedChange(names)
-
   return (changes) => {
     const tags = new Set<string>()
     for (const change of changes) {
-      const described = describedChange(change)
+      const described = describedChange(names, change)
       if (described === undefined || tags.size > mostTags) return undefined
       for (const tag of ofOne(change) ?? [names.undescribed]) tags.add(tag)
       for (const tag of described) tags.add(tag)

@@ -13,7 +13,10 @@ const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** The companion sends at most 4,000 octets. */
 const longestList = 4_096
 
-const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'site'])
+const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'blogs'])
+
+/** The blogs of a network that the response shows, four at most; a site without a network is blog 1. */
+const blogsPattern = /^\d{1,10}(?:,\d{1,10}){0,3}$/
 
 /**
  * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
@@ -27,12 +30,25 @@ const descriptionIn = (text: string) => {
     flags.has(kind) ? [] : [{ kind, values: list === undefined || list === '' ? [] : list.split(',') }],
   )
   const values = lists.flatMap((list) => list.values)
+  const blogs = members.get('blogs') ?? ''
   const isSound =
+    blogsPattern.test(blogs) &&
     lists.every(({ kind }) => taggedKinds.has(kind)) &&
     values.every((value) => valuePattern.test(value)) &&
     members.get('n') === String(values.length)
-  return isSound ? { lists, isComplete: members.has('complete'), isPlain: members.has('plain') } : undefined
+  if (!isSound) return undefined
+  const [isComplete, isPlain] = [members.has('complete'), members.has('plain')]
+  return { lists, blogs: blogs.split(',').map(Number), isComplete, isPlain }
 }
+
+type TagOf = TagNames['companion']
+
+/** Kinds of tags for what belongs to the whole network, or may. */
+const networkKinds: ReadonlySet<string> = new Set(['u', 'list', 'x'])
+
+/** Ids and names repeat in the blogs of a network: tags for those of other blogs than the first one contain the number of the blog. */
+export const tagOfBlog = ({ companion }: TagNames, blog = 1): TagOf =>
+  blog === 1 ? companion : (kind, id) => companion(kind, networkKinds.has(kind) ? id : `${blog}:${id}`)
 
 /**
  * Options that nearly every response reads: a change of one reaches all that are described, so that none of them needs a tag for
@@ -47,26 +63,26 @@ const commonOptions: ReadonlySet<string> = new Set([
  * The tags of a list that is known by what its items have, `sd:post:publish:author:1`: the letters say what moves an item in it, then
  * follow type, status, and a value that it filters by. A change of which not everything is known reaches each list of the type.
  */
-const tagsOfList = (names: TagNames, list: string): readonly string[] => {
+const tagsOfList = (tagOf: TagOf, list: string): readonly string[] => {
   const at = list.indexOf(':')
   const [type = 'any'] = list.slice(at + 1).split(':', 1)
-  const own = [...list.slice(0, at)].map((letter) => names.companion('q', ownText(letter + list.slice(at))))
-  return [...own, names.companion('type', ownText(type))]
+  const own = [...list.slice(0, at)].map((letter) => tagOf('q', ownText(letter + list.slice(at))))
+  return [...own, tagOf('type', ownText(type))]
 }
 
 /** By the kind of an object: the kind of tag for the number of what belongs to it. */
 const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
 
-const tagsOfValue = (names: TagNames, kind: string, value: string, isPlain: boolean): readonly string[] => {
+const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean): readonly string[] => {
   const count = isPlain ? undefined : countOf[kind]
-  if (count !== undefined) return [kind, count].map((one) => ownText(names.companion(one, value)))
+  if (count !== undefined) return [kind, count].map((one) => ownText(tagOf(one, value)))
   switch (kind) {
     case 'o':
-      return commonOptions.has(value) ? [] : [names.companion('o', ownText(value))]
+      return commonOptions.has(value) ? [] : [tagOf('o', ownText(value))]
     case 'q':
-      return tagsOfList(names, value)
+      return tagsOfList(tagOf, value)
     default:
-      return [names.companion(kind, ownText(value))]
+      return [tagOf(kind, ownText(value))]
   }
 }
 
@@ -84,10 +100,13 @@ export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hi
   if (hints?.tags === undefined) return undescribed
   const described = descriptionIn(hints.tags)
   if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
-  const { lists, isComplete, isPlain } = described
-  const tags = lists.flatMap(({ kind, values }) =>
-    values.flatMap((value) => tagsOfValue(names, kind, value, isPlain)),
-  )
+  const { lists, blogs, isComplete, isPlain } = described
+  const tags = blogs.flatMap((blog) => {
+    const tagOf = tagOfBlog(names, blog)
+    return lists.flatMap(({ kind, values }) =>
+      values.flatMap((value) => tagsOfValue(tagOf, kind, value, isPlain)),
+    )
+  })
   return { tags: isComplete ? [...tags, names.described] : [...tags, names.companionUnknown], isComplete }
 }
 
@@ -196,73 +215,71 @@ const plainName = (name: string): string => name.replace(/[^A-Za-z0-9_.:-]/g, '_
 /** Tables that are read before anything is noted. */
 const earlyTables: ReadonlySet<string> = new Set(['options', 'sitemeta', 'site', 'blogs', 'blogmeta'])
 
+const lists = (tagOf: TagOf, ...of: readonly string[]): readonly string[] =>
+  ['any', ...of].map((list) => tagOf('list', list))
+
+const queries = (tagOf: TagOf, of: readonly string[]): readonly string[] => of.map((list) => tagOf('q', list))
+
+const ofPost = (tagOf: TagOf, change: Post): readonly string[] => {
+  const { id, type, before, after } = change
+  const kinds = isCountOnly(change) ? ['comments'] : ['p', 'comments', 'm']
+  const known = changedLists(type, before, after)
+  const reached = known === undefined ? [type, 'any'].map((one) => tagOf('type', one)) : queries(tagOf, known)
+  return [...kinds.map((kind) => tagOf(kind, String(id))), ...lists(tagOf, type), ...reached]
+}
+
+const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
+  const { id, taxonomy } = change
+  const kinds = isCountOnly(change) ? ['count'] : ['t', 'count', 'm']
+  const own = kinds.map((kind) => tagOf(kind, String(id)))
+  const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
+  return [...own, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
+}
+
+/** Lists of replies. Without both states the parent is unknown. */
+const parentLists = (tagOf: TagOf, { before, after }: Comment): readonly string[] => {
+  const parents = [before, after].filter((state) => state !== null).map((state) => state?.['parent'])
+  return parents.every(isWhole)
+    ? queries(
+        tagOf,
+        parents.map((parent) => `h:comment:${parent}`),
+      )
+    : [tagOf('type', 'comment')]
+}
+
 /**
  * The tags by which a change reaches responses that the companion describes completely, regardless of the table of the gateway;
  * undefined when it may reach all of them.
  */
-export const createDescribedChange = (
-  names: TagNames,
-): ((change: SiteChange) => readonly string[] | undefined) => {
-  const lists = (...of: readonly string[]): readonly string[] =>
-    ['any', ...of].map((list) => names.companion('list', list))
-  const queries = (of: readonly string[]): readonly string[] => of.map((list) => names.companion('q', list))
-
-  const ofPost = (change: Post): readonly string[] => {
-    const { id, type, before, after } = change
-    const kinds = isCountOnly(change) ? ['comments'] : ['p', 'comments', 'm']
-    const known = changedLists(type, before, after)
-    const reached =
-      known === undefined ? [type, 'any'].map((one) => names.companion('type', one)) : queries(known)
-    return [...kinds.map((kind) => names.companion(kind, String(id))), ...lists(type), ...reached]
-  }
-
-  const ofTerm = (change: Term): readonly string[] => {
-    const { id, taxonomy } = change
-    const kinds = isCountOnly(change) ? ['count'] : ['t', 'count', 'm']
-    const own = kinds.map((kind) => names.companion(kind, String(id)))
-    const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
-    return [...own, ...lists(taxonomy), ...queries(reached)]
-  }
-
-  /** Lists of replies. Without both states the parent is unknown. */
-  const parentLists = ({ before, after }: Comment): readonly string[] => {
-    const parents = [before, after].filter((state) => state !== null).map((state) => state?.['parent'])
-    return parents.every(isWhole)
-      ? queries(parents.map((parent) => `h:comment:${parent}`))
-      : [names.companion('type', 'comment')]
-  }
-
-  return (change) => {
-    switch (change.kind) {
-      case 'post':
-        return ofPost(change)
-      case 'term':
-        return ofTerm(change)
-      case 'comment':
-        return [
-          names.companion('c', String(change.id)),
-          names.companion('comments', String(change.post)),
-          ...lists('comment'),
-          ...queries([`k:${change.post}`]),
-          ...parentLists(change),
-        ]
-      case 'user':
-        return [names.companion('u', String(change.id)), ...lists('user')]
-      case 'option': {
-        const name = plainName(change.name)
-        // A post that shows whether it is sticky need not name the option.
-        if (name === 'sticky_posts') {
-          const own = change.posts?.map((post) => names.companion('p', String(post))) ?? [names.described]
-          return [names.companion('o', name), ...own]
-        }
-        return commonOptions.has(name) ? [names.described] : [names.companion('o', name)]
+export const describedChange = (names: TagNames, change: SiteChange): readonly string[] | undefined => {
+  const tagOf = tagOfBlog(names, change.blog)
+  switch (change.kind) {
+    case 'post':
+      return ofPost(tagOf, change)
+    case 'term':
+      return ofTerm(tagOf, change)
+    case 'comment':
+      return [
+        tagOf('c', String(change.id)),
+        tagOf('comments', String(change.post)),
+        ...lists(tagOf, 'comment'),
+        ...queries(tagOf, [`k:${change.post}`]),
+        ...parentLists(tagOf, change),
+      ]
+    case 'user':
+      return [tagOf('u', String(change.id)), ...lists(tagOf, 'user')]
+    case 'option': {
+      const name = plainName(change.name)
+      // A post that shows whether it is sticky need not name the option.
+      if (name === 'sticky_posts') {
+        const own = change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described]
+        return [tagOf('o', name), ...own]
       }
-      case 'table':
-        return earlyTables.has(change.name)
-          ? [names.described]
-          : [names.companion('x', plainName(change.name))]
-      case 'all':
-        return undefined
+      return commonOptions.has(name) ? [names.described] : [tagOf('o', name)]
     }
+    case 'table':
+      return earlyTables.has(change.name) ? [names.described] : [tagOf('x', plainName(change.name))]
+    case 'all':
+      return undefined
   }
 }

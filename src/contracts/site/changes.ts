@@ -9,8 +9,8 @@ export type MaybeState = ChangedState | null | undefined
 /** An object before and after a change. */
 export type ChangedStates = { readonly before: MaybeState; readonly after: MaybeState }
 
-/** A change of a site that its companion reports. */
-export type SiteChange =
+/** A change of a site that its companion reports; `blog` in a network, where it is not the first one. */
+export type SiteChange = { readonly blog?: number } & (
   | ({ readonly kind: 'post'; readonly id: number; readonly type: string } & ChangedStates)
   | ({ readonly kind: 'term'; readonly id: number; readonly taxonomy: string } & ChangedStates)
   | ({ readonly kind: 'comment'; readonly id: number; readonly post: number } & ChangedStates)
@@ -20,6 +20,7 @@ export type SiteChange =
   /** A statement without an event. */
   | { readonly kind: 'table'; readonly name: string }
   | { readonly kind: 'all'; readonly reason: string }
+)
 
 /** Collection of the posts of a type. A change of any other type counts as a change of everything. */
 export const collectionOfChangedType: Readonly<Record<string, string>> = {

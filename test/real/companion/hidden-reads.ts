@@ -102,6 +102,11 @@ export const networkReads: readonly HiddenRead[] = [
     `switch_to_blog( 2 ); wp_update_post( array( 'ID' => 1, 'post_title' => 'b' ) );`,
   ],
   [
+    'a post of another blog by a statement',
+    'net-sql',
+    `switch_to_blog( 2 ); wp_update_post( array( 'ID' => 1, 'post_title' => 'c' ) );`,
+  ],
+  [
     'posts of another blog',
     'net-posts',
     `switch_to_blog( 2 ); wp_insert_post( array( 'post_title' => 'b', 'post_status' => 'publish' ) );`,
@@ -165,6 +170,7 @@ export const hiddenReadsPlugin = `<?php
         'net-users' => function () { return get_user_count(); },
         'net-blogs' => function () { return implode( ' ', wp_list_pluck( get_sites(), 'blogname' ) ); },
         'net-post' => function () { switch_to_blog( 2 ); $title = get_the_title( 1 ); restore_current_blog(); return $title; },
+        'net-sql' => function () use ( $get ) { return $get( 'SELECT post_title FROM wp_2_posts WHERE ID = 1' ); },
         'net-posts' => function () { switch_to_blog( 2 ); $ids = get_posts( array( 'fields' => 'ids' ) ); restore_current_blog(); return count( $ids ); },
         'net-blog-option' => function () { return get_blog_option( 2, 'blogdescription' ); },
         'net-updated' => function () { return get_site( 2 )->last_updated; },

@@ -15,7 +15,7 @@ class WP_Object_Cache extends Core_Object_Cache {
 	}
 
 	private function name( $key, $group ) {
-		return in_array( $group, array( 'theme_json', 'themes', 'plugins', 'counts' ), true ) ? null : get_current_blog_id() . ":$group:$key";
+		return in_array( $group, array( 'theme_json', 'themes', 'plugins', 'counts' ), true ) ? null : ( isset( $this->global_groups[ $group ] ) ? 0 : get_current_blog_id() ) . ":$group:$key";
 	}
 
 	public function get( $key, $group = 'default', $force = false, &$found = null ) {
@@ -53,6 +53,11 @@ class WP_Object_Cache extends Core_Object_Cache {
 		}
 		parent::delete( $key, $group );
 		return true;
+	}
+
+	public function flush() {
+		$this->redis->flushAll();
+		return parent::flush();
 	}
 }
 eval( '?>' . preg_replace( '/require_once[^;]*class-wp-object-cache\.php[^;]*;/', '', file_get_contents( ABSPATH . WPINC . '/cache.php' ) ) );

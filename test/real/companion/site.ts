@@ -1,12 +1,14 @@
 import { execFile as runProgram } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startStack } from '../../../bench/batch-stack.ts'
+import { type RedisServer, startRedisServer } from '../shared/redis-server.ts'
 import { basic } from '../site-under-test.ts'
 import {
   type CompanionSettings,
   type Credential,
+  copyPlugins,
   startWordPress,
   type TestPlugin,
 } from '../wordpress/start-wordpress.ts'
@@ -38,7 +40,8 @@ export type CompanionSite = {
 export type PhpOutcome = { readonly code: number | string; readonly output: string }
 
 const interpreter = 'php'
-const runner = join(dirname(fileURLToPath(import.meta.url)), 'run.php')
+const here = dirname(fileURLToPath(import.meta.url))
+const runner = join(here, 'run.php')
 
 /** Runs PHP in a WordPress; a process that dies is an outcome as well. */
 function runPhp(
@@ -91,6 +94,7 @@ export async function startCompanionStack(
   publicUrl?: string,
   /** Admin addresses of gateways that it reports to as well. */
   gateways: readonly string[] = [],
+  plugins: readonly TestPlugin[] = [],
 ): Promise<CompanionSite> {
   const intake = await startIntake()
   const all = [intake.origin, ...gateways].join(',')
@@ -99,6 +103,7 @@ export async function startCompanionStack(
     ...{ flush: 2, opcache: true, companion },
     ...(publicUrl === undefined ? {} : { publicUrl }),
   })
+  await copyPlugins(plugins, join(stack.site, 'wp-content/mu-plugins'))
   return companionSite(intake, companion, {
     origin: stack.origin,
     site: stack.site,
@@ -110,7 +115,22 @@ export async function startCompanionStack(
   })
 }
 
-/** Makes the site of a stack the first one of a network; nginx passes the host without its port. */
+/** Loads the companion before other must-use plugins, so that it sees all that they read. */
+export const loadCompanionFirst = ({ site }: Pick<CompanionSite, 'site'>): Promise<void> => {
+  const plugins = join(site, 'wp-content/mu-plugins')
+  return rename(join(plugins, 'trellis.php'), join(plugins, '0-trellis.php'))
+}
+
+/** Gives a site a persistent object cache in the Redis that it returns. */
+export async function addObjectCache({ site }: Pick<CompanionSite, 'site'>): Promise<RedisServer> {
+  const redis = await startRedisServer()
+  const contents = join(site, 'wp-content')
+  await writeFile(join(contents, 'redis-port'), String(redis.port))
+  await cp(join(here, 'object-cache.php'), join(contents, 'object-cache.php'))
+  return redis
+}
+
+/** Makes the site of a stack the first one of a network of two blogs; nginx passes the host without its port. */
 export async function makeNetwork({ php, site }: CompanionSite): Promise<void> {
   const host = '127.0.0.1'
   const installed = await php(
@@ -128,6 +148,16 @@ export async function makeNetwork({ php, site }: CompanionSite): Promise<void> {
     `update_network_option( 1, 'using_application_passwords', 1 ); $GLOBALS['wp_rewrite']->set_permalink_structure( '/index.php/%postname%/' ); flush_rewrite_rules(); echo is_multisite() ? 'yes' : 'no';`,
   )
   if (output !== 'yes') throw new Error(output)
+  const added = await php(
+    `wp_insert_site( array( 'domain' => '${host}', 'path' => '/two/', 'network_id' => 1, 'user_id' => 1 ) );`,
+  )
+  if (added.code !== 0) throw new Error(added.output)
+}
+
+/** By `COMPANION_SITE`: what makes a site one that answers much of what it shows without a statement. */
+export const preparations: Readonly<Record<string, (site: CompanionSite) => Promise<RedisServer | void>>> = {
+  'object-cache': addObjectCache,
+  network: makeNetwork,
 }
 
 type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & {

@@ -60,7 +60,21 @@ const link =
     await site.browser.follow(page, ...having)
   }
 
-const importing = (code: string) => php(`wp_suspend_cache_invalidation( true ); ${code}`)
+/** php-fpm responds before the events run: they have ended when their changes are reported. */
+const runCron = async (site: CompanionSite): Promise<void> => {
+  const { pushes } = site.intake
+  const earlier = pushes.length
+  await (await fetch(`${site.origin}/wp-cron.php`)).text()
+  for (let tries = 0; tries < 200 && pushes.length === earlier; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** SQL of a plugin that clears the object cache, as it should: WordPress itself shows the old values as long as the cache has them. */
+const sql = (code: string) => php(`${code} wp_cache_flush();`)
+
+/** WordPress's importer clears the object cache at its end. */
+const importing = (code: string) => php(`wp_suspend_cache_invalidation( true ); ${code} wp_cache_flush();`)
 const firstOf = (type: string): string =>
   `get_posts( array( 'post_type' => '${type}', 'numberposts' => 1, 'post_status' => 'any' ) )[0]->ID`
 
@@ -330,10 +344,10 @@ const throughCron: readonly Write[] = [
     ['post:post', 'term:category'],
     async (site) => {
       await php(
-        `$id = wp_insert_post( array( 'post_title' => 'due', 'post_status' => 'future', 'post_date' => gmdate( 'Y-m-d H:i:s', time() + 3600 ) ) ); $past = gmdate( 'Y-m-d H:i:s', time() - 2 ); $wpdb = $GLOBALS['wpdb']; $wpdb->update( $wpdb->posts, array( 'post_date' => $past, 'post_date_gmt' => $past ), array( 'ID' => $id ) ); wp_clear_scheduled_hook( 'publish_future_post', array( $id ) ); wp_schedule_single_event( time() - 1, 'publish_future_post', array( $id ) );`,
+        `$id = wp_insert_post( array( 'post_title' => 'due', 'post_status' => 'future', 'post_date' => gmdate( 'Y-m-d H:i:s', time() + 3600 ) ) ); $past = gmdate( 'Y-m-d H:i:s', time() - 2 ); $wpdb = $GLOBALS['wpdb']; $wpdb->update( $wpdb->posts, array( 'post_date' => $past, 'post_date_gmt' => $past ), array( 'ID' => $id ) ); clean_post_cache( $id ); wp_clear_scheduled_hook( 'publish_future_post', array( $id ) ); wp_schedule_single_event( time() - 1, 'publish_future_post', array( $id ) );`,
       )(site)
       const pushed = site.intake.pushes.length
-      await fetch(`${site.origin}/wp-cron.php`)
+      await runCron(site)
       const later = site.intake.pushes.slice(pushed).flatMap(({ changes }) => changes)
       if (!later.some(({ after }) => after?.['status'] === 'publish'))
         throw new Error('cron reported no publication')
@@ -346,7 +360,7 @@ const throughCron: readonly Write[] = [
       await php(
         `wp_trash_post( 25 ); update_post_meta( 25, '_wp_trash_meta_time', 1 ); wp_schedule_single_event( time() - 1, 'wp_scheduled_delete' );`,
       )(site)
-      await fetch(`${site.origin}/wp-cron.php`)
+      await runCron(site)
     },
   ],
   [
@@ -354,9 +368,9 @@ const throughCron: readonly Write[] = [
     ['post:post'],
     async (site) => {
       await php(
-        `$id = wp_insert_post( array( 'post_title' => 'auto', 'post_status' => 'auto-draft' ) ); $GLOBALS['wpdb']->update( $GLOBALS['wpdb']->posts, array( 'post_date' => '2020-01-01 00:00:00' ), array( 'ID' => $id ) ); wp_schedule_single_event( time() - 1, 'wp_scheduled_auto_draft_delete' );`,
+        `$id = wp_insert_post( array( 'post_title' => 'auto', 'post_status' => 'auto-draft' ) ); $GLOBALS['wpdb']->update( $GLOBALS['wpdb']->posts, array( 'post_date' => '2020-01-01 00:00:00' ), array( 'ID' => $id ) ); clean_post_cache( $id ); wp_schedule_single_event( time() - 1, 'wp_scheduled_auto_draft_delete' );`,
       )(site)
-      await fetch(`${site.origin}/wp-cron.php`)
+      await runCron(site)
     },
   ],
 ]
@@ -485,144 +499,144 @@ const direct: readonly Write[] = [
     '$wpdb: rows are inserted without any hook',
     // SQLite forgets the ids of the first rows: their tables are reported.
     ['table:terms', 'user'],
-    php(
+    sql(
       `$w = $GLOBALS['wpdb']; $w->insert( 'wp_posts', array( 'post_title' => 'bare', 'post_content' => '', 'post_excerpt' => '', 'to_ping' => '', 'pinged' => '', 'post_content_filtered' => '' ) ); $w->insert( 'wp_comments', array( 'comment_post_ID' => 53, 'comment_author' => 'b', 'comment_author_email' => 'b@example.org', 'comment_content' => 'bare' ) ); $w->insert( 'wp_terms', array( 'name' => 'bare', 'slug' => 'bare' ) ); $w->insert( 'wp_users', array( 'user_login' => 'bare', 'user_registered' => '2026-01-01 00:00:00' ) );`,
     ),
   ],
   [
     '$wpdb: update of a post',
     ['post:post'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_title' => "WHERE \`ID\` = 5 it's" ), array( 'ID' => 40 ) );`,
     ),
   ],
   [
     '$wpdb: a slug by hand',
     ['post:post'],
-    php(`$GLOBALS['wpdb']->query( "update wp_posts set post_name='hand' where ID=41 limit 1" );`),
+    sql(`$GLOBALS['wpdb']->query( "update wp_posts set post_name='hand' where ID=41 limit 1" );`),
   ],
   [
     '$wpdb: a search and replace',
     ['post:post'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( "UPDATE wp_posts SET post_content = REPLACE(post_content, 'plant 4', 'herb 4') WHERE post_content LIKE '%plant 4%' AND post_type = 'post'" );`,
     ),
   ],
   [
     '$wpdb: every post',
     ['table:posts'],
-    php(`$GLOBALS['wpdb']->query( 'UPDATE wp_posts SET comment_count = comment_count + 1' );`),
+    sql(`$GLOBALS['wpdb']->query( 'UPDATE wp_posts SET comment_count = comment_count + 1' );`),
   ],
   [
     '$wpdb: a comment in front of the statement',
     ['post:post'],
-    php(`$GLOBALS['wpdb']->query( "/* plugin x */ UPDATE wp_posts SET menu_order = 3 WHERE (ID = 42)" );`),
+    sql(`$GLOBALS['wpdb']->query( "/* plugin x */ UPDATE wp_posts SET menu_order = 3 WHERE (ID = 42)" );`),
   ],
   [
     '$wpdb: a join',
     ['table:posts', 'table:postmeta'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->suppress_errors(); $GLOBALS['wpdb']->query( "UPDATE wp_posts p JOIN wp_postmeta m ON m.post_id = p.ID SET p.menu_order = 1 WHERE m.meta_key = 'colour'" );`,
     ),
   ],
   [
     '$wpdb: INSERT … SELECT',
     ['table:postmeta'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) SELECT ID, 'seen', '1' FROM wp_posts WHERE ID < 20" );`,
     ),
   ],
   [
     '$wpdb: several rows',
     ['post:post'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( "INSERT INTO wp_postmeta (post_id, meta_key, meta_value) VALUES (43,'a','1, (2)'), (44, 'b', 'it''s \\\\'x\\\\' )')" );`,
     ),
   ],
   [
     '$wpdb: meta by its own id',
     ['post:post'],
-    php(
+    sql(
       `$id = add_post_meta( 45, 'k', 'v' ); $GLOBALS['wpdb']->query( "DELETE FROM wp_postmeta WHERE meta_id = $id" );`,
     ),
   ],
   [
     '$wpdb: meta moves to another post',
     ['post:post'],
-    php(
+    sql(
       `add_post_meta( 46, 'k', 'v' ); $GLOBALS['wpdb']->query( "UPDATE wp_postmeta SET post_id = 47 WHERE post_id = 46" );`,
     ),
   ],
   [
     '$wpdb: a type is changed',
     ['post:post', 'post:page'],
-    php(`$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_type' => 'page' ), array( 'ID' => 48 ) );`),
+    sql(`$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_type' => 'page' ), array( 'ID' => 48 ) );`),
   ],
   [
     '$wpdb: REPLACE',
     ['option:blogname'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->replace( 'wp_options', array( 'option_name' => 'blogname', 'option_value' => 'r', 'autoload' => 'yes' ) );`,
     ),
   ],
   [
     '$wpdb: options by pattern',
     ['option:pat_1', 'option:pat_2'],
-    php(
+    sql(
       `add_option( 'pat_1', 1 ); add_option( 'pat_2', 2 ); $GLOBALS['wpdb']->query( "DELETE FROM wp_options WHERE option_name LIKE 'pat\\\\_%'" );`,
     ),
   ],
   [
     '$wpdb: two conditions joined by OR',
     ['post:post'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( "UPDATE wp_postmeta SET meta_value = 'z' WHERE meta_key = '_edit_lock' OR post_id = 4" );`,
     ),
   ],
   [
     '$wpdb: a comment by hand',
     ['comment:4'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( "UPDATE wp_comments SET comment_approved = '0' WHERE comment_author = 'Reader 3'" );`,
     ),
   ],
   [
     '$wpdb: a relation by hand',
     ['post:post'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( 'INSERT INTO wp_term_relationships (object_id, term_taxonomy_id) VALUES (50, 2)' ); $GLOBALS['wpdb']->query( 'DELETE FROM wp_term_relationships WHERE term_taxonomy_id = 2' );`,
     ),
   ],
   [
     '$wpdb: a term by hand',
     ['term:category'],
-    php(`$GLOBALS['wpdb']->query( "UPDATE wp_terms SET name = 'hand' WHERE slug = 'ferns'" );`),
+    sql(`$GLOBALS['wpdb']->query( "UPDATE wp_terms SET name = 'hand' WHERE slug = 'ferns'" );`),
   ],
   [
     '$wpdb: a user by hand',
     ['user'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( "UPDATE wp_users SET display_name = 'hand' WHERE user_login = 'editor-user'" );`,
     ),
   ],
   [
     '$wpdb: a table of a plugin',
     ['table:garden'],
-    php(
+    sql(
       `$GLOBALS['wpdb']->query( 'CREATE TABLE wp_garden (id bigint(20) NOT NULL, PRIMARY KEY (id))' ); $GLOBALS['wpdb']->insert( 'wp_garden', array( 'id' => 1 ) ); $GLOBALS['wpdb']->query( 'TRUNCATE TABLE wp_garden' );`,
     ),
   ],
   [
     '$wpdb: a transaction that is undone, and a write after it',
     ['post:post'],
-    php(
+    sql(
       `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 'undone' ), array( 'ID' => 51 ) ); $w->query( 'ROLLBACK' ); $w->update( 'wp_posts', array( 'post_title' => 'done' ), array( 'ID' => 52 ) );`,
     ),
   ],
   [
     '$wpdb: links',
     ['table:links'],
-    php(`wp_insert_link( array( 'link_name' => 'l', 'link_url' => 'https://example.org/' ) );`),
+    sql(`wp_insert_link( array( 'link_name' => 'l', 'link_url' => 'https://example.org/' ) );`),
   ],
 ]
 
@@ -658,6 +672,75 @@ const importer: readonly Write[] = [
     'importer: meta and terms',
     ['post:post', 'term:category'],
     importing(`add_post_meta( 58, 'imported', 1 ); wp_set_post_terms( 58, array( 5 ), 'category' );`),
+  ],
+]
+
+const inSecondBlog = (code: string) => php(`switch_to_blog( 2 ); ${code} restore_current_blog();`)
+
+/** Only in a network of two blogs. */
+export const throughNetwork: readonly Write[] = [
+  [
+    'network: a post of another blog is published',
+    ['post:post'],
+    inSecondBlog(
+      `wp_insert_post( array( 'import_id' => 10, 'post_title' => 'in two', 'post_status' => 'publish' ) );`,
+    ),
+  ],
+  [
+    'network: a post of another blog is changed',
+    ['post:post'],
+    inSecondBlog(`wp_update_post( array( 'ID' => 10, 'post_title' => 'herb' ) );`),
+  ],
+  [
+    'network: SQL changes a post of another blog',
+    ['post:post'],
+    inSecondBlog(
+      `$GLOBALS['wpdb']->update( $GLOBALS['wpdb']->posts, array( 'post_name' => 'two' ), array( 'ID' => 10 ) );`,
+    ),
+  ],
+  [
+    'network: a category of another blog is renamed',
+    ['term:category'],
+    inSecondBlog(`wp_update_term( 1, 'category', array( 'name' => 'In two' ) );`),
+  ],
+  [
+    'network: a comment in another blog is added',
+    ['comment:10'],
+    inSecondBlog(`wp_insert_comment( array( 'comment_post_ID' => 10, 'comment_content' => 'two' ) );`),
+  ],
+  [
+    'network: settings of another blog are changed',
+    ['option:blogname'],
+    inSecondBlog(
+      `update_option( 'blogname', 'Two' ); update_option( 'posts_per_page', 3 ); stick_post( 10 );`,
+    ),
+  ],
+  [
+    'network: posts of two blogs are changed',
+    ['post:post'],
+    php(
+      `wp_update_post( array( 'ID' => 10, 'post_title' => 'one' ) ); switch_to_blog( 2 ); wp_update_post( array( 'ID' => 10, 'post_title' => 'two' ) ); restore_current_blog();`,
+    ),
+  ],
+  ['network: an option is set', ['table:sitemeta'], php(`update_site_option( 'colour', 'green' );`)],
+  [
+    'network: a user leaves another blog',
+    ['user'],
+    php(`add_user_to_blog( 2, 2, 'editor' ); remove_user_from_blog( 2, 2 );`),
+  ],
+  [
+    'network: a user is deleted',
+    ['user'],
+    php(
+      `require_once ABSPATH . 'wp-admin/includes/ms.php'; remove_user_from_blog( 3, 1, 1 ); wpmu_delete_user( 3 );`,
+    ),
+  ],
+  [
+    'network: a blog is added and deleted',
+    ['table:posts'],
+    php(
+      `$id = wp_insert_site( array( 'domain' => '127.0.0.1', 'path' => '/three/', 'network_id' => 1, 'user_id' => 1 ) ); wp_delete_site( $id );`,
+    ),
   ],
 ]
 

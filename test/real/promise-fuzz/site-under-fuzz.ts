@@ -1,13 +1,11 @@
 import { createHash, createHmac } from 'node:crypto'
-import { copyFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { copyFile, rm } from 'node:fs/promises'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { poll, sign, token } from '../companion/intake.ts'
+import { addObjectCache, loadCompanionFirst } from '../companion/site.ts'
 import { steadyContent } from '../differential/steady-content.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
-import { type RedisServer, startRedisServer } from '../shared/redis-server.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
 import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 
@@ -183,8 +181,8 @@ const adminPorts = async (): Promise<ReadonlyMap<string, number>> => {
 /** Signed as by the companion, each change once more: a report is given up after 300 ms, which a busy machine may need. */
 const reportRows = async (wordpress: WordPress, gateway: TestGateway, after: number): Promise<number> => {
   const { rows, last, incarnation, fingerprint } = await poll(wordpress.origin, after)
-  for (const { sequence, changes = [] } of rows) {
-    const body = JSON.stringify({ incarnation, sequence, fingerprint, changes })
+  for (const { site, sequence, changes = [] } of rows) {
+    const body = JSON.stringify({ incarnation, site, sequence, fingerprint, changes })
     const response = await fetch(`${gateway.adminAddress}/changes`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Trellis-Signature': sign('POST', '/changes', body) },
@@ -194,17 +192,6 @@ const reportRows = async (wordpress: WordPress, gateway: TestGateway, after: num
     if (response.status !== 200) throw new Error(`the report was answered with ${response.status}`)
   }
   return last
-}
-
-/** Gives the site a persistent object cache. The companion is loaded before other plugins, so that it sees what that cache gives. */
-const startObjectCache = async ({ site }: WordPress): Promise<RedisServer> => {
-  const redis = await startRedisServer()
-  const contents = join(site, 'wp-content')
-  await rename(join(contents, 'mu-plugins/trellis.php'), join(contents, 'mu-plugins/0-trellis.php'))
-  await writeFile(join(contents, 'redis-port'), String(redis.port))
-  const dropIn = fileURLToPath(new URL('../companion/object-cache.php', import.meta.url))
-  await copyFile(dropIn, join(contents, 'object-cache.php'))
-  return redis
 }
 
 export const startFuzzedSites = async (
@@ -218,7 +205,8 @@ export const startFuzzedSites = async (
     plugins: ['garden-notes', 'promise-fuzz'],
     ...(withCompanion ? { companion } : {}),
   })
-  const objectCache = withCompanion && withObjectCache ? await startObjectCache(wordpress) : undefined
+  const objectCache = withCompanion && withObjectCache ? await addObjectCache(wordpress) : undefined
+  if (withCompanion) await loadCompanionFirst(wordpress)
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`
   const fresh = copyNamed('fresh')
   const gateways = new Map<string, TestGateway>()

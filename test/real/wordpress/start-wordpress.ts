@@ -49,7 +49,7 @@ export type CompanionSettings = Readonly<Record<`TRELLIS_${string}`, string>>
 /** The plugin that reports changes to gateways. */
 export const companionFile = join(here, '../../../deploy/wordpress/trellis.php')
 
-async function copyPlugins(names: readonly TestPlugin[], into: string): Promise<void> {
+export async function copyPlugins(names: readonly TestPlugin[], into: string): Promise<void> {
   await mkdir(into, { recursive: true })
   for (const name of names) await cp(join(here, 'plugins', `${name}.php`), join(into, `${name}.php`))
 }

@@ -50,7 +50,7 @@ const companion = (tags: string): readonly string[] =>
 
 test('the ids in Trellis-Tags are tags of the response, and of the numbers that it may show', () => {
   const others = ['blog/companion/list/post', 'blog/companion/o/blogname', 'blog/described']
-  expect(companion('v1;n=5;complete;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
+  expect(companion('v1;n=5;complete;blogs=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
     'blog/companion/p/12',
     'blog/companion/comments/12',
     'blog/companion/p/15',
@@ -59,7 +59,7 @@ test('the ids in Trellis-Tags are tags of the response, and of the numbers that 
     'blog/companion/count/3',
     ...others,
   ])
-  expect(companion('v1;n=5;complete;plain;site=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
+  expect(companion('v1;n=5;complete;plain;blogs=1;p=12,15;t=3;list=post;o=blogname')).toEqual([
     'blog/companion/p/12',
     'blog/companion/p/15',
     'blog/companion/t/3',
@@ -67,18 +67,34 @@ test('the ids in Trellis-Tags are tags of the response, and of the numbers that 
   ])
 })
 
+test('tags for what is of another blog than the first of a network have its number, users have none', () => {
+  expect(companion('v1;n=3;complete;plain;blogs=1,2;p=12;q=d:post:publish;u=1')).toEqual([
+    'blog/companion/p/12',
+    'blog/companion/q/d:post:publish',
+    'blog/companion/type/post',
+    'blog/companion/u/1',
+    'blog/companion/p/2:12',
+    'blog/companion/q/2:d:post:publish',
+    'blog/companion/type/2:post',
+    'blog/companion/u/1',
+    'blog/described',
+  ])
+})
+
 test.each([
-  ['not complete', 'v1;n=1;p=12'],
-  ['of another version', 'v2;n=1;complete;p=12'],
-  ['cut off, so that the count differs', 'v1;n=3;complete;p=12,15'],
-  ['without a count', 'v1;complete;p=12'],
-  ['with an unknown part', 'v1;n=1;complete;p=12;z=1'],
-  ['with an id that is none', 'v1;n=1;complete;p=a/b'],
+  ['not complete', 'v1;n=1;blogs=1;p=12'],
+  ['of another version', 'v2;n=1;complete;blogs=1;p=12'],
+  ['cut off, so that the count differs', 'v1;n=3;complete;blogs=1;p=12,15'],
+  ['without a count', 'v1;complete;blogs=1;p=12'],
+  ['with an unknown part', 'v1;n=1;complete;blogs=1;p=12;z=1'],
+  ['with an id that is none', 'v1;n=1;complete;blogs=1;p=a/b'],
   [
     'longer than the companion sends',
-    `v1;n=2000;complete;p=${Array.from({ length: 2000 }, () => 123).join(',')}`,
+    `v1;n=2000;complete;blogs=1;p=${Array.from({ length: 2000 }, () => 123).join(',')}`,
   ],
-  ['sent twice', 'v1;n=1;complete;p=12, v1;n=1;complete;p=13'],
+  ['sent twice', 'v1;n=1;complete;blogs=1;p=12, v1;n=1;complete;blogs=1;p=13'],
+  ['without blogs', 'v1;n=1;complete;p=12'],
+  ['of more than four blogs', 'v1;n=1;complete;blogs=1,2,3,4,5;p=12'],
 ])('Trellis-Tags that are %s make the response reachable by every change', (_, text) => {
   expect(companion(text)).toContain('blog/companion')
 })

@@ -19,7 +19,7 @@ beforeAll(async () => {
         'Content-Type': 'text/plain',
         'Cache-Control': 'max-age=600',
         'Surrogate-Key': `all-of-it key-${request.target.replaceAll(/\W/g, '')}`,
-        'Trellis-Tags': 'v1;n=0;complete',
+        'Trellis-Tags': 'v1;n=0;blogs=1;complete',
         'Trellis-Max-Age': '60',
       },
       content: request.target,

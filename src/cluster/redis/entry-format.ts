@@ -1,7 +1,7 @@
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 /** The head before the content of an entry. Entries of another version are not read. */
 export type EntryHead = {
-  readonly version: 3
+  readonly version: 4
   /** In full: the key in the store is a digest. */
   readonly key: string
   readonly epoch: string
@@ -56,7 +56,7 @@ const isHead = (value: unknown): value is EntryHead => {
   if (!isJsonObject(value)) return false
   const head = value as Record<keyof EntryHead, unknown>
   return (
-    head.version === 3 &&
+    head.version === 4 &&
     [head.key, head.epoch, head.varyKey].every((one) => typeof one === 'string') &&
     isTexts(head.tags) &&
     [head.applied, head.ageMs, head.keptMs, head.storedAt].every(isAmount)

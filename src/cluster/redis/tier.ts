@@ -224,7 +224,7 @@ export const createTier = (options: TierOptions): SharedTier => {
       const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
       const storedAt = Math.floor(clock.now())
       const parts = encodeEntry(
-        { version: 3, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
+        { version: 4, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
         content,
       )
       if (parts === undefined) return

@@ -130,22 +130,22 @@ const reply = (before: MaybeState, after: MaybeState): SiteChange => ({
 })
 
 test.each<[string, SiteChange, string]>([
-  ['post', post(shown, shown), 'v1;n=1;complete;p=12'],
-  ['listed type', post(shown, shown), 'v1;n=1;complete;list=post'],
-  ['list of any type', post(shown, shown), 'v1;n=1;complete;list=any'],
+  ['post', post(shown, shown), 'v1;n=1;blogs=1;complete;p=12'],
+  ['listed type', post(shown, shown), 'v1;n=1;blogs=1;complete;list=post'],
+  ['list of any type', post(shown, shown), 'v1;n=1;blogs=1;complete;list=any'],
   [
     'listed taxonomy',
     { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} },
-    'v1;n=1;complete;list=category',
+    'v1;n=1;blogs=1;complete;list=category',
   ],
-  ['term', { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} }, 'v1;n=1;complete;t=5'],
-  ['comment', { kind: 'comment', id: 9, post: 12, before: {}, after: {} }, 'v1;n=1;complete;c=9'],
-  ['comment whose replies are listed', reply({ parent: 7 }, { parent: 8 }), 'v1;n=1;complete;q=h:comment:7'],
-  ['parent that a comment gets', reply({ parent: 7 }, { parent: 8 }), 'v1;n=1;complete;q=h:comment:8'],
-  ['parent that may have been that of a comment', reply(undefined, {}), 'v1;n=1;complete;q=h:comment:8'],
-  ['user', { kind: 'user', id: 3 }, 'v1;n=1;complete;u=3'],
-  ['anything, when the list is not complete', post(draft, shown), 'v1;n=1;p=99'],
-  ['anything, when an option changes', { kind: 'option', name: 'blogname' }, 'v1;n=0'],
+  ['term', { kind: 'term', id: 5, taxonomy: 'category', before: {}, after: {} }, 'v1;n=1;blogs=1;complete;t=5'],
+  ['comment', { kind: 'comment', id: 9, post: 12, before: {}, after: {} }, 'v1;n=1;blogs=1;complete;c=9'],
+  ['comment whose replies are listed', reply({ parent: 7 }, { parent: 8 }), 'v1;n=1;blogs=1;complete;q=h:comment:7'],
+  ['parent that a comment gets', reply({ parent: 7 }, { parent: 8 }), 'v1;n=1;blogs=1;complete;q=h:comment:8'],
+  ['parent that may have been that of a comment', reply(undefined, {}), 'v1;n=1;blogs=1;complete;q=h:comment:8'],
+  ['user', { kind: 'user', id: 3 }, 'v1;n=1;blogs=1;complete;u=3'],
+  ['anything, when the list is not complete', post(draft, shown), 'v1;n=1;blogs=1;p=99'],
+  ['anything, when an option changes', { kind: 'option', name: 'blogname' }, 'v1;n=0;blogs=1'],
 ])('a response that names a %s in Trellis-Tags is reached by its change', (_, change, text) => {
   const stored = new Set(describedBy(text))
   expect(
@@ -154,7 +154,7 @@ test.each<[string, SiteChange, string]>([
 })
 
 test('a reply leaves the comments alone that it does not answer', () => {
-  const stored = new Set(describedBy('v1;n=1;complete;q=h:comment:6'))
+  const stored = new Set(describedBy('v1;n=1;blogs=1;complete;q=h:comment:6'))
   const tags = tagger.changedTags([reply({ parent: 7 }, { parent: 8 })]) ?? []
   expect(tags.filter((tag) => stored.has(tag))).toEqual([])
 })

@@ -218,7 +218,7 @@ test.each(
 )
 
 const head = {
-  version: 3,
+  version: 4,
   key: 'key',
   epoch: 'e',
   applied: 3,

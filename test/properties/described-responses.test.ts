@@ -202,7 +202,12 @@ test('a change of which a state is not known, or only in part, drops every list 
 })
 
 test('a response that is not described completely is left to the table, and a change that the table does not list drops it', () => {
-  const incomplete = fc.constantFrom(undefined, 'v1;n=1;blogs=1;p=900', 'v1;n=2;blogs=1;complete;p=900', 'damaged')
+  const incomplete = fc.constantFrom(
+    undefined,
+    'v1;n=1;blogs=1;p=900',
+    'v1;n=2;blogs=1;complete;p=900',
+    'damaged',
+  )
   const unlisted = fc.constantFrom<SiteChange>(
     { kind: 'option', name: 'never_heard_of' },
     { kind: 'table', name: 'garden' },

@@ -27,13 +27,18 @@ const needProgram = [
 ]
 /** or take five seconds and more: they wait for timeouts, drains and slow clients, or have long tables. */
 const takeLong = [
+  'gateway/access-keys',
+  'gateway/batch-fairness',
   'gateway/batch-idempotency',
   'gateway/batch-lines',
+  'gateway/changes-consistency',
+  'gateway/changes-log',
   'gateway/cli-program',
   'gateway/drain',
   'gateway/installed-package',
   'gateway/fault-matrix/*',
   'gateway/hostile/buffered-bytes',
+  'gateway/hostile/change-*',
   'gateway/hostile/clock-jumps',
   'gateway/hostile/costly-*',
   'gateway/hostile/http2-*',
@@ -43,6 +48,7 @@ const takeLong = [
   'gateway/hostile/websocket-floods',
   'gateway/slow-clients',
   'gateway/slow-clients-and-slots',
+  'gateway/state-lines',
   'gateway/tracing',
   'gateway/upstream-health',
   'gateway/workers-*',

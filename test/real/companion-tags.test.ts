@@ -29,7 +29,7 @@ type Answer = {
 function readTags(value: string): Tags {
   const [version, count, ...rest] = value.split(';')
   expect(version).toBe('v1')
-  const lists = rest.filter((part) => part !== 'complete' && part !== 'plain' && !part.startsWith('site='))
+  const lists = rest.filter((part) => part !== 'complete' && part !== 'plain' && !part.startsWith('blogs='))
   const ids = new Map(
     lists.map((part) => [
       part.slice(0, part.indexOf('=')),

@@ -31,6 +31,9 @@ if ( isset( $_GET['pair'] ) ) {
 }
 ?>`
 
+/** What a read takes without the companion on the machine whose milliseconds the limits are. A slower or busier one has higher limits. */
+const processorTimeOfRead = 10
+
 /** On a busy machine only counts and processor time say something. */
 const isIdle = (loadavg()[0] ?? 0) / cpus().length < 0.5
 
@@ -49,6 +52,8 @@ const median = (values: readonly number[]): number =>
 
 describeWith('mariadb', 'the cost of the WordPress companion', () => {
   let site: CompanionSite
+  /** How many times the processor time of the machine above a read takes here. */
+  let slower = 1
 
   beforeAll(async () => {
     site = await startCompanionStack()
@@ -57,7 +62,9 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     // php-fpm looks at a file again after two seconds.
     await wait(2500)
     await poll(site.origin, 0)
-  })
+    const { without } = await cost('a read, to know the machine', read)
+    slower = Math.max(1, without.processor / processorTimeOfRead)
+  }, 120_000)
   afterAll(() => site?.stop())
 
   const timed = async (act: () => Promise<Response>): Promise<number> => {
@@ -108,23 +115,24 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     return { more, without }
   }
 
+  const read = (query: string) => () => fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10${query}`)
+
   const save =
     (id: number, body: (n: number) => object) =>
     (query: string): Act =>
     (n) =>
       site.rest('PUT', `/wp/v2/posts/${id}${query}`, body(n))
 
-  test('a save sends four SQL statements more and takes at most 3 ms longer', async () => {
+  test('a save sends four SQL statements more and takes at most 4 ms longer', async () => {
     const pushes = site.intake.pushes.length
-    const { more, without } = await cost(
+    const { more } = await cost(
       'a save',
       save(10, (n) => ({ title: `title ${n} ${Math.random()}` })),
     )
     expect(site.intake.pushes.length - pushes).toBeGreaterThan(50)
     expect(more.statements).toBe(4)
-    // 2 ms where the save itself takes 16 ms; both grow with the load.
-    expect(more.processor / without.processor).toBeLessThan(2 / 16)
-    if (isIdle) expect(more.waited).toBeLessThan(3)
+    expect(more.processor).toBeLessThan(2 * slower)
+    if (isIdle) expect(more.waited).toBeLessThan(4 * slower)
   }, 120_000)
 
   test('a save with other categories sends at most ten SQL statements more', async () => {
@@ -138,11 +146,10 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
   }, 120_000)
 
   test('a read sends no SQL statement more and takes less than two milliseconds longer', async () => {
-    const read = (query: string) => () => fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10${query}`)
     const { more } = await cost('a read', read)
     expect(more.statements).toBe(0)
-    expect(more.processor).toBeLessThan(2)
-    if (isIdle) expect(more.waited).toBeLessThan(2)
+    expect(more.processor).toBeLessThan(2 * slower)
+    if (isIdle) expect(more.waited).toBeLessThan(2 * slower)
   }, 120_000)
 
   test('a poll without news sends two SQL statements more than a refused one and takes at most 5 ms of PHP', async () => {
@@ -154,8 +161,8 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     }
     const { more, without } = await cost('a poll', ask, 'refused')
     expect(more.statements).toBe(2)
-    expect(more.processor).toBeLessThan(1)
-    expect(more.processor + without.processor).toBeLessThan(5)
+    expect(more.processor).toBeLessThan(slower)
+    expect(more.processor + without.processor).toBeLessThan(5 * slower)
   }, 120_000)
 
   test('neither a poll nor a save reads a long log', async () => {

@@ -113,11 +113,11 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
     const read = await readFile(join(folder, name)).catch((cause: unknown) => unreadableFile('file', cause))
     // A reference in an example is data; one that is needed is reported where it is used.
     if (typeof read === 'string' && name !== root) continue
-    if (typeof read === 'string') return read
+    if (typeof read === 'string') return `${root}: ${read}`
     const text = read.toString('utf8')
-    if (pending.size > mostFiles) return `refers to more than ${mostFiles} files`
+    if (pending.size > mostFiles) return `${root}: refers to more than ${mostFiles} files`
     bytes += text.length
-    if (bytes > mostBytes) return `is larger than ${mostBytes} bytes`
+    if (bytes > mostBytes) return `${root}: is larger than ${mostBytes} bytes`
     const reading = parsed(text)
     if (reading.kind === 'fault') return `${name}:${reading.message}`
     texts.set(name, text)

@@ -80,7 +80,7 @@ describe('faults of a document are named with their line', () => {
   test('a document that does not exist', async () => {
     const result = await checkConfig(configOf('', 'api/none.yaml'), {}, folder)
     expect(result.kind === 'faults' && result.faults.map(({ message }) => message)).toEqual([
-      'the file cannot be read, it does not exist (ENOENT)',
+      'none.yaml: the file cannot be read, it does not exist (ENOENT)',
     ])
   })
 

@@ -309,7 +309,7 @@ describe('the command line of the demo with a document', () => {
   test('faults of the document are listed', async () => {
     const { end, stderr } = await run('start', '--demo', 'openapi', join(folder, 'none.yaml'))
     expect(end).toBe(1)
-    expect(stderr).toContain('the file cannot be read, it does not exist (ENOENT)')
+    expect(stderr).toContain('none.yaml: the file cannot be read, it does not exist (ENOENT)')
   })
 })
 

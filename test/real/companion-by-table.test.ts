@@ -29,6 +29,8 @@ describeWith('mariadb', 'responses of a site with a persistent object cache or i
     ['with a persistent object cache that no other plugin reads before', addObjectCache, true],
     ['in a network that no other plugin reads before', makeNetwork, true],
   ] as const)('%s', (_title, prepare, isDescribed) => {
+    // Without tags every write drops all: a few are enough.
+    const sent = isDescribed ? writes : writes.slice(0, 4)
     let site: CompanionSite
     let gateway: TestGateway
     let redis: RedisServer | void
@@ -74,15 +76,15 @@ describeWith('mariadb', 'responses of a site with a persistent object cache or i
       await expect.poll(asExpected, { timeout: 20_000 }).toBe(isDescribed)
       const keeper = createKeeper(site, gateway, reads)
       const results: Kept[] = []
-      for (const write of writes) results.push(await keeper.after(write))
+      for (const write of sent) results.push(await keeper.after(write))
       const sum = (of: 'unchanged' | 'kept') => results.reduce((all, one) => all + one[of], 0)
-      process.stdout.write(`${writes.length} writes, ${sum('kept')} of ${sum('unchanged')} kept\n`)
+      process.stdout.write(`${sent.length} writes, ${sum('kept')} of ${sum('unchanged')} kept\n`)
       if (process.env['SHOW_KEPT'] !== undefined) {
         for (const { title, needless } of results) process.stdout.write(`${title}: ${needless.join(' ')}\n`)
       }
       expect(results.flatMap(({ title, stale }) => stale.map((path) => `${title}: ${path}`))).toEqual([])
       // Else it would have proved nothing.
-      expect(sum('unchanged')).toBeGreaterThan((writes.length * reads.length) / 2)
+      expect(sum('unchanged')).toBeGreaterThan((sent.length * reads.length) / 2)
       if (isDescribed) expect(sum('kept')).toBeGreaterThan(sum('unchanged') / 2)
       else expect(sum('kept')).toBe(0)
     }, 1_200_000)

@@ -1,9 +1,14 @@
 import { pipeline, type Readable } from 'node:stream'
-import { preconditionResponse, takesUncodedOnly } from '../../cache/cache-read.ts'
+import { takesUncodedOnly } from '../../cache/cache-read.ts'
 import type { Clock } from '../../clock.ts'
 import type { GatewayError } from '../../errors.ts'
 import { addCount, addressGroup } from '../../http/bounds.ts'
-import { isConditional, parseEntityTagList, tagOfCoded } from '../../http/conditional/preconditions.ts'
+import {
+  isConditional,
+  parseEntityTagList,
+  preconditionResponse,
+  tagOfCoded,
+} from '../../http/conditional/preconditions.ts'
 import {
   acceptedForms,
   codedFields,

@@ -1,17 +1,5 @@
 import { parseCacheControl } from '../http/caching-fields.ts'
-import {
-  evaluatePreconditions,
-  isConditional,
-  notModified,
-  preconditionFailed,
-} from '../http/conditional/preconditions.ts'
-import {
-  type Answer,
-  type GatewayResponse,
-  type RequestFields,
-  type ResponseHead,
-  requestField,
-} from '../http/message.ts'
+import { type Answer, type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ReadOutcome } from './events.ts'
@@ -43,23 +31,6 @@ export type CacheRead = {
 
 /** The parts of a read that decide the form of its response. */
 export type ReaderFacts = Pick<CacheRead, 'method' | 'fields'>
-
-/** The 304 or 412 that the reader's preconditions lead to; undefined when they hold. */
-export const preconditionResponse = (
-  { fields, method }: ReaderFacts,
-  response: ResponseHead,
-  now: number,
-): GatewayResponse | undefined => {
-  if (!isConditional(fields)) return undefined
-  switch (evaluatePreconditions(fields, method, response, now)) {
-    case 'not-modified':
-      return { ...notModified(response), content: undefined }
-    case 'failed':
-      return { ...preconditionFailed(response), content: undefined }
-    case 'proceed':
-      return undefined
-  }
-}
 
 /** Ranges refer to the uncoded bytes; the request may also have no-transform (RFC 9111 §5.2.1.6). */
 export const takesUncodedOnly = (fields: RequestFields): boolean =>

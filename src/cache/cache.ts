@@ -10,8 +10,7 @@ import { createTierFetch } from './fetch/fetch-through-tier.ts'
 import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
 import { createInvalidation } from './invalidation.ts'
-import { currentAgeMs } from './policy/freshness.ts'
-import { createReuse, type Lease, lifetimeAt } from './policy/reuse.ts'
+import { createReuse, currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
 import { type CompressionOptions, createEncodings } from './respond/encodings.ts'
 import { createResponder } from './respond/responder.ts'
 import type { SharedTier } from './shared-tier.ts'
@@ -36,7 +35,7 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 
 const entryOf = (stored: StoredResponse, at: Moment) => {
   const { service, host, target, partition } = partsOfKey(stored.key)
-  const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
+  const ageMs = currentAgeMs(stored, at)
   return {
     service,
     /** '' where responses are the same for all hosts of the service. */

@@ -4,7 +4,7 @@ import { redactTarget } from '../http/redact-target.ts'
 import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
-import { currentAgeMs } from './policy/freshness.ts'
+import { currentAgeMs } from './policy/reuse.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import { limitLifetime } from './store/stored-response.ts'
 import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
@@ -240,7 +240,7 @@ export const createInvalidation = (options: InvalidationOptions) => {
     const at = readClock(clock)
     return (entry) => {
       const variants = store.currentVariants(entry)
-      for (const one of variants) limitLifetime(one, currentAgeMs(one.initialAgeMs, one.received, at))
+      for (const one of variants) limitLifetime(one, currentAgeMs(one, at))
       return variants.length
     }
   }

@@ -22,6 +22,10 @@ export const createRecentValues = <Value>(mostValues: number) => {
       return aged
     },
     set,
+    clear: (): void => {
+      young = new Map()
+      old = new Map()
+    },
   }
 }
 

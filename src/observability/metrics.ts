@@ -3,7 +3,6 @@ import type { ContractName } from '../contracts/method.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
 import { createEventObservers } from './metrics/observe-events.ts'
-import { createBatchObserver } from './metrics/observe-exchanges.ts'
 import {
   addSeries,
   createRegistry,
@@ -196,7 +195,7 @@ export const createMetrics = (options: MetricsOptions) => {
       return registries[acceptedFormat(accept)].metrics()
     },
     /** One function for each folder's events; none of them throws. */
-    observe: { ...createEventObservers(families), batch: createBatchObserver(families) },
+    observe: createEventObservers(families),
     /** Where the gauges come from; without it they are absent. */
     readAtScrape(given: ScrapeSource): void {
       source = given

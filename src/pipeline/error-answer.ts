@@ -6,7 +6,6 @@ import {
   type GatewayRequest,
   type GatewayResponse,
   type RequestFields,
-  withChanges,
   wordpressJson,
 } from '../http/message.ts'
 import type { Service } from './service.ts'
@@ -57,15 +56,6 @@ const madeAnswer = (
     content,
   }
 }
-
-/** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
-export const changedResponse = (
-  response: GatewayResponse,
-  service: Pick<Service, 'responseChanges'> | undefined,
-): GatewayResponse =>
-  service?.responseChanges === undefined
-    ? response
-    : { ...response, fields: withChanges(response.fields, service.responseChanges) }
 
 /** Any thrown value as a GatewayError. */
 export const asGatewayError = (thrown: unknown): GatewayError =>

@@ -3,7 +3,7 @@ import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Found, RouteFinding } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import type { TraceContext } from '../http/forwardable-fields.ts'
-import type { Answer, GatewayRequest, GatewayResponse } from '../http/message.ts'
+import { type Answer, type GatewayRequest, type GatewayResponse, withChanges } from '../http/message.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/forward-request.ts'
 import type { Identity } from './access.ts'
@@ -280,3 +280,12 @@ export const asTranslated = (
   known.upstreamContent = upstreamContent
   return known
 }
+
+/** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
+export const changedResponse = (
+  response: GatewayResponse,
+  service: Pick<Service, 'responseChanges'> | undefined,
+): GatewayResponse =>
+  service?.responseChanges === undefined
+    ? response
+    : { ...response, fields: withChanges(response.fields, service.responseChanges) }

@@ -12,12 +12,10 @@ import type {
   SpanName,
 } from './phase-options.ts'
 import { authenticate, authorize, type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
-import { cache, preconditions } from './phases/cache.ts'
-import { type CompressOptions, compress } from './phases/compress.ts'
+import { cache } from './phases/cache.ts'
 import { forward, translate } from './phases/forward.ts'
-import { answerLocally, match } from './phases/match.ts'
-import { observe, recover, stamp } from './phases/outermost.ts'
-import { validate } from './phases/validate.ts'
+import { answerLocally, match, validate } from './phases/request.ts'
+import { type CompressOptions, compress, observe, preconditions, recover, stamp } from './phases/response.ts'
 
 const watched = (span: OpenSpan, run: () => Answer): Answer => {
   const ended = (response: GatewayResponse): GatewayResponse => {

@@ -53,16 +53,14 @@ const longestTarget = 512
  * with `longestTarget` that bounds bytes too.
  */
 export const createTargetMemo = (mostEntries: number) => {
-  let recent = createRecentValues<RecalledTarget>(mostEntries)
+  const recent = createRecentValues<RecalledTarget>(mostEntries)
   return {
-    recall: (rawTarget: string) => recent.get(rawTarget),
+    recall: recent.get,
     remember: (rawTarget: string, recalled: RecalledTarget) => {
       if (rawTarget.length <= longestTarget) recent.set(rawTarget, recalled)
     },
     /** The route table has changed. */
-    clear: () => {
-      recent = createRecentValues(mostEntries)
-    },
+    clear: recent.clear,
   }
 }
 

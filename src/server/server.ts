@@ -17,8 +17,8 @@ import {
   type GatewayResponse,
   type RequestFields,
 } from '../http/message.ts'
-import { changedResponse, errorAnswer } from '../pipeline/error-answer.ts'
-import { arrived, type Received } from '../pipeline/exchange.ts'
+import { errorAnswer } from '../pipeline/error-answer.ts'
+import { arrived, changedResponse, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable, type ServiceChoice, type ServiceTable } from '../request/service-table.ts'
 import type { UnreadAnswers } from './buffered-bytes.ts'

@@ -8,11 +8,9 @@ import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
 import type { PipelineEvent } from '../../src/pipeline/events.ts'
 import type { Matched, Outgoing, Ready, Received, Translated } from '../../src/pipeline/exchange.ts'
 import { authorize } from '../../src/pipeline/phases/admit.ts'
-import { preconditions } from '../../src/pipeline/phases/cache.ts'
 import { translate } from '../../src/pipeline/phases/forward.ts'
-import { answerLocally, match } from '../../src/pipeline/phases/match.ts'
-import { recover, stamp } from '../../src/pipeline/phases/outermost.ts'
-import { validate } from '../../src/pipeline/phases/validate.ts'
+import { answerLocally, match, validate } from '../../src/pipeline/phases/request.ts'
+import { preconditions, recover, stamp } from '../../src/pipeline/phases/response.ts'
 import { matched, outgoing, ready, received, response, siteService } from './exchange-of.ts'
 
 const clock = { now: () => 0, monotonic: () => 0 }

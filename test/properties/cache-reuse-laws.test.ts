@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { targetKey } from '../../src/cache/cache-key.ts'
-import { correctedInitialAgeMs, currentAgeMs } from '../../src/cache/policy/freshness.ts'
+import { correctedInitialAgeMs } from '../../src/cache/policy/freshness.ts'
+import { currentAgeMs } from '../../src/cache/policy/reuse.ts'
 import { fieldValue } from '../../src/http/message.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
 
@@ -24,7 +25,7 @@ test('no age is negative, and no clock makes a response younger than at its arri
       const head = { status: 200, fields: lines.flat() }
       const initial = correctedInitialAgeMs(head, { requested, received }, trust)
       expect(initial).toBeGreaterThanOrEqual(0)
-      expect(currentAgeMs(initial, received, at)).toBeGreaterThanOrEqual(initial)
+      expect(currentAgeMs({ initialAgeMs: initial, received }, at)).toBeGreaterThanOrEqual(initial)
     }),
   )
 })

@@ -1,7 +1,8 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { varyKey } from '../../http/caching-fields.ts'
 import { fieldValue, hasNoContent, withoutFields } from '../../http/message.ts'
-import { currentAgeMs, responseControl } from '../policy/freshness.ts'
+import { responseControl } from '../policy/freshness.ts'
+import { currentAgeMs } from '../policy/reuse.ts'
 import { storableFields, storageOf } from '../policy/storability.ts'
 import type { SharedTier, TierEntry, TierFacts, TierQuery, TierRecord, TierRefusal } from '../shared-tier.ts'
 import type { ResponseStorage } from '../store/store-response.ts'
@@ -113,7 +114,7 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
   const offer = (outcome: FetchOutcome | StreamEnd, since: SharedTier['position']): void => {
     if (outcome.kind !== 'shareable' || outcome.notStored !== undefined || !isForTier(outcome.stored)) return
     const { stored } = outcome
-    tier.store(toTier(stored, currentAgeMs(stored.initialAgeMs, stored.received, readClock(clock))), since)
+    tier.store(toTier(stored, currentAgeMs(stored, readClock(clock))), since)
   }
 
   /** The entry of the tier, or the one that another process is about to store there; otherwise the function that releases the claim. */

@@ -1,7 +1,11 @@
 import { pipeline } from 'node:stream'
 import type { Clock, Moment } from '../../clock.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
-import { matchesStrongly, parseEntityTag } from '../../http/conditional/preconditions.ts'
+import {
+  matchesStrongly,
+  parseEntityTag,
+  preconditionResponse,
+} from '../../http/conditional/preconditions.ts'
 import {
   type ContentRange,
   formatContentRange,
@@ -19,10 +23,9 @@ import {
   withoutFields,
 } from '../../http/message.ts'
 import { cacheKey, partsOfKey } from '../cache-key.ts'
-import { type CacheAnswer, type CacheRead, preconditionResponse, type ReaderFacts } from '../cache-read.ts'
+import type { CacheAnswer, CacheRead, ReaderFacts } from '../cache-read.ts'
 import { hitStatus } from '../events.ts'
-import { currentAgeMs } from '../policy/freshness.ts'
-import { decideReuse, selectVariant } from '../policy/reuse.ts'
+import { currentAgeMs, decideReuse, selectVariant } from '../policy/reuse.ts'
 import { storageOf } from '../policy/storability.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
@@ -59,7 +62,7 @@ const rangeResponse = (
 const rangeHit = (stored: IncompleteResponse, reader: ReaderFacts, at: Moment): CacheAnswer | undefined => {
   const part = rangeResponse(stored, reader, at.now)
   if (part === undefined) return undefined
-  const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
+  const ageMs = currentAgeMs(stored, at)
   const ttlSeconds = Math.floor((stored.lifetimeMs - ageMs) / 1000)
   const response = preconditionResponse(reader, stored, at.now) ?? part
   const added = ['Age', String(Math.floor(ageMs / 1000)), 'Cache-Status', hitStatus(ttlSeconds)]

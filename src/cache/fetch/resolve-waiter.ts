@@ -5,8 +5,7 @@ import { otherCredential } from '../../http/forwardable-fields.ts'
 import { discard } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
-import { currentAgeMs } from '../policy/freshness.ts'
-import { mayServeOnError, type Reuse } from '../policy/reuse.ts'
+import { currentAgeMs, mayServeOnError, type Reuse } from '../policy/reuse.ts'
 import { isOfRequest, isServerError } from '../policy/storability.ts'
 import { takesWhole } from '../respond/encodings.ts'
 import type { PerhapsLater, Responder } from '../respond/responder.ts'
@@ -76,7 +75,7 @@ const mayRetry = ({ isLeader, hasRetried, fetch, read }: WaitingReader): boolean
 
 /** A reader whose own request was not sent gets only a fresh response. */
 const mayShare = (stored: StoredResponse, at: Moment): boolean =>
-  !stored.validateAlways && stored.lifetimeMs > currentAgeMs(stored.initialAgeMs, stored.received, at)
+  !stored.validateAlways && stored.lifetimeMs > currentAgeMs(stored, at)
 
 /**
  * What a reader does with a response whose content is still coming. It follows the content when it takes all of it as it is.

@@ -147,13 +147,6 @@ export const correctedInitialAgeMs = (
   return Math.max(apparent, corrected)
 }
 
-/**
- * current_age (RFC 9111 §4.2.3). The larger of both clocks' resident times: the wall clock may be set back,
- * the monotonic one stands still while a machine is suspended, and neither may make a response younger.
- */
-export const currentAgeMs = (initialAgeMs: number, received: Moment, at: Moment): number =>
-  initialAgeMs + Math.max(0, at.now - received.now, at.monotonic - received.monotonic)
-
 /** Where a freshness lifetime comes from. */
 type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
 

@@ -12,7 +12,6 @@ import type { CacheProfile } from '../decide-caching.ts'
 import type { ForwardReason } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import { currentAgeMs } from './freshness.ts'
 
 /** How a read is answered (RFC 9111 §4). */
 export type Reuse =
@@ -84,6 +83,15 @@ const fetchOrUnavailable = (
   stored: StoredResponse | undefined,
 ): Reuse => (control.onlyIfCached ? { kind: 'unavailable' } : { kind: 'fetch', reason, stored })
 
+/**
+ * current_age (RFC 9111 §4.2.3). The larger of both clocks' resident times: the wall clock may be set back,
+ * the monotonic one stands still while a machine is suspended, and neither may make a response younger.
+ */
+export const currentAgeMs = (
+  { initialAgeMs, received }: Pick<StoredResponse, 'initialAgeMs' | 'received'>,
+  at: Moment,
+): number => initialAgeMs + Math.max(0, at.now - received.now, at.monotonic - received.monotonic)
+
 /** How long a response is fresh at that moment. */
 export const lifetimeAt = ({ lifetimeMs, whileHeard }: StoredResponse, at: Moment): number =>
   whileHeard?.feed.isCurrent(at) === true ? whileHeard.lifetimeMs : lifetimeMs
@@ -130,7 +138,7 @@ export const decideReuse = (
   const stored = selectVariant(variants, selecting)
   if (stored === undefined)
     return fetchOrUnavailable(control, variants.length === 0 ? 'uri-miss' : 'vary-miss', undefined)
-  const ageMs = currentAgeMs(stored.initialAgeMs, stored.received, at)
+  const ageMs = currentAgeMs(stored, at)
   return decideStored(stored, ageMs, control, lifetimeAt(stored, at))
 }
 
@@ -151,7 +159,7 @@ export const mayServeOnError = (
   at: Moment,
 ): boolean => {
   if (stored.validateAlways) return false
-  const staleMs = staleForMs(stored, currentAgeMs(stored.initialAgeMs, stored.received, at), at)
+  const staleMs = staleForMs(stored, currentAgeMs(stored, at), at)
   if (staleMs < stored.staleIfErrorMs) return true
   const disconnected = failure === 'unreachable' && profile === 'rfc-shared-cache' && !stored.neverStale
   return disconnected && staleMs < disconnectedMs

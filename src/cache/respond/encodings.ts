@@ -1,4 +1,9 @@
-import { evaluatePreconditions, isConditional, parseEntityTag } from '../../http/conditional/preconditions.ts'
+import {
+  evaluatePreconditions,
+  isConditional,
+  parseEntityTag,
+  preconditionResponse,
+} from '../../http/conditional/preconditions.ts'
 import { partialContent, rangeNotSatisfiable, rangeOf } from '../../http/conditional/ranges.ts'
 import {
   type AcceptedForms,
@@ -17,7 +22,7 @@ import {
   type ResponseHead,
   requestField,
 } from '../../http/message.ts'
-import { type CacheRead, preconditionResponse, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
+import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import { type CodedForm, ownBytes, type StoredResponse } from '../store/stored-response.ts'

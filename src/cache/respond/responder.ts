@@ -17,8 +17,7 @@ import {
   unavailableStatus,
 } from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/fetch-outcome.ts'
-import { currentAgeMs } from '../policy/freshness.ts'
-import { lifetimeAt } from '../policy/reuse.ts'
+import { currentAgeMs, lifetimeAt } from '../policy/reuse.ts'
 import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
 import { asksForTag, currentTag, type Encodings, responseFor, takesWhole } from './encodings.ts'
 
@@ -75,9 +74,6 @@ export type Responder = {
 }
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
-
-const ageOf = (stored: StoredResponse, at: Moment): number =>
-  currentAgeMs(stored.initialAgeMs, stored.received, at)
 
 const ttlOf = (stored: StoredResponse, ageMs: number, at: Moment): number =>
   seconds(lifetimeAt(stored, at) - ageMs)
@@ -220,7 +216,7 @@ export const createResponder = (encodings: Encodings): Responder => {
     stale: (uncoded, read, at, detail) => {
       const form = encodings.formFor(uncoded, read)
       const stored = form instanceof Promise ? uncoded : form
-      const ageMs = ageOf(stored, at)
+      const ageMs = currentAgeMs(stored, at)
       // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
       return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
     },
@@ -231,7 +227,7 @@ export const createResponder = (encodings: Encodings): Responder => {
       at,
     ) =>
       inForm(uncoded, read, (stored) => {
-        const ageMs = ageOf(stored, at)
+        const ageMs = currentAgeMs(stored, at)
         const ttlSeconds = ttlOf(stored, ageMs, at)
         if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
         const status = forwardedStatus({
@@ -246,7 +242,7 @@ export const createResponder = (encodings: Encodings): Responder => {
       }),
     collapsed: (uncoded, read, reason, at) =>
       inForm(uncoded, read, (stored) => {
-        const ageMs = ageOf(stored, at)
+        const ageMs = currentAgeMs(stored, at)
         const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
         return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
       }),
@@ -256,7 +252,7 @@ export const createResponder = (encodings: Encodings): Responder => {
       return answerFor(read, { ...response, fields }, 'miss', at)
     },
     streamed: ({ head, upstreamStatus, ownFields }, content, read, reason, collapsed, at) => {
-      const ageMs = ageOf(head, at)
+      const ageMs = currentAgeMs(head, at)
       const status = forwardedStatus({
         reason,
         status: collapsed ? undefined : upstreamStatus,

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import { fieldValue, type RequestFields, type ResponseHead, requestField, withoutFields } from '../message.ts'
+import {
+  fieldValue,
+  type GatewayRequest,
+  type GatewayResponse,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+  withoutFields,
+} from '../message.ts'
 import { parseHttpDate } from './dates.ts'
 
 /** An entity tag (RFC 9110 §8.8.3); `opaque` keeps its quotes. */
@@ -172,7 +180,24 @@ export const notModified = (response: ResponseHead): ResponseHead => ({
 })
 
 /** The 412 for a precondition that does not hold; no content, so that each service's shape stays the edge's business. */
-export const preconditionFailed = (response: ResponseHead): ResponseHead => ({
+const preconditionFailed = (response: ResponseHead): ResponseHead => ({
   status: 412,
   fields: [...withoutFields(response.fields, contentFields), 'Content-Length', '0'],
 })
+
+/** The 304 or 412 that the preconditions of a request lead to; undefined when they hold. */
+export const preconditionResponse = (
+  { fields, method }: Pick<GatewayRequest, 'fields' | 'method'>,
+  response: ResponseHead,
+  now: number,
+): GatewayResponse | undefined => {
+  if (!isConditional(fields)) return undefined
+  switch (evaluatePreconditions(fields, method, response, now)) {
+    case 'not-modified':
+      return { ...notModified(response), content: undefined }
+    case 'failed':
+      return { ...preconditionFailed(response), content: undefined }
+    case 'proceed':
+      return undefined
+  }
+}

@@ -1,8 +1,7 @@
-import { type CacheAnswer, preconditionResponse } from '../../cache/cache-read.ts'
+import type { CacheAnswer } from '../../cache/cache-read.ts'
 import { actsAsWrite, type CachingDecision, decideCaching } from '../../cache/decide-caching.ts'
 import { bypassStatus, writeStatus } from '../../cache/events.ts'
-import type { Clock } from '../../clock.ts'
-import { conditionalFields, isConditional } from '../../http/conditional/preconditions.ts'
+import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import type { Answer } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
@@ -18,25 +17,6 @@ import {
   tagConditions,
 } from '../reads.ts'
 import { forwardWrite } from '../writes/forward-write.ts'
-
-/**
- * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of an open service
- * that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
- */
-export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
-  name: 'preconditions',
-  run: (exchange, next) => {
-    const { method, request, record, service } = exchange
-    if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
-    return whenAnswered(next(exchange), (response) => {
-      if (!Buffer.isBuffer(response.content)) return response
-      if (service.contract === 'open' && record.cache === 'bypass') return response
-      return (
-        preconditionResponse({ method, fields: request.fields }, response, options.clock.now()) ?? response
-      )
-    })
-  },
-})
 
 const besides = (...names: readonly string[]): ReadonlySet<string> =>
   new Set([...conditionalFields, ...names])

@@ -1,7 +1,14 @@
 import { pipeline, type Readable } from 'node:stream'
 import { takesUncodedOnly } from '../../cache/cache-read.ts'
+import type { Clock } from '../../clock.ts'
+import type { GatewayError } from '../../errors.ts'
 import { addCount, addressGroup } from '../../http/bounds.ts'
-import { parseEntityTagList, tagOfCoded } from '../../http/conditional/preconditions.ts'
+import {
+  isConditional,
+  parseEntityTagList,
+  preconditionResponse,
+  tagOfCoded,
+} from '../../http/conditional/preconditions.ts'
 import {
   acceptedForms,
   codedFields,
@@ -18,12 +25,144 @@ import {
   fieldValue,
   type GatewayRequest,
   type GatewayResponse,
+  knownMethods,
   type RequestFields,
   requestField,
   withField,
   withoutFields,
 } from '../../http/message.ts'
-import type { Phase, Ready } from '../exchange.ts'
+import { asGatewayError, errorAnswer } from '../error-answer.ts'
+import type { ExchangeEvent, PipelineEvent } from '../events.ts'
+import { type Phase, type Ready, type Received, whenAnswered } from '../exchange.ts'
+import type { ExchangeWatch } from '../phase-options.ts'
+
+/** Outermost, for the access log and traces; only in the list when one of them is configured. */
+export const observe = (options: {
+  readonly clock: Clock
+  readonly watches: readonly ExchangeWatch[]
+}): Phase<Received> => ({
+  name: 'observe',
+  run: (exchange, next) => {
+    const began = options.clock.monotonic()
+    for (const watch of options.watches) watch.begin(exchange)
+    return whenAnswered(next(exchange), (response) => {
+      const durationMs = options.clock.monotonic() - began
+      for (const watch of options.watches)
+        watch.end(exchange, { head: response, content: response.content, durationMs })
+      return response
+    })
+  },
+})
+
+/** Counts every response once, and adds the request id and Via (RFC 9110 §7.6.3). */
+export const stamp = (options: {
+  readonly clock: Clock
+  readonly report: (event: ExchangeEvent) => void
+}): Phase<Received> => {
+  const { clock, report } = options
+
+  const stamped = (exchange: Received, began: number, response: GatewayResponse): GatewayResponse => {
+    const { record, request } = exchange
+    const { status, fields, content, text, headText } = response
+    report({
+      kind: 'exchange-finished',
+      id: exchange.id,
+      invalidated: record.invalidated,
+      service: exchange.service.name,
+      route: record.route,
+      method: knownMethods.has(request.method) ? request.method : '_OTHER',
+      status,
+      cache: record.cache,
+      durationSeconds: (clock.monotonic() - began) / 1000,
+      upstreamSeconds: record.upstreamMs / 1000,
+      ageSeconds: record.ageSeconds,
+      trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
+      origin: exchange.origin,
+    })
+    const stampedFields = [...fields, 'Via', '1.1 trellis', 'X-Request-Id', exchange.id]
+    return {
+      status,
+      fields: stampedFields,
+      content,
+      text,
+      headText:
+        headText?.of === fields
+          ? {
+              of: stampedFields,
+              text: `${headText.text}Via: 1.1 trellis\r\nX-Request-Id: ${exchange.id}\r\n`,
+            }
+          : undefined,
+    }
+  }
+
+  return {
+    name: 'stamp',
+    run: (exchange, next) => {
+      const began = clock.monotonic()
+      const answer = next(exchange)
+      // Without a function for each exchange: most answers are there at once.
+      return answer instanceof Promise
+        ? answer.then((response) => stamped(exchange, began, response))
+        : stamped(exchange, began, answer)
+    },
+  }
+}
+
+/** Turns every error of the phases behind it into a response in the service's format, and reports it once. */
+export const recover = (options: {
+  /** `exchange` for its id, service and route: nothing else of it belongs in a log line. */
+  readonly failed: (error: GatewayError, exchange: Received) => void
+  readonly report: (event: PipelineEvent) => void
+}): Phase<Received> => {
+  const answered = (exchange: Received, thrown: unknown): GatewayResponse => {
+    const error = asGatewayError(thrown)
+    const { id, service, record, origin } = exchange
+    record.code = error.code
+    options.report({
+      kind: 'request-refused',
+      id,
+      service: service.name,
+      route: record.route,
+      code: error.code,
+      status: error.facts.status,
+      origin,
+    })
+    options.failed(error, exchange)
+    return errorAnswer(service, error)
+  }
+  return {
+    name: 'recover',
+    run: (exchange, next) => {
+      try {
+        const answer = next(exchange)
+        return answer instanceof Promise
+          ? answer.catch((thrown: unknown) => answered(exchange, thrown))
+          : answer
+      } catch (thrown) {
+        return answered(exchange, thrown)
+      }
+    },
+  }
+}
+
+/**
+ * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of an open service
+ * that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
+ */
+export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
+  name: 'preconditions',
+  run: (exchange, next) => {
+    const { method, request, record, service } = exchange
+    if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
+    return whenAnswered(next(exchange), (response) => {
+      if (!Buffer.isBuffer(response.content)) return response
+      if (service.contract === 'open' && record.cache === 'bypass') return response
+      return (
+        preconditionResponse({ method, fields: request.fields }, response, options.clock.now()) ?? response
+      )
+    })
+  },
+})
 
 export type CompressOptions = {
   /** Best first. */

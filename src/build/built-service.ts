@@ -14,7 +14,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 import { dependsOnHost, type ServiceContract } from './service-contract.ts'
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
-export type UpstreamWay = {
+export type BuiltUpstream = {
   readonly upstream: Upstream
   readonly targets: readonly string[]
   /** The servers of the targets; see `serverOf`. */
@@ -31,7 +31,7 @@ export type BuiltService = {
   readonly contract: ServiceContract
   readonly discovery: Discovery | undefined
   readonly responseDrift: ResponseDrift | undefined
-  readonly way: UpstreamWay
+  readonly upstream: BuiltUpstream
   readonly formAt: FormAt | undefined
   readonly access: BuiltAccess | undefined
 }
@@ -43,8 +43,8 @@ export type FormAt = (
 
 /** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
 export const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
-  const ways = new Set(goingOn.map(({ way }) => way))
-  for (const { way } of ended) if (!ways.has(way)) way.upstream.stopChecks()
+  const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
+  for (const { upstream } of ended) if (!upstreams.has(upstream)) upstream.upstream.stopChecks()
 }
 
 /** Closes what the remaining services do not use. */
@@ -52,13 +52,13 @@ export const closeServices = async (
   ended: readonly BuiltService[],
   goingOn: readonly BuiltService[],
 ): Promise<void> => {
-  const ways = new Set(goingOn.map(({ way }) => way))
+  const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
   const discoveries = new Set(goingOn.map(({ discovery }) => discovery))
   const drifts = new Set(goingOn.map(({ responseDrift }) => responseDrift))
-  for (const { way, discovery, responseDrift } of ended) {
+  for (const { upstream, discovery, responseDrift } of ended) {
     if (responseDrift !== undefined && !drifts.has(responseDrift)) await responseDrift.close()
     if (discovery !== undefined && !discoveries.has(discovery)) await discovery.close()
-    if (!ways.has(way)) await way.close()
+    if (!upstreams.has(upstream)) await upstream.close()
   }
 }
 
@@ -68,10 +68,10 @@ export const closeServices = async (
  * are invalidated by their own targets and tags (RFC 9111 §4.4).
  */
 const othersOf = (writing: BuiltService, built: readonly BuiltService[]): readonly Service[] => {
-  const servers = new Set(writing.way.servers)
+  const servers = new Set(writing.upstream.servers)
   return built
     .filter((one) => one !== writing && one.config.contract !== 'open')
-    .filter(({ way }) => way.servers.some((server) => servers.has(server)))
+    .filter(({ upstream }) => upstream.servers.some((server) => servers.has(server)))
     .map(({ service }) => service)
 }
 
@@ -93,7 +93,11 @@ export const declaredServices = ({
   readonly built: readonly BuiltService[]
   readonly config: Pick<Config, 'rateLimits'>
 }): DeclaredServices => ({
-  services: built.map(({ service: { name, contract }, way: { targets } }) => ({ name, contract, targets })),
+  services: built.map(({ service: { name, contract }, upstream: { targets } }) => ({
+    name,
+    contract,
+    targets,
+  })),
   limits: config.rateLimits.map(({ name }) => name),
 })
 
@@ -276,7 +280,7 @@ const lasting = ({
 }: ServiceConfig): unknown => rest
 
 /** The settings that make an upstream; those of an embedded server include more. */
-const ofWay = (service: ServiceConfig): unknown => {
+const upstreamSettings = (service: ServiceConfig): unknown => {
   const { contract, upstream, hosts, publicUrl } = service
   const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
   if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
@@ -296,7 +300,7 @@ export const decideAdoption = (from: Configured, to: Configured): Adoption => {
   if (sameLimits && sameSettings(lasting(from.service), lasting(to.service))) {
     return sameSettings(replaceable(from.service), replaceable(to.service)) ? 'service' : 'rules'
   }
-  return sameSettings(ofWay(from.service), ofWay(to.service)) ? 'upstream' : 'nothing'
+  return sameSettings(upstreamSettings(from.service), upstreamSettings(to.service)) ? 'upstream' : 'nothing'
 }
 
 const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig): unknown => ({

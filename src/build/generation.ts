@@ -107,10 +107,10 @@ const builtFor = async (
     case 'rules':
       return withRules(known, service, parts)
     case 'upstream':
-      return buildService(service, parts, { way: known.way, access: known.access })
+      return buildService(service, parts, { upstream: known.upstream, access: known.access })
     case 'nothing':
       return sameUpstream(known.config, service)
-        ? buildService(service, parts, { splitMemory: known.way.splitMemory, access: known.access })
+        ? buildService(service, parts, { splitMemory: known.upstream.splitMemory, access: known.access })
         : buildService(service, parts, { access: known.access })
   }
 }

@@ -23,10 +23,10 @@ import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
   type BuiltService,
+  type BuiltUpstream,
   type FormAt,
   heardLifetimeMs,
   serverOf,
-  type UpstreamWay,
   withoutRoot,
 } from './built-service.ts'
 import { responseDriftOf, withDrift } from './document-contract.ts'
@@ -198,7 +198,7 @@ type SiteParts = {
 const siteParts = (
   config: SiteConfig,
   contract: ServiceContract,
-  { upstream, targets }: UpstreamWay,
+  { upstream, targets }: BuiltUpstream,
   parts: ServiceParts,
 ): SiteParts => {
   const address = addressOf(config, parts.publicUrl)
@@ -258,11 +258,11 @@ const siteParts = (
   return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }
 
-const buildWay = async (
+const buildUpstream = async (
   config: ServiceConfig,
   parts: ServiceParts,
-  splitMemory: SplitMemory,
-): Promise<UpstreamWay> => {
+  splitMemory = createSplitMemory(),
+): Promise<BuiltUpstream> => {
   const embedded = await startEmbedded(config, limitsOf(config, parts.config.limits), parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
   const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl, parts.config.limits), {
@@ -284,7 +284,7 @@ const buildWay = async (
 
 /** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
 type Known = {
-  readonly way?: UpstreamWay
+  readonly upstream?: BuiltUpstream
   readonly splitMemory?: SplitMemory
   readonly access?: BuiltAccess | undefined
 }
@@ -296,13 +296,13 @@ export const buildService = async (
   known: Known = {},
 ): Promise<BuiltService> => {
   const limits = limitsOf(config, parts.config.limits)
-  const way = known.way ?? (await buildWay(config, parts, known.splitMemory ?? createSplitMemory()))
-  const { upstream, targets } = way
+  const built = known.upstream ?? (await buildUpstream(config, parts, known.splitMemory))
+  const { upstream, targets } = built
   const lifetimeMs = heardLifetimeMs(config)
   const feed = parts.feedLease?.(config.name)
   const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
   const contract = await serviceContract(config, limits, whileHeard)
-  const site = config.contract === 'site' ? siteParts(config, contract, way, parts) : undefined
+  const site = config.contract === 'site' ? siteParts(config, contract, built, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
   const responseDrift = responseDriftOf(config, contract, basePath, parts)
   const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)
@@ -358,15 +358,16 @@ export const buildService = async (
       report: (event) => parts.metrics.observe.batch(config.name, event),
       budget: parts.budget,
       run: parts.run,
-      splitMemory: way.splitMemory,
+      splitMemory: built.splitMemory,
       serviceNamed: parts.serviceNamed,
       reaches: parts.reaches,
       stores: parts.stores,
     }),
   }
-  site?.discovery.start()
+  const discovery = site?.discovery
+  discovery?.start()
   const service = withForms(general, formAt)
-  return { config, service, contract, discovery: site?.discovery, responseDrift, way, formAt, access }
+  return { config, service, contract, discovery, responseDrift, upstream: built, formAt, access }
 }
 
 /** The same service with other cache rules, response headers or access; keeps everything else, learned routes included. */

@@ -10,7 +10,6 @@ import {
   encodedSlash,
   type Groups,
   type PatternPart,
-  type PatternRefusal,
   type RowPattern,
   spelled,
   withForeignBytes,
@@ -63,16 +62,8 @@ export const requestMeaning = (method: string, query: string, fields: RequestFie
 
 type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }
 
-/** Why a row is not matched: its pattern, or too many such rows would have to run on every path. */
-type SkipReason = PatternRefusal | 'too-many-ambiguous'
-
-type SkippedRow = { readonly row: Row; readonly reason: SkipReason }
-
-type RowIndex = {
-  /** Rows whose literal beginning the path has, in the order of the table. `lower` is a cleaned path in lower case. */
-  candidates(lower: string): readonly IndexedRow[]
-  readonly skipped: readonly SkippedRow[]
-}
+/** Rows whose literal beginning the path has, in the order of the table. `lower` is a cleaned path in lower case. */
+type RowIndex = (lower: string) => readonly IndexedRow[]
 
 /** Rows of one prefix whose patterns can divide a path in several ways. The contract has five; a foreign document must not add hundreds. */
 const maxAmbiguousPerPrefix = 16
@@ -88,34 +79,30 @@ const compiledPattern = rememberedFor(({ pattern }: Row) => compileRowPattern(pa
 
 const slashes = (text: string): number => text.split('/').length - 1
 
-/** Indexes rows by their literal beginning, so that a path is compared with a handful of rows and not with the whole table. */
+/**
+ * Indexes rows by their literal beginning, so that a path is compared with a handful of rows and not with the whole table. Rows
+ * whose patterns have no certain cost or meaning never match.
+ */
 const indexRows = (rows: readonly Row[]): RowIndex => {
   const literal = new Map<string, IndexedRow[]>()
   const byPrefix = new Map<string, IndexedRow[]>()
-  const skipped: SkippedRow[] = []
   let deepest = 0
 
   rows.forEach((row, order) => {
     const pattern = compiledPattern(row)
-    if (pattern.kind === 'skipped') {
-      skipped.push({ row, reason: pattern.reason })
-      return
-    }
+    if (pattern.kind === 'skipped') return
     const indexed: IndexedRow = { row, order, pattern }
     if (pattern.isLiteral) {
       add(literal, pattern.prefix, indexed)
       return
     }
     const ambiguous = byPrefix.get(pattern.prefix)?.filter((other) => !other.pattern.isDeterministic) ?? []
-    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) {
-      skipped.push({ row, reason: 'too-many-ambiguous' })
-      return
-    }
+    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) return
     deepest = Math.max(deepest, slashes(pattern.prefix))
     add(byPrefix, pattern.prefix, indexed)
   })
 
-  const candidates = (lower: string): readonly IndexedRow[] => {
+  return (lower) => {
     const found = [...(literal.get(lower) ?? [])]
     let end = 0
     for (let depth = 0; depth < deepest; depth++) {
@@ -125,8 +112,6 @@ const indexRows = (rows: readonly Row[]): RowIndex => {
     }
     return found.sort((a, b) => a.order - b.order)
   }
-
-  return { candidates, skipped }
 }
 
 /** HEAD has the endpoint of GET (RFC 9110 §9.3.2). */
@@ -150,8 +135,6 @@ const findAny = (row: Row, method: string, path: string): RouteFinding => {
 }
 
 export type Router = {
-  /** Rows that never match, because the cost or the meaning of their patterns is not certain. */
-  readonly skipped: readonly SkippedRow[]
   /** Looks up a method and a path without its query. The cost is linear in the length of the path. */
   find(method: string, path: string): RouteFinding
 }
@@ -171,7 +154,7 @@ type Match = {
 const firstMatch = (index: RowIndex, method: string, text: string): Match | undefined => {
   const lower = text.toLowerCase()
   let first: Match | undefined
-  for (const candidate of index.candidates(lower)) {
+  for (const candidate of index(lower)) {
     const groups = candidate.pattern.groupsOf(text, lower)
     if (groups === undefined) continue
     const endpoint = endpointOf(candidate.row, method)
@@ -268,7 +251,7 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
 /** Routes of one service, matched as WordPress matches them, in time linear in the path whatever the patterns are. */
 export const createRouter = (rows: readonly Row[]): Router => {
   const any = rows.find((row) => row.template === '/**')
-  if (any !== undefined) return { skipped: [], find: (method, path) => findAny(any, method, path) }
+  if (any !== undefined) return { find: (method, path) => findAny(any, method, path) }
   const index = indexRows(rows)
-  return { skipped: index.skipped, find: (method, path) => findIn(index, method, path) }
+  return { find: (method, path) => findIn(index, method, path) }
 }

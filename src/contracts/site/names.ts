@@ -1,9 +1,6 @@
 /** A public name and WordPress's name. */
 export type NamePair = { readonly neutral: string; readonly wordpress: string }
 
-/** Last segment of the REST root. */
-export const rootSegmentNames: NamePair = { neutral: 'site-json', wordpress: 'wp-json' }
-
 /** Namespaces that differ; `oembed/1.0` is the same on both sides. */
 export const namespaceNames: readonly NamePair[] = [
   { neutral: 'contact-form/v1', wordpress: 'contact-form-7/v1' },

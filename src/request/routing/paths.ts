@@ -136,7 +136,7 @@ export const canonicalIdentifier = (raw: string, form: IdentifierForm): string |
 }
 
 /** Why a row of a foreign discovery document is not matched. */
-export type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
+type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
 
 /** The canonical path is put together from these. */
 export type PatternPart =

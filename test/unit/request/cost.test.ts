@@ -46,7 +46,6 @@ describe('every path is matched in little time', () => {
       endpoints: [{ methods: ['GET'], arguments: {} }],
     }
     const router = createRouter([row])
-    expect(router.skipped).toEqual([])
     const path = `/v1/${'a'.repeat(500)}~`
     expect(router.find('GET', path)).toMatchObject({ kind: 'found', path })
     expect(milliseconds(router, upTo(2048, '/v1/', 'a', 'b~'), 20)).toBeLessThan(20)

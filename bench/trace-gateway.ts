@@ -128,6 +128,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     budget: () => unlimited,
     run,
     mayRemember: () => true,
+    serviceAt: () => undefined,
     serviceNamed: () => undefined,
     reaches: () => true,
     sharing: () => [],

@@ -210,6 +210,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     mayRemember: () => coherence?.distrust() === undefined,
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
     reaches: (service, target) => current.reaches(service, target),
+    serviceAt: (authority, target) => current.serviceAt(authority, target),
     sharing: (name) => current.sharing(name),
     feedLease: feeds.lease,
     watches: watches.watches,

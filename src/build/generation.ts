@@ -80,6 +80,7 @@ export type Generation = {
   /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   reaches(service: Service, target: string): boolean
+  readonly serviceAt: Service['serviceAt']
   run(exchange: Received): Answer
   /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
@@ -262,6 +263,7 @@ export const buildGeneration = async (
     limits,
     sharing: sharingUpstream(built),
     reaches: edge.reaches,
+    serviceAt: edge.serviceFor,
     run,
     close: async (next) => {
       await edge.close()

@@ -170,10 +170,10 @@ export type ServiceParts = {
   mayRemember(): boolean
   /** Undefined without a store that instances share. */
   readonly stores?: SharedStores | undefined
-  /** A service of the configuration in use. */
+  /** The next four follow the configuration in use. */
   serviceNamed(name: string): Service | undefined
-  /** Does a request for this public target reach the service, by the configuration in use? */
   reaches(service: Service, target: string): boolean
+  readonly serviceAt: Service['serviceAt']
   /** Services that share an upstream with the named one. */
   sharing(name: string): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
@@ -348,6 +348,7 @@ export const buildService = async (
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     sharing: () => parts.sharing(config.name),
+    serviceAt: parts.serviceAt,
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     basePath,
     upstream: withDrift(upstream, responseDrift),

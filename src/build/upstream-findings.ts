@@ -75,6 +75,7 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
     mayRemember: () => true,
     serviceNamed: () => undefined,
     reaches: () => true,
+    serviceAt: () => undefined,
     sharing: () => [],
   })
   // Wait for the request that building has started.

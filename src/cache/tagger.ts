@@ -76,9 +76,15 @@ export type UnsafeRequest = {
   readonly url: string
   /** Absolute URLs of the service, for clients and at the upstream; `url` begins with one. */
   readonly roots: readonly string[]
+  /** The one for clients; it ends with `mount`. */
+  readonly publicRoot: string
+  readonly mount: string
   /** An error response invalidates nothing (RFC 9111 §4.4). Otherwise a 5xx counts as an unknown outcome. */
   readonly sparedByServerError?: boolean
 }
+
+/** A path behind a root or a mount, which may be empty, as a target. */
+export const asTarget = (path: string): string => (path.startsWith('/') ? path : `/${path}`)
 
 /** Path and query after one of the roots. Other origins must not invalidate this one (RFC 9111 §4.4). */
 const behind = (roots: readonly string[], url: URL): string | undefined => {
@@ -87,27 +93,36 @@ const behind = (roots: readonly string[], url: URL): string | undefined => {
   )
   if (root === undefined) return undefined
   url.hash = ''
-  const target = url.href.slice(root.length)
-  return target.startsWith('/') ? target : `/${target}`
+  return asTarget(url.href.slice(root.length))
 }
 
 /** The target in a Location or Content-Location, if it belongs to this service. */
-export const namedTarget = (value: string | undefined, { url, roots }: UnsafeRequest): string | undefined =>
+export const namedTarget = (
+  value: string | undefined,
+  { url, roots }: Pick<UnsafeRequest, 'url' | 'roots'>,
+): string | undefined =>
   value !== undefined && URL.canParse(value, url) ? behind(roots, new URL(value, url)) : undefined
 
 /**
- * Targets that an unsafe request invalidates (RFC 9111 §4.4): its own, and those of Location and Content-Location on the same
- * origin; none after an error response, its own without a response.
+ * Public paths that an unsafe request invalidates (RFC 9111 §4.4): its own, and those of Location and Content-Location on the same
+ * origin, read as URLs of the upstream and as URLs for clients; none after an error response, its own without a response.
  */
-export const unsafeTargets = (
+export const unsafePaths = (
   request: UnsafeRequest,
   response: WriteResponse | undefined,
 ): readonly string[] => {
-  if (response === undefined) return [request.target]
+  const { mount, publicRoot, target } = request
+  if (response === undefined) return [mount + target]
   const spared = request.sparedByServerError === true ? 600 : 500
   if (response.status < 200 || (response.status > 399 && response.status < spared)) return []
-  const named = ['location', 'content-location'].flatMap(
-    (name) => namedTarget(fieldValue(response.fields, name), request) ?? [],
-  )
-  return [...new Set([request.target, ...named])]
+  const forClients = {
+    url: publicRoot + target,
+    roots: [publicRoot.slice(0, publicRoot.length - mount.length)],
+  }
+  const named = ['location', 'content-location'].flatMap((name) => {
+    const value = fieldValue(response.fields, name)
+    const own = namedTarget(value, request)
+    return [own === undefined ? [] : mount + own, namedTarget(value, forClients) ?? []].flat()
+  })
+  return [...new Set([mount + target, ...named])]
 }

@@ -3,10 +3,11 @@ import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-key.ts'
 import type { Note } from '../cache/invalidation.ts'
 import {
+  asTarget,
   namedTarget,
   type Shown,
   type UnsafeRequest,
-  unsafeTargets,
+  unsafePaths,
   type WriteResponse,
 } from '../cache/tagger.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
@@ -160,6 +161,8 @@ const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
   target,
   url: `${service.upstream.placeholderOrigin}${service.basePath}${target}`,
   roots: service.roots,
+  publicRoot: service.publicRoot,
+  mount: service.mount,
   sparedByServerError: policy.profile === 'rfc-shared-cache',
 })
 
@@ -184,12 +187,18 @@ const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string 
   return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
 }
 
-const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] =>
-  exchange.service.invalidatesTargets
-    ? unsafeTargets(unsafeRequest(exchange), written)
-        .flatMap((one) => spelled(exchange.service, one) ?? [])
-        .map((target) => targetKey(exchange.service.name, target))
-    : []
+/** Tags of all that is stored for the URLs that the write changes, in whichever service they are. */
+const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] => {
+  const { service, request, target } = exchange
+  const authority = requestField(request.fields, ':authority') ?? requestField(request.fields, 'host') ?? ''
+  const tags = unsafePaths(unsafeRequest(exchange), written).flatMap((path) => {
+    const found = path === service.mount + target ? service : service.serviceAt(authority, path)
+    if (found === undefined || (found.name === service.name && !service.invalidatesTargets)) return []
+    const named = spelled(found, asTarget(path.slice(found.mount.length)))
+    return named === undefined ? [] : targetKey(found.name, named)
+  })
+  return [...new Set(tags)]
+}
 
 const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
   local === undefined ? [] : [{ kind: 'documents', service: name, collection }]

@@ -129,6 +129,8 @@ export type Service = {
   readonly invalidatesTargets: boolean
   /** Other services with the same upstream, by the current configuration: a write to this one may change their responses. */
   sharing(): readonly Service[]
+  /** The service that has a public path at a host, by the current configuration. */
+  serviceAt(authority: string, target: string): Service | undefined
   /** Does the upstream allow every origin, as WordPress does (any-origin.ts)? */
   allowsAnyOrigin(): boolean
   /** Absolute URLs in front of all targets, for clients and at the upstream. */

@@ -88,7 +88,9 @@ type EdgeOptions = Omit<
 }
 
 /** Handles the requests of one configuration. */
-export type Edge = Front & Pick<ServiceTable<Service>, 'reaches'> & { close(): Promise<void> }
+export type Edge = Front &
+  Pick<ServiceTable<Service>, 'reaches'> &
+  Pick<FrontOptions, 'serviceFor'> & { close(): Promise<void> }
 
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
@@ -392,5 +394,5 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
     send: (outgoing, response) => send(outgoing, response, sending),
   })
-  return { ...front, reaches: table.reaches, close: () => server.close() }
+  return { ...front, reaches: table.reaches, serviceFor, close: () => server.close() }
 }

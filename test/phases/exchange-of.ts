@@ -33,6 +33,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     invalidatesTargets: false,
     storesAnswers: true,
     sharing: () => [],
+    serviceAt: () => undefined,
     allowsAnyOrigin: () => false,
     basePath: '/wp-json',
     upstreamTotalMs: 1000,

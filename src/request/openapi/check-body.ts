@@ -3,7 +3,7 @@ import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/
 import type { Invalid, RequestFault, ValidationInput } from '../../contracts/validation.ts'
 import { contentFor } from '../openapi-operation.ts'
 import { readExactJson } from './exact-json.ts'
-import { ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
+import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
 import { readValue, type ValueParts } from './parameter-value.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
 
@@ -72,6 +72,20 @@ type FormReading = {
   readonly isRead: boolean
 }
 
+const startOf = (name: string): string => name.split('[', 1)[0] as string
+
+/** Pairs by their names before a bracket: a form may have thousands, and its description as many members. */
+const byStart = (pairs: readonly Pair[]): ReadonlyMap<string, readonly Pair[]> => {
+  const found = new Map<string, Pair[]>()
+  for (const pair of pairs) {
+    const start = startOf(pair.name)
+    const known = found.get(start)
+    if (known === undefined) found.set(start, [pair])
+    else known.push(pair)
+  }
+  return found
+}
+
 const readForm = (
   pairs: readonly Pair[],
   described: BodyContent,
@@ -80,11 +94,16 @@ const readForm = (
   const value = new Map<string, unknown>()
   const claimed = new Set<Pair>()
   let isRead = true
+  const found = byStart(pairs)
   for (const [name, schema] of parts.shapeOf(described.schema).properties) {
     const parameter = memberOf(described, name, schema)
     const shape = parts.shapeOf(schema)
-    for (const pair of pairs) if (ownsPair(parameter, shape, pair)) claimed.add(pair)
-    const reading = readValue(queryTexts(parameter, shape, pairs), parameter, parts)
+    const starts = new Set(ownNames(parameter, shape).map(startOf))
+    const own = [...starts]
+      .flatMap((start) => found.get(start) ?? [])
+      .filter((pair) => ownsPair(parameter, shape, pair))
+    for (const pair of own) claimed.add(pair)
+    const reading = readValue(queryTexts(parameter, shape, own), parameter, parts)
     if (reading.kind === 'fault')
       return invalid(`/${pointerStep(name)}${reading.fault.pointer}`, reading.fault.detail)
     if (reading.kind === 'absent') continue
@@ -95,8 +114,9 @@ const readForm = (
 }
 
 const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
-  const pairs = pairsOf(content.toString('utf8'))
-  if (pairs === undefined || pairs.length > mostParts) return invalid('', 'is not a form that can be read')
+  const text = content.toString('utf8')
+  const pairs = text.split('&', mostParts + 1).length > mostParts ? undefined : pairsOf(text)
+  if (pairs === undefined) return invalid('', 'is not a form that can be read')
   const reading = readForm(pairs, described, parts)
   if ('kind' in reading) return reading
   const { value, claimed, isRead } = reading

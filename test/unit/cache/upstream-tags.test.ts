@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
-import { tagsReachedBy, unsafeTargets } from '../../../src/cache/tagger.ts'
+import { tagsReachedBy, unsafePaths } from '../../../src/cache/tagger.ts'
 import { companionTags } from '../../../src/cache/tags/companion-tags.ts'
 import { createTagNames, invalidatedGroups, upstreamTags } from '../../../src/cache/tags/tag-names.ts'
 
@@ -121,35 +121,53 @@ const unsafe = {
   target: '/things/1',
   url: 'http://upstream.test/things/1',
   roots: ['http://upstream.test', 'http://10.0.0.9/base', 'https://public.test/mount'],
+  publicRoot: 'https://public.test/mount',
+  mount: '/mount',
 }
 const answered = (status: number, ...fields: string[]) => ({ status, fields, content: undefined })
 
 test.each([
-  ['its own target', answered(200), ['/things/1']],
-  ['Location on the same origin', answered(201, 'Location', '/things/2?x=1'), ['/things/1', '/things/2?x=1']],
-  ['Location as an absolute URL', answered(201, 'Location', 'http://upstream.test/b'), ['/things/1', '/b']],
-  ['not a Location on another origin', answered(201, 'Location', 'http://other.test/b'), ['/things/1']],
-  ['not a Location on another port', answered(201, 'Location', 'http://upstream.test:81/b'), ['/things/1']],
-  ['Location under another target', answered(201, 'Location', 'http://10.0.0.9/base/b'), ['/things/1', '/b']],
+  ['its own target', answered(200), ['/mount/things/1']],
+  [
+    'Location on the same origin',
+    answered(201, 'Location', '/things/2?x=1'),
+    ['/mount/things/1', '/mount/things/2?x=1', '/things/2?x=1'],
+  ],
+  [
+    'Location as an absolute URL',
+    answered(201, 'Location', 'http://upstream.test/b'),
+    ['/mount/things/1', '/mount/b'],
+  ],
+  ['not a Location on another origin', answered(201, 'Location', 'http://other.test/b'), ['/mount/things/1']],
+  [
+    'not a Location on another port',
+    answered(201, 'Location', 'http://upstream.test:81/b'),
+    ['/mount/things/1'],
+  ],
+  [
+    'Location under another target',
+    answered(201, 'Location', 'http://10.0.0.9/base/b'),
+    ['/mount/things/1', '/mount/b'],
+  ],
   [
     'Location under the public URL',
     answered(201, 'Location', 'https://public.test/mount/b#x'),
-    ['/things/1', '/b'],
+    ['/mount/things/1', '/mount/b'],
   ],
   [
-    'not a Location beside the mount',
+    'Location beside the mount, of another service',
     answered(201, 'Location', 'https://public.test/mountain/b'),
-    ['/things/1'],
+    ['/mount/things/1', '/mountain/b'],
   ],
-  ['Content-Location', answered(200, 'Content-Location', '../c'), ['/things/1', '/c']],
-  ['not a Location that is no URL', answered(200, 'Location', 'http://[bad'), ['/things/1']],
+  ['Content-Location', answered(200, 'Content-Location', '../c'), ['/mount/things/1', '/mount/c']],
+  ['not a Location that is no URL', answered(200, 'Location', 'http://[bad'), ['/mount/things/1']],
   ['nothing after a refusal', answered(403, 'Location', '/x'), []],
-  ['its own target after a server error', answered(500), ['/things/1']],
-  ['its own target without an answer', undefined, ['/things/1']],
+  ['its own target after a server error', answered(500), ['/mount/things/1']],
+  ['its own target without an answer', undefined, ['/mount/things/1']],
 ])('an unsafe request invalidates %s', (_, response, expected) => {
-  expect(unsafeTargets(unsafe, response)).toEqual(expected)
+  expect(unsafePaths(unsafe, response)).toEqual(expected)
 })
 
 test('by the RFC alone a server error spares what is stored', () => {
-  expect(unsafeTargets({ ...unsafe, sparedByServerError: true }, answered(500))).toEqual([])
+  expect(unsafePaths({ ...unsafe, sparedByServerError: true }, answered(500))).toEqual([])
 })

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
+import { talk } from '../../support/talk.ts'
+
+// A write may change resources of another service of the same origin, and its response names them (RFC 9111 §4.4).
+
+let origin: Origin
+let other: Origin
+let gateway: TestGateway
+
+const rules = { rules: [{ match: 'GET /**', ttl: '1h', scope: 'public' }] }
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  other = await startOrigin()
+  const targets = [origin.origin]
+  gateway = await startTestGateway({
+    services: {
+      all: { contract: 'open', mount: '/', upstream: { targets }, cache: rules },
+      admin: { contract: 'open', mount: '/admin', upstream: { targets, basePath: '/admin' }, cache: rules },
+      api: { contract: 'open', mount: '/api', upstream: { targets, basePath: '/v1' }, cache: rules },
+      site: siteService(other.origin, {
+        mount: '/wp-json',
+        names: 'same',
+        cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
+      }),
+      shop: { contract: 'open', mount: '/', hosts: ['shop.test'], upstream: { targets }, cache: rules },
+      intern: {
+        contract: 'open',
+        mount: '/in',
+        hosts: ['*.shop.test', 'shop.test'],
+        upstream: { targets },
+        cache: rules,
+      },
+    },
+  })
+  other.script = (_, wire) =>
+    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":1}' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await origin.close()
+  await other.close()
+})
+
+const ask = async (method: string, target: string, host: string): Promise<string> => {
+  const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+  const { bytes } = await talk(gateway.publicAddress, Buffer.from(request), { enough: '', silenceMs: 10_000 })
+  return bytes.toString('latin1')
+}
+const read = (target: string, host = 'a'): Promise<string> => ask('GET', target, host)
+
+const answerWrites = (fields: Readonly<Record<string, string>>): void => {
+  origin.script = ({ method }, wire) =>
+    wire.respond(method === 'GET' ? { content: 'stored' } : { status: 201, fields, content: '{}' })
+}
+
+/** Is the response to `target` stored after a write whose response has the fields? */
+const isKept = async (
+  [path, fields]: readonly [path: string, fields: Readonly<Record<string, string>>],
+  target: string,
+  host?: string,
+): Promise<boolean> => {
+  answerWrites(fields)
+  await read(target, host)
+  expect(await read(target, host)).toContain('; hit')
+  expect(await ask('POST', path, host ?? 'a')).toMatch(/^HTTP\/1\.1 201 /)
+  return (await read(target, host)).includes('; hit')
+}
+
+describe('a write invalidates what its response names', () => {
+  beforeEach(() => {
+    origin.received.length = 0
+  })
+
+  test.each([
+    ['in a service below its own', '/users', { Location: '/admin/users/7' }, '/admin/users/7'],
+    ['with a query', '/users', { Location: '/admin/users?page=2' }, '/admin/users?page=2'],
+    ['at the mount of that service', '/users', { 'Content-Location': '/admin?page=2' }, '/admin?page=2'],
+    ['relative to its URL', '/users/7', { 'Content-Location': '../admin/x' }, '/admin/x'],
+    ['in a service above its own', '/admin/users', { Location: '/users/7' }, '/users/7'],
+    ['in a service beside its own', '/admin/users', { Location: '/api/users/7' }, '/api/users/7'],
+    ['in its own, by the URL for clients', '/api/users', { Location: '/api/users/7' }, '/api/users/7'],
+    ['in its own, by the URL at the upstream', '/api/users', { Location: '/v1/users/7' }, '/api/users/7'],
+    [
+      'in a service of another contract and upstream',
+      '/users',
+      { Location: '/wp-json/wp/v2/posts/1' },
+      '/wp-json/wp/v2/posts/1',
+    ],
+  ])('%s', async (_, path, fields, target) => {
+    expect(await isKept([path, fields as Record<string, string>], target)).toBe(false)
+  })
+
+  test('by an absolute URL for clients', async () => {
+    const named = { Location: `${gateway.publicAddress}/admin/users/9` }
+    expect(await isKept(['/users', named], '/admin/users/9')).toBe(false)
+  })
+
+  test('by an absolute URL at the upstream', async () => {
+    expect(await isKept(['/users', { Location: `${origin.origin}/admin/users/9` }], '/admin/users/9')).toBe(
+      false,
+    )
+  })
+
+  test('in a service of the same host', async () => {
+    expect(await isKept(['/users', { Location: '/in/5' }], '/in/5', 'shop.test')).toBe(false)
+    expect(await isKept(['/users', { Location: '/admin/5' }], '/admin/5', 'a')).toBe(false)
+  })
+})
+
+test.each([
+  ['on another origin', { Location: 'http://other.test/admin/users/7' }],
+  ['on another port', { Location: 'http://127.0.0.1:1/admin/users/7' }],
+  ['that is no URL', { Location: 'http://[bad' }],
+])('a URL %s invalidates nothing', async (_, fields) => {
+  expect(await isKept(['/users', fields], '/admin/users/7')).toBe(true)
+})
+
+test('a URL that a service at another host has too invalidates nothing there', async () => {
+  answerWrites({ Location: '/in/5' })
+  await read('/in/5', 'shop.test')
+  await ask('POST', '/users', 'a')
+  expect(await read('/in/5', 'shop.test')).toContain('; hit')
+})

@@ -310,11 +310,7 @@ const ofChanges: readonly Fault[] = [
     '$this->options[ self::LANGUAGE ] = true;',
     '',
   ),
-  fault(
-    'options: any other language is taken for none',
-    "' ' . md5( '' ) === strstr( $values['WPLANG'], ' ' )",
-    'true',
-  ),
+  fault('options: any other language is taken for none', "md5( '' ) === $digests['WPLANG']", 'true'),
   // Texts.
   fault('texts: the title is not compared', "'title' => $row->title, "),
   fault('texts: the content is not compared', "'content' => $row->content, "),

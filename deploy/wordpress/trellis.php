@@ -2224,14 +2224,16 @@ final class Trellis_Tags {
 			$this->lists['any'] = true;
 			return;
 		}
-		$posts = ! empty( $asked['post_id'] ) ? array( $asked['post_id'] ) : ( ! empty( $asked['post__in'] ) ? wp_parse_id_list( $asked['post__in'] ) : array() );
-		if ( ! $posts || count( $posts ) > 20 ) {
-			$this->lists['comment'] = true;
-			return;
+		foreach ( array( 'k:' => array( 'post_id', 'post__in' ), 'h:comment:' => array( 'parent', 'parent__in' ) ) as $list => list( $one, $many ) ) {
+			$ids = wp_parse_id_list( empty( $asked[ $one ] ) ? ( empty( $asked[ $many ] ) ? array() : $asked[ $many ] ) : array( $asked[ $one ] ) );
+			if ( $ids && count( $ids ) <= 20 ) {
+				foreach ( $ids as $id ) {
+					$this->queries[ $list . $id ] = true;
+				}
+				return;
+			}
 		}
-		foreach ( $posts as $post ) {
-			$this->queries[ 'k:' . absint( $post ) ] = true;
-		}
+		$this->lists['comment'] = true;
 	}
 
 	/** What a network writes and does not report: its counts, temporary values, and when a blog was last updated. */
@@ -2594,7 +2596,7 @@ final class Trellis_Tags {
 		}
 		foreach ( $this->authors as $author => list( $types, $queries ) ) {
 			// In a network the post may be of another blog.
-			$this->queries += null !== $cache && ! is_multisite() && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
+			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
 		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_plain = $is_own && $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );

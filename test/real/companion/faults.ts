@@ -75,7 +75,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'users: no list says whether an author has published',
-    '$this->queries += null !== $cache && ! is_multisite() && isset',
+    '$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset',
     '$this->queries += true || null !== $cache && isset',
   ),
   fault(

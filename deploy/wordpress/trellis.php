@@ -511,7 +511,7 @@ final class Trellis_Changes {
 	/** Names whose values no answer shows; exact, or with the beginning that WordPress gives to temporary values. */
 	const QUIET = array(
 		'options'  => array( 'cron', 'action_scheduler_lock_async-request-runner' ),
-		'sitemeta' => array( 'user_count', 'blog_count' ),
+		'sitemeta' => array( 'user_count', 'blog_count', 'wp_force_deactivated_plugins', 'can_compress_scripts', 'recently_activated' ),
 		'postmeta' => array( '_edit_lock', '_edit_last', '_pingme', '_encloseme', '_wp_old_slug', '_wp_old_date' ),
 		'usermeta' => array( 'session_tokens', 'community-events-location' ),
 	);
@@ -1032,22 +1032,47 @@ final class Trellis_Changes {
 	 * of wpdb ask before the first write, may lag behind, and a persistent object cache may have another value.
 	 */
 	private function values( $site, $names ) {
-		if ( wp_using_ext_object_cache() || method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
+		if ( method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
 			return null;
 		}
-		$in     = "'" . implode( "', '", array_map( 'esc_sql', $names ) ) . "'";
-		$rows   = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$in      = "'" . implode( "', '", array_map( 'esc_sql', $names ) ) . "'";
+		$rows    = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$digests = array_column( (array) $rows, 'digest', 'option_name' );
+		// The database may take names for the same that differ in case.
+		if ( false === $rows || array_diff_key( $digests, array_flip( $names ) ) || wp_using_ext_object_cache() && ! $this->are_cached( $site, $names, $digests ) ) {
+			return null;
+		}
 		$values = array();
-		foreach ( (array) $rows as $row ) {
+		foreach ( $rows as $row ) {
 			$values[ $row->option_name ] = "$row->autoload $row->digest";
 		}
 		// The first save of the general settings adds an empty language, which is that of a site without one.
-		$is_english = in_array( 'WPLANG', $names, true ) && ! is_multisite() && ! defined( 'WPLANG' ) && ! isset( $GLOBALS['wp_local_package'] );
-		if ( $is_english && ( ! isset( $values['WPLANG'] ) || ' ' . md5( '' ) === strstr( $values['WPLANG'], ' ' ) ) ) {
+		if ( in_array( 'WPLANG', $names, true ) && ( ! isset( $digests['WPLANG'] ) || md5( '' ) === $digests['WPLANG'] ) && $this->is_english() ) {
 			$values['WPLANG'] = 'none';
 		}
-		// The database may take names for the same that differ in case.
-		return false === $rows || array_diff_key( $values, array_flip( $names ) ) ? null : $values;
+		return $values;
+	}
+
+	/** Whether a persistent object cache has the same values of options as the database. */
+	private function are_cached( $site, $names, $digests ) {
+		$all = get_current_blog_id() === $site ? wp_cache_get( 'alloptions', 'options', true ) : null;
+		foreach ( is_array( $all ) ? $names : array() as $name ) {
+			$value  = isset( $all[ $name ] ) ? $all[ $name ] : wp_cache_get( $name, 'options', true );
+			$digest = false === $value ? null : ( is_scalar( $value ) ? md5( $value ) : '' );
+			if ( ( isset( $digests[ $name ] ) ? $digests[ $name ] : null ) !== $digest ) {
+				return false;
+			}
+		}
+		return is_array( $all );
+	}
+
+	/** Whether a blog without a language of its own has the one that WordPress is written in. */
+	private function is_english() {
+		global $wpdb;
+		if ( defined( 'WPLANG' ) || isset( $GLOBALS['wp_local_package'] ) ) {
+			return false;
+		}
+		return ! is_multisite() || ! wp_using_ext_object_cache() && array() === $this->log->query( "SELECT meta_id FROM $wpdb->sitemeta WHERE meta_key = 'WPLANG' AND meta_value NOT IN ('', 'en_US')" );
 	}
 
 	/** Options of which each write has left the value as it was. */
@@ -2199,14 +2224,16 @@ final class Trellis_Tags {
 			$this->lists['any'] = true;
 			return;
 		}
-		$posts = ! empty( $asked['post_id'] ) ? array( $asked['post_id'] ) : ( ! empty( $asked['post__in'] ) ? wp_parse_id_list( $asked['post__in'] ) : array() );
-		if ( ! $posts || count( $posts ) > 20 ) {
-			$this->lists['comment'] = true;
-			return;
+		foreach ( array( 'k:' => array( 'post_id', 'post__in' ), 'h:comment:' => array( 'parent', 'parent__in' ) ) as $list => list( $one, $many ) ) {
+			$ids = wp_parse_id_list( empty( $asked[ $one ] ) ? ( empty( $asked[ $many ] ) ? array() : $asked[ $many ] ) : array( $asked[ $one ] ) );
+			if ( $ids && count( $ids ) <= 20 ) {
+				foreach ( $ids as $id ) {
+					$this->queries[ $list . $id ] = true;
+				}
+				return;
+			}
 		}
-		foreach ( $posts as $post ) {
-			$this->queries[ 'k:' . absint( $post ) ] = true;
-		}
+		$this->lists['comment'] = true;
 	}
 
 	/** What a network writes and does not report: its counts, temporary values, and when a blog was last updated. */
@@ -2569,7 +2596,7 @@ final class Trellis_Tags {
 		}
 		foreach ( $this->authors as $author => list( $types, $queries ) ) {
 			// In a network the post may be of another blog.
-			$this->queries += null !== $cache && ! is_multisite() && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
+			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
 		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_plain = $is_own && $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );

@@ -99,5 +99,30 @@ describeWith('mariadb', 'reads that a persistent object cache or a network hides
       expect(same.map(({ title }) => title)).toEqual([])
       expect(others?.map(({ title }) => title).toSorted()).toEqual(incomplete.toSorted())
     })
+
+    test('comments of a post are not reached by those of another one', async () => {
+      const path = '/wp/v2/comments?post=4'
+      await read(path)
+      const { tags } = await read(path)
+      const count = site.intake.pushes.length
+      await site.php(
+        `wp_insert_comment( array( 'comment_post_ID' => 58, 'comment_content' => 'b', 'comment_approved' => 1 ) );`,
+      )
+      const [push] = site.intake.pushes.slice(count)
+      expect(push?.changes).toContainEqual(expect.objectContaining({ kind: 'comment', post: 58 }))
+      expect(reaches(push?.changes ?? [], tags, push?.site)).toBe(false)
+    })
+
+    test('a post proves that its author has published one, unless it may be of another blog', async () => {
+      const path = '/wp/v2/posts/90?_embed=1'
+      const write = async (content: string): Promise<string> => {
+        await (await site.rest('PUT', '/wp/v2/posts/90', { content })).text()
+        await read(path)
+        return (await read(path)).tags
+      }
+      expect(await write('plain')).not.toContain(':publish:author:')
+      if (hidden.some(([, name]) => name === 'net-post'))
+        expect(await write('[net-post]')).toContain(':publish:author:')
+    })
   })
 })

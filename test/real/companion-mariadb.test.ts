@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
-import { cp, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
 import { poll } from './companion/intake.ts'
-import { type CompanionSite, startCompanionStack } from './companion/site.ts'
+import { addObjectCache, type CompanionSite, startCompanionStack } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
-import { startRedisServer } from './shared/redis-server.ts'
+import type { RedisServer } from './shared/redis-server.ts'
 
 describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   let site: CompanionSite
@@ -221,12 +220,18 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     expect(logged).toEqual([{ kind: 'option', name: 'cut' }])
   })
 
-  test('with a persistent object cache in Redis the changes are the same', async () => {
-    const redis = await startRedisServer()
-    const dropIn = join(site.site, 'wp-content/object-cache.php')
-    try {
-      await cp(join(dirname(fileURLToPath(import.meta.url)), 'companion/object-cache.php'), dropIn)
-      await writeFile(join(site.site, 'wp-content/redis-port'), String(redis.port))
+  describe('with a persistent object cache in Redis', () => {
+    let redis: RedisServer
+
+    beforeAll(async () => {
+      redis = await addObjectCache(site)
+    })
+    afterAll(async () => {
+      await rm(join(site.site, 'wp-content/object-cache.php'), { force: true })
+      await redis?.stop()
+    })
+
+    test('the changes are the same', async () => {
       const write = async () => {
         const count = site.intake.pushes.length
         expect((await site.rest('PUT', '/wp/v2/posts/64', { status: 'draft' })).status).toBe(200)
@@ -247,9 +252,26 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
       expect(answer.headers.get('trellis-tags')).toMatch(
         /^v1;n=\d+;complete;(?:plain;)?blogs=1;p=(?:\d+,)*64\b/,
       )
-    } finally {
-      await rm(dropIn, { force: true })
-      await redis.stop()
-    }
+    })
+
+    test('an option that keeps its value is reported only if the cache had another one', async () => {
+      const reported = async (code: string) => {
+        const { last } = await poll(site.origin, 0)
+        const { output } = await site.php(
+          `function set( $value ) { $GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => $value ), array( 'option_name' => 'posts_per_rss' ) ); } ${code}`,
+        )
+        expect(output).toBe('')
+        return (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
+      }
+      const changed = [{ kind: 'option', name: 'posts_per_rss' }]
+      const again = `update_option( 'posts_per_rss', (int) get_option( 'posts_per_rss' ) );`
+      expect(await reported(again)).toEqual([])
+      expect(await reported(`update_option( 'posts_per_rss', 8 );`)).toEqual(changed)
+      expect(await reported(again)).toEqual([])
+      expect(await reported(`set( 7 );`)).toEqual(changed)
+      // WordPress has shown 8 all the time.
+      expect(await reported(`set( 7 ); wp_cache_delete( 'alloptions', 'options' );`)).toEqual(changed)
+      expect(await reported(again)).toEqual([])
+    })
   })
 })

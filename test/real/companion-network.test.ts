@@ -67,6 +67,23 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
     ])
   })
 
+  test('an empty language changes a blog only if the network has one', async () => {
+    const addEmpty = `add_option( 'WPLANG', '' );`
+    const set = (language: string) =>
+      php(
+        `delete_option( 'WPLANG' ); $GLOBALS['wpdb']->update( 'wp_sitemeta', array( 'meta_value' => '${language}' ), array( 'meta_key' => 'WPLANG' ) );`,
+      )
+    expect(await reported(addEmpty)).toEqual(['1: option WPLANG:direct'])
+    await set('de_DE')
+    expect(await reported(addEmpty)).toEqual(['1: option WPLANG'])
+    await set('en_US')
+    expect(await reported(addEmpty)).toEqual(['1: option WPLANG:direct'])
+  })
+
+  test('notices of wp-admin do not change the network', async () => {
+    expect(await reported(`update_site_option( 'wp_force_deactivated_plugins', array() );`)).toEqual([])
+  })
+
   test('every write is reported', async () => {
     const before = await dumpDatabase(site.dsn)
     const all = await reported(

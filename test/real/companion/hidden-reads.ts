@@ -68,6 +68,11 @@ export const cachedReads: readonly HiddenRead[] = [
     'cached-authors',
     `wp_insert_post( array( 'post_title' => 'b', 'post_type' => 'page', 'post_status' => 'publish', 'post_author' => 3 ) );`,
   ],
+  [
+    'the number of replies to a comment',
+    'cached-replies',
+    `wp_insert_comment( array( 'comment_post_ID' => 4, 'comment_parent' => 2, 'comment_content' => 'b', 'comment_approved' => 1 ) );`,
+  ],
   ['posts of a term', 'cached-objects', `wp_set_object_terms( 54, array( 4 ), 'category' );`],
   ['names of terms', 'cached-names', `wp_insert_term( 'Cached', 'post_tag' );`],
   [
@@ -160,6 +165,7 @@ export const hiddenReadsPlugin = `<?php
         'cached-count' => function () { return wp_count_posts()->publish; },
         'cached-comments' => function () { return implode( ' ', get_comments( array( 'fields' => 'ids', 'number' => 3, 'post_status' => 'publish' ) ) ); },
         'cached-of-post' => function () { return implode( ' ', get_comments( array( 'fields' => 'ids', 'post_id' => 53 ) ) ); },
+        'cached-replies' => function () { return get_comments( array( 'parent' => 2, 'count' => true ) ); },
         'cached-authors' => function () { return implode( ' ', get_users( array( 'fields' => 'ID', 'has_published_posts' => array( 'page' ) ) ) ); },
         'cached-objects' => function () { return count( get_objects_in_term( 4, 'category' ) ); },
         'cached-names' => function () { return implode( ' ', get_terms( array( 'taxonomy' => 'post_tag', 'fields' => 'names', 'hide_empty' => false ) ) ); },

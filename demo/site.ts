@@ -3,8 +3,8 @@ import { keyNames, namespaceNames, segmentNames } from '../src/contracts/site/na
 import { siteRows } from '../src/contracts/site/route-table.ts'
 import { requestField } from '../src/http/message.ts'
 import { createNameSwap } from '../src/request/name-swap.ts'
+import { mapRows } from '../src/request/names.ts'
 import { createRouter } from '../src/request/router.ts'
-import { mapRows } from '../src/request/row-names.ts'
 import { createSiteValidator } from '../src/request/site-validator.ts'
 import {
   type EmbeddedReply,

@@ -9,7 +9,7 @@ import { GatewayError } from '../errors.ts'
 import { type ByteBudget, unlimited } from '../http/bounds.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
-import { type Answer, discard, type GatewayResponse, withField } from '../http/message.ts'
+import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { permits } from '../pipeline/any-origin.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -124,15 +124,7 @@ const createIndexFetch = (upstream: Upstream, basePath: string) => {
     upstream.forward({
       method: 'GET',
       target: `${basePath}/`,
-      fields: [
-        'accept',
-        'application/json',
-        'accept-encoding',
-        'identity',
-        'user-agent',
-        'trellis',
-        ...fields,
-      ],
+      fields: [...ownJsonFields, ...fields],
       content: undefined,
       signal,
     })

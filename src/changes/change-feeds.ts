@@ -1,6 +1,7 @@
 import type { FeedLease } from '../cache/decide-caching.ts'
 import { type Clock, readClock } from '../clock.ts'
 import { addCount } from '../http/bounds.ts'
+import { ownJsonFields } from '../http/message.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
 import {
   everything,
@@ -298,12 +299,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
 
 /** The fields of a poll, signed with the token. */
 export const pollFields = (token: string, target: string, clock: Clock): readonly string[] => [
-  'accept',
-  'application/json',
-  'accept-encoding',
-  'identity',
-  'user-agent',
-  'trellis',
+  ...ownJsonFields,
   'trellis-signature',
   signatureOf(token, { method: 'GET', target, body: '' }, readClock(clock).now),
 ]

@@ -63,6 +63,13 @@ export const requestField = (fields: RequestFields, name: string): string | unde
 /** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */
 export const essence = (contentType = ''): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
+/** Fields of a request that the gateway sends for itself: it reads an uncoded JSON text. */
+export const ownJsonFields: readonly string[] = [
+  ...['accept', 'application/json'],
+  ...['accept-encoding', 'identity'],
+  ...['user-agent', 'trellis'],
+]
+
 /** Is any of the named fields there? */
 export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {

@@ -1,12 +1,11 @@
-import type { Row } from '../contracts/row.ts'
+import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
 import { essence, type FieldLines, fieldValue } from '../http/message.ts'
 import { type ContentMapper, mapWhole } from './content-mapper.ts'
-import { createNameSwap, type NameTable, noSwap } from './name-swap.ts'
+import { createNameSwap, type NameSwap, type NameTable, noSwap } from './name-swap.ts'
 import { createIsUnmapped, createJsonRules } from './names/json-rules.ts'
 import { createJsonScanner, type StringRules } from './names/json-scanner.ts'
 import { createRootMapper } from './names/root-mapper.ts'
 import { createRestUrls, mapFields, mapPath, mapQuery, type RestUrls } from './names/urls.ts'
-import { mapRows } from './row-names.ts'
 
 export type NamesOptions = {
   /** `wordpress`: names are swapped and REST URLs translated; `same`: only REST URLs. */
@@ -60,6 +59,44 @@ const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
 
 const mapJson = (content: Buffer, direction: Direction): Buffer =>
   direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
+
+const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => ({
+  ...schema,
+  ...mapParts(
+    schema,
+    (part) => mapSchema(part, swap),
+    (properties) => mapArguments(properties, swap),
+  ),
+})
+
+const mapArguments = (args: Arguments, swap: NameSwap): Arguments =>
+  Object.fromEntries(
+    Object.entries(args).map(([name, schema]) => [swap.keys.get(name) ?? name, mapSchema(schema, swap)]),
+  )
+
+/** The `namespace` argument of an index defaults to that index's own namespace. */
+const mapNamespaceDefault = (args: Arguments, swap: NameSwap): Arguments => {
+  const schema = args['namespace']
+  const other = typeof schema?.default === 'string' ? swap.namespaces.get(schema.default) : undefined
+  return schema === undefined || other === undefined
+    ? args
+    : { ...args, namespace: { ...schema, default: other } }
+}
+
+const mapEndpoint = (endpoint: Endpoint, swap: NameSwap): Endpoint => ({
+  ...endpoint,
+  arguments: mapNamespaceDefault(mapArguments(endpoint.arguments, swap), swap),
+})
+
+/** The rows in the other spelling. Ids and collections stay, so that tags and metric labels are the same in both. */
+export const mapRows = (rows: readonly Row[], swap: NameSwap): Row[] =>
+  rows.map((row) => ({
+    ...row,
+    template: mapPath(row.template, swap),
+    pattern: mapPath(row.pattern, swap),
+    namespace: swap.namespaces.get(row.namespace) ?? row.namespace,
+    endpoints: row.endpoints.map((endpoint) => mapEndpoint(endpoint, swap)),
+  }))
 
 /** Translates between the names and URLs of the public side and the upstream's. Throws when the name table is ambiguous. */
 export const createNames = (options: NamesOptions) => {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { contentEntityTag } from '../http/conditional/preconditions.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 
 /** A document ready to be sent with status 200. */
@@ -16,9 +16,6 @@ export type OptionsAnswer =
   | DiscoveryDocument
   | { readonly kind: 'ask-upstream'; readonly fallback: DiscoveryDocument }
 
-const entityTag = (content: Buffer): string =>
-  `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`
-
 /** Fields as WordPress sends them with its index, and a strong validator, which it does not. */
 export const documentOf = (
   value: unknown,
@@ -32,7 +29,7 @@ export const documentOf = (
     ['Link', `<${publicRoot}/>; rel="https://api.w.org/"`],
     ['X-Content-Type-Options', 'nosniff'],
     ['Allow', methods.join(', ')],
-    ['ETag', entityTag(content)],
+    ['ETag', contentEntityTag(content)],
   ]
   return { kind: 'document', fields: fields.flat(), content }
 }

@@ -252,8 +252,12 @@ const notForwarded = {
     'x-invoke-query',
     'x-now-route-matches',
   ],
-  /** They change what programs do: PHP shows Proxy as HTTP_PROXY, the proxy setting of HTTP clients. */
-  program: ['proxy', 'x-sendfile-type', 'x-accel-mapping', 'x-middleware-subrequest'],
+  /** They change what programs do: PHP shows Proxy as HTTP_PROXY, the proxy setting of HTTP clients; frameworks send another content. */
+  program: [
+    ...['proxy', 'x-sendfile-type', 'x-accel-mapping', 'x-middleware-subrequest', 'x-middleware-prefetch'],
+    ...['x-invoke-status', 'x-invoke-error', 'x-invoke-output'],
+    ...['x-react-router-spa-mode', 'x-react-router-prerender-data'],
+  ],
 }
 
 /** Forwarded (RFC 7239), X-Forwarded-For and their many relatives. */

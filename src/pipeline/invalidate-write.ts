@@ -159,7 +159,7 @@ const cronMs = 5_000
 /** The parts of a write to an open service that RFC 9111 §4.4 uses. */
 const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
   target,
-  url: `${service.upstream.placeholderOrigin}${service.basePath}${target}`,
+  url: `${service.roots[0]}${target}`,
   roots: service.roots,
   publicRoot: service.publicRoot,
   mount: service.mount,

@@ -133,7 +133,7 @@ export type Service = {
   serviceAt(authority: string, target: string): Service | undefined
   /** Does the upstream allow every origin, as WordPress does (any-origin.ts)? */
   allowsAnyOrigin(): boolean
-  /** Absolute URLs in front of all targets, for clients and at the upstream. */
+  /** Absolute URLs in front of all targets: first those at the upstream, last the one for clients. */
   readonly roots: readonly string[]
   /** Where clients find the service: absolute, no slash at the end. */
   readonly publicRoot: string

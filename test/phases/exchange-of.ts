@@ -34,6 +34,8 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     storesAnswers: true,
     sharing: () => [],
     serviceAt: () => undefined,
+    publicRoot: 'https://public.test',
+    roots: ['https://public.test'],
     allowsAnyOrigin: () => false,
     basePath: '/wp-json',
     upstreamTotalMs: 1000,

@@ -1,16 +1,18 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
-import { poll, token } from './companion/intake.ts'
+import { token } from './companion/intake.ts'
 import { createKeeper, type Kept } from './companion/keep.ts'
 import { moreReads } from './companion/reads.ts'
 import {
   type CompanionSite,
+  kindOfSite,
   loadCompanionFirst,
-  preparations,
+  prepare,
   startCompanionSite,
   startCompanionStack,
+  untilReloaded,
 } from './companion/site.ts'
 import { throughNetwork, type Write, writes } from './companion/writes.ts'
 import type { RedisServer } from './shared/redis-server.ts'
@@ -21,15 +23,12 @@ const doorOf = (title: string): string => title.split(':', 1)[0] ?? title
 /** Every write and every answer: `SHOW_KEPT=1 COMPANION_MATRIX=all npx vitest run test/real/companion-matrix.test.ts`. */
 const isWhole = process.env['COMPANION_MATRIX'] === 'all'
 const nth = isWhole ? Number(process.env['COMPANION_NTH'] ?? 1) : 8
-/** With a persistent object cache in Redis (`object-cache`), or in a network of blogs (`network`). */
-const kindOfSite = process.env['COMPANION_SITE']
-const prepare = kindOfSite === undefined ? undefined : preparations[kindOfSite]
-if (kindOfSite !== undefined && prepare === undefined) throw new Error(`COMPANION_SITE=${kindOfSite}`)
+/** `COMPANION_SITE`: `object-cache`, with a persistent one in Redis, or `network`, of two blogs. */
 const isNetwork = kindOfSite === 'network'
 /** WordPress deletes no user of a network through its interface. */
 const isPossible = ([title]: Write): boolean => !isNetwork || title !== 'REST: a user is deleted'
 const allWrites = [...(isNetwork ? throughNetwork : []), ...writes.filter(isPossible)]
-const least = isWhole && prepare === undefined ? 0.85 : 0.8
+const least = isWhole ? 0.85 : 0.8
 const program = prepare === undefined ? 'php' : 'mariadb'
 const paths = moreReads.filter((_, at) => isWhole || at % 3 !== 2)
 
@@ -60,9 +59,7 @@ describeWith(program, 'writes to a WordPress with the companion that bypass the 
         }),
       },
     })
-    // A PHP server may use a changed file two seconds later (opcache.revalidate_freq); a script uses it at once.
-    const { output } = await site.php('echo Trellis_Companion::fingerprint();')
-    await vi.waitFor(async () => expect((await poll(site.origin, 0)).fingerprint).toBe(output), 20_000)
+    await untilReloaded(site)
     await site.browser.login()
   }, 300_000)
   afterAll(async () => {

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, dumpDatabase } from './companion/coverage.ts'
 import { poll } from './companion/intake.ts'
-import { type CompanionSite, makeNetwork, startCompanionStack } from './companion/site.ts'
+import { type CompanionSite, makeNetwork, startCompanionStack, untilReloaded } from './companion/site.ts'
 
 describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   let site: CompanionSite
@@ -33,9 +33,7 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   beforeAll(async () => {
     site = await startCompanionStack()
     await makeNetwork(site)
-    // php-fpm looks at a file again after two seconds; until then it and the scripts of this test have two fingerprints.
-    const print = await php('echo Trellis_Companion::fingerprint();')
-    await vi.waitFor(async () => expect((await poll(site.origin, 0)).fingerprint).toBe(print), 20_000)
+    await untilReloaded(site)
   })
   afterAll(() => site?.stop())
 

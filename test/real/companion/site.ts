@@ -12,7 +12,7 @@ import {
   startWordPress,
   type TestPlugin,
 } from '../wordpress/start-wordpress.ts'
-import { type Intake, startIntake, token } from './intake.ts'
+import { type Intake, poll, startIntake, token } from './intake.ts'
 
 /** A WordPress with the companion, and the gateway end that it reports to. */
 export type CompanionSite = {
@@ -37,6 +37,8 @@ export type CompanionSite = {
   stop(): Promise<void>
 }
 
+type PreparedSite = Pick<CompanionSite, 'php' | 'site'>
+
 export type PhpOutcome = { readonly code: number | string; readonly output: string }
 
 const interpreter = 'php'
@@ -44,7 +46,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const runner = join(here, 'run.php')
 
 /** Runs PHP in a WordPress; a process that dies is an outcome as well. */
-function runPhp(
+export function runPhp(
   site: string,
   code: string,
   settings: Readonly<Record<string, string>>,
@@ -130,15 +132,24 @@ export async function addObjectCache({ site }: Pick<CompanionSite, 'site'>): Pro
   return redis
 }
 
-/** Makes the site of a stack the first one of a network of two blogs; nginx passes the host without its port. */
-export async function makeNetwork({ php, site }: CompanionSite): Promise<void> {
+/** A PHP server may use a changed file two seconds later (opcache.revalidate_freq); a script uses it at once. */
+export async function untilReloaded({ origin, php }: Pick<CompanionSite, 'origin' | 'php'>): Promise<void> {
+  const { output } = await php('echo Trellis_Companion::fingerprint();')
+  for (let tries = 0; (await poll(origin, 0)).fingerprint !== output; tries += 1) {
+    if (tries === 100) throw new Error('the PHP server uses other files than a script')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+/** Makes a site the first one of a network of two blogs, whose domain has no port. */
+export async function makeNetwork({ php, site }: PreparedSite): Promise<void> {
   const host = '127.0.0.1'
   const installed = await php(
-    `require_once ABSPATH . 'wp-admin/includes/network.php'; require_once ABSPATH . 'wp-admin/includes/upgrade.php'; foreach ( $GLOBALS['wpdb']->tables( 'ms_global' ) as $name => $table ) { $GLOBALS['wpdb']->$name = $table; } install_network(); populate_network( 1, '${host}', 'admin@example.org', 'Network', '/', false );`,
+    `foreach ( array( 'siteurl', 'home' ) as $name ) { $GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => getenv( 'PUBLIC_URL' ) ), array( 'option_name' => $name ) ); } require_once ABSPATH . 'wp-admin/includes/network.php'; require_once ABSPATH . 'wp-admin/includes/upgrade.php'; foreach ( $GLOBALS['wpdb']->tables( 'ms_global' ) as $name => $table ) { $GLOBALS['wpdb']->$name = $table; } install_network(); populate_network( 1, '${host}', 'admin@example.org', 'Network', '/', false );`,
   )
   if (installed.code !== 0) throw new Error(`${installed.code}: ${installed.output}`)
   const config = join(site, 'wp-config.php')
-  const constants = `define( 'MULTISITE', true ); define( 'SUBDOMAIN_INSTALL', false ); define( 'DOMAIN_CURRENT_SITE', '${host}' ); define( 'PATH_CURRENT_SITE', '/' ); define( 'SITE_ID_CURRENT_SITE', 1 ); define( 'BLOG_ID_CURRENT_SITE', 1 );`
+  const constants = `$_SERVER['HTTP_HOST'] = '${host}'; define( 'MULTISITE', true ); define( 'SUBDOMAIN_INSTALL', false ); define( 'DOMAIN_CURRENT_SITE', '${host}' ); define( 'PATH_CURRENT_SITE', '/' ); define( 'SITE_ID_CURRENT_SITE', 1 ); define( 'BLOG_ID_CURRENT_SITE', 1 );`
   const text = await readFile(config, 'utf8')
   await writeFile(
     config,
@@ -154,11 +165,15 @@ export async function makeNetwork({ php, site }: CompanionSite): Promise<void> {
   if (added.code !== 0) throw new Error(added.output)
 }
 
-/** By `COMPANION_SITE`: what makes a site one that answers much of what it shows without a statement. */
-export const preparations: Readonly<Record<string, (site: CompanionSite) => Promise<RedisServer | void>>> = {
+/** What makes a site one that answers much of what it shows without a statement. */
+const preparations: Readonly<Record<string, (site: PreparedSite) => Promise<RedisServer | void>>> = {
   'object-cache': addObjectCache,
   network: makeNetwork,
 }
+
+export const kindOfSite = process.env['COMPANION_SITE']
+export const prepare = kindOfSite === undefined ? undefined : preparations[kindOfSite]
+if (kindOfSite !== undefined && prepare === undefined) throw new Error(`COMPANION_SITE=${kindOfSite}`)
 
 type Started = Pick<CompanionSite, 'origin' | 'dsn' | 'site' | 'log' | 'stop'> & {
   readonly admin: Credential

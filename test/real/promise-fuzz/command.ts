@@ -1,5 +1,6 @@
 // npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
 import { plantInCompanion } from '../companion/plant-in-companion.ts'
+import { prepare } from '../companion/site.ts'
 import { plantAll } from './plant-all.ts'
 import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
@@ -55,10 +56,10 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
   return stale.length === 0
 }
 
-// With the companion, which reports them, half of the writes bypass the gateway; with PROMISE_OBJECT_CACHE the site has a persistent object cache.
+// With the companion, which reports them, half of the writes bypass the gateway; COMPANION_SITE is object-cache or network.
 const sites = await startFuzzedSites(
-  process.env['PROMISE_COMPANION'] === '1',
-  process.env['PROMISE_OBJECT_CACHE'] === '1',
+  prepare !== undefined || process.env['PROMISE_COMPANION'] === '1',
+  prepare,
 )
 try {
   const only = process.env['PROMISE_PLANT'] ?? ''

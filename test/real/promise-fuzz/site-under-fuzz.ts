@@ -3,7 +3,13 @@ import { copyFile, rm } from 'node:fs/promises'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { poll, sign, token } from '../companion/intake.ts'
-import { addObjectCache, loadCompanionFirst } from '../companion/site.ts'
+import {
+  type CompanionSite,
+  loadCompanionFirst,
+  type prepare,
+  runPhp,
+  untilReloaded,
+} from '../companion/site.ts'
 import { steadyContent } from '../differential/steady-content.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
@@ -196,7 +202,7 @@ const reportRows = async (wordpress: WordPress, gateway: TestGateway, after: num
 
 export const startFuzzedSites = async (
   withCompanion = false,
-  withObjectCache = false,
+  prepared?: typeof prepare,
 ): Promise<FuzzedSites> => {
   const ports = await adminPorts()
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
@@ -205,8 +211,11 @@ export const startFuzzedSites = async (
     plugins: ['garden-notes', 'promise-fuzz'],
     ...(withCompanion ? { companion } : {}),
   })
-  const objectCache = withCompanion && withObjectCache ? await addObjectCache(wordpress) : undefined
   if (withCompanion) await loadCompanionFirst(wordpress)
+  const { origin, site } = wordpress
+  const php: CompanionSite['php'] = (code) => runPhp(site, code, { PUBLIC_URL: origin, ...companion })
+  const redis = await prepared?.({ site, php })
+  if (withCompanion) await untilReloaded({ origin, php })
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`
   const fresh = copyNamed('fresh')
   const gateways = new Map<string, TestGateway>()
@@ -265,7 +274,7 @@ export const startFuzzedSites = async (
     const putBack = async (copy: string): Promise<void> => {
       for (const end of ['-wal', '-shm']) await rm(wordpress.database + end, { force: true })
       await copyFile(copy, wordpress.database)
-      await objectCache?.command('FLUSHALL')
+      await redis?.command('FLUSHALL')
       if (withCompanion) {
         // The log was restored with the rest: its rows have other contents from here on.
         const { incarnation } = await poll(wordpress.origin, 0)
@@ -328,7 +337,7 @@ export const startFuzzedSites = async (
     close: async () => {
       for (const gateway of gateways.values()) await gateway.close()
       await wordpress.stop()
-      await objectCache?.stop()
+      await redis?.stop()
     },
   }
 }

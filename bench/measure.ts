@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../test/support/ports.ts'
-import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
+import { programPid, type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
 import { type Pin, pins } from './cores.ts'
 import { chooseGenerator, type Generator } from './generator.ts'
 import type { Peer, PeerContext, Probe } from './peer.ts'
@@ -27,6 +27,7 @@ export type Round = {
 export type RunningPeer = {
   readonly peer: Peer
   readonly origin: string
+  readonly pid: number
   /** Reads the processor time of its whole process tree. */
   processorSeconds(): number
   stop(): Promise<void>
@@ -53,6 +54,7 @@ export async function startPeer(
   return {
     peer,
     origin: `http://127.0.0.1:${port}`,
+    pid: await programPid(program),
     processorSeconds: () => processorSeconds(program.pid),
     stop: async () => {
       await program.stop(4000)

@@ -11,6 +11,11 @@ export function processorSeconds(root: number): number {
   return ticks / ticksPerSecond
 }
 
+/** Of the main thread alone. */
+export function mainThreadSeconds(pid: number): number {
+  return parseStat(readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8')).ticks / ticksPerSecond
+}
+
 /** Those that a process has started and that still run. */
 export function childrenOf(parent: number): readonly number[] {
   return [...readProcesses()].filter(([, facts]) => facts.parent === parent).map(([pid]) => pid)

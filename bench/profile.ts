@@ -3,12 +3,11 @@ import { SourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { measure, probe, startPeer, startWorld, warmUp } from './measure.ts'
-import { trellis } from './peers/trellis.ts'
-import type { Scenario } from './scenarios.ts'
-
-/** A share of the processor time of the main thread, by whose code it was. */
-type ProfileGroup = { readonly name: string; readonly share: number }
+import { longWarmUp, measure, type RunningPeer, warmUp } from './measure.ts'
+import { withBoth } from './pairs.ts'
+import { mainThreadSeconds } from './processor-time.ts'
+import { factsOf, type Scenario } from './scenarios.ts'
+import { inTurns } from './turns.ts'
 
 type Frame = {
   readonly functionName: string
@@ -16,24 +15,52 @@ type Frame = {
   readonly lineNumber: number
   readonly columnNumber: number
 }
+/** Times in microseconds; `startTime` by the monotonic clock. */
 type Profile = {
   readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
   readonly samples: readonly number[]
+  readonly startTime: number
   readonly timeDeltas: readonly number[]
 }
 
+/** A turn under the profiler. Times as in the profile. */
+type Turn = {
+  readonly pid: number
+  readonly from: number
+  readonly to: number
+  readonly requests: number
+  readonly mainSeconds: number
+  readonly allSeconds: number
+}
+
+/** Microseconds a request by name. */
+type Costs = ReadonlyMap<string, number>
+
 const systemCalls = new Set(['writeLatin1String', 'writev', 'writeUtf8String', 'writeBuffer', 'readStart'])
 
-/** By whose code a frame is grouped: a folder of src, a package, a part of Node, the kernel by way of a write, the collector. */
-const ownerOf = ({ functionName, url }: Frame, source: string): string => {
-  if (functionName === '(garbage collector)') return 'garbage collector'
-  if (functionName === '(program)') return 'V8 and libuv outside JavaScript'
-  if (systemCalls.has(functionName)) return 'writing to the socket (system call)'
+/** Of the table, in its order. `other threads` is what the collector and the compiler do beside the main thread, with the profiler's own. */
+const parts = [
+  ...['socket writes', 'outside JavaScript', 'node:http', 'rest of Node', 'undici', 'other packages'],
+  ...['collector', 'cache', 'request', 'upstream', 'pipeline', 'rest of Trellis', 'other threads'],
+] as const
+
+const ownFolders: ReadonlySet<string> = new Set(['cache', 'request', 'upstream', 'pipeline'])
+
+/** By whose code a frame is counted: a folder of src, a package, a part of Node, the kernel by way of a write, the collector. */
+export const partOf = ({ functionName, url }: Frame, source: string): (typeof parts)[number] => {
+  if (functionName === '(garbage collector)') return 'collector'
+  if (functionName === '(program)') return 'outside JavaScript'
+  if (systemCalls.has(functionName)) return 'socket writes'
   const package_ = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1]
-  if (package_ !== undefined) return package_
-  if (url.startsWith('node:')) return url.includes('http') ? 'node:http' : 'the rest of Node'
+  if (package_ !== undefined) return package_ === 'undici' ? 'undici' : 'other packages'
+  // The parser of undici.
+  if (url.startsWith('wasm:')) return 'undici'
+  if (url.startsWith('node:')) return url.includes('http') ? 'node:http' : 'rest of Node'
   const folder = /(?:^|\/)(?:src|dist)\/([^/]+?)(?:\.[jt]s)?(?:\/|$)/.exec(source)?.[1]
-  return folder === undefined ? 'the rest of Node' : `Trellis: ${folder}`
+  if (folder !== undefined)
+    return ownFolders.has(folder) ? (folder as (typeof parts)[number]) : 'rest of Trellis'
+  // A peer's own few lines.
+  return source.includes('/bench/') ? 'rest of Trellis' : 'rest of Node'
 }
 
 /** The function, with the last part of its path. */
@@ -53,15 +80,12 @@ const originalFrame = (frame: Frame, map: SourceMap | undefined): readonly [Fram
   return [{ ...frame, lineNumber: found.originalLine }, found.originalSource]
 }
 
-/** Self times of the last `lastMs` of the profile in a folder, without what was idle, largest first. */
-const readProfile = async (
-  folder: string,
-  lastMs: number,
-  nameOf: typeof ownerOf,
-): Promise<readonly ProfileGroup[]> => {
-  const file = (await readdir(folder)).find((name) => name.endsWith('.cpuprofile'))
-  if (file === undefined) throw new Error('the profiler wrote nothing')
-  const { nodes, samples, timeDeltas } = JSON.parse(await readFile(join(folder, file), 'utf8')) as Profile
+/** Self times during some turns, without what was idle, largest first. They share the processor time that the main thread used. */
+export const readCosts = async (
+  { nodes, samples, startTime, timeDeltas }: Profile,
+  turns: readonly Turn[],
+  nameOf: typeof partOf | typeof functionOf,
+): Promise<Costs> => {
   const urls = [...new Set(nodes.map(({ callFrame }) => callFrame.url))]
   const maps = new Map(await Promise.all(urls.map(async (url) => [url, await readMap(url)] as const)))
   const names = new Map<number, string>()
@@ -69,41 +93,89 @@ const readProfile = async (
     if (callFrame.functionName !== '(idle)')
       names.set(id, nameOf(...originalFrame(callFrame, maps.get(callFrame.url))))
   }
-  const times = new Map<string, number>()
+  const counts = new Map<string, number>()
   let busy = 0
-  let left = lastMs * 1000
-  for (let i = samples.length - 1; i >= 0 && left > 0; i -= 1) {
-    const name = names.get(samples[i] as number)
-    const took = timeDeltas[i] as number
-    left -= took
-    if (name === undefined) continue
-    busy += took
-    times.set(name, (times.get(name) ?? 0) + took)
-  }
-  return [...times].map(([name, took]) => ({ name, share: took / busy })).sort((a, b) => b.share - a.share)
+  let at = startTime
+  samples.forEach((sample, i) => {
+    at += timeDeltas[i] as number
+    const name = names.get(sample)
+    if (name === undefined || !turns.some(({ from, to }) => at >= from && at <= to)) return
+    busy += 1
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  })
+  const requests = turns.reduce((sum, turn) => sum + turn.requests, 0)
+  const seconds = turns.reduce((sum, turn) => sum + turn.mainSeconds, 0)
+  const ofOne = (seconds * 1e6) / requests / busy
+  const sorted = [...counts].sort(([, a], [, b]) => b - a)
+  return new Map(sorted.map(([name, count]) => [name, count * ofOne]))
 }
 
-/** Prints where the processor time of one scenario goes: by owner, and its sixty costliest functions. */
-export async function benchProfile(scenario: Scenario): Promise<void> {
-  const { generator, originPort, serverPin, origin } = await startWorld()
-  const folder = await mkdtemp(join(tmpdir(), 'trellis-profile-'))
-  process.env['BENCH_PROFILE'] = folder
-  try {
-    const started = await startPeer(trellis, { originPort, answers: [], pin: serverPin })
-    await probe(started, scenario)
-    await warmUp(started, scenario, generator, { requests: 30_000, seconds: 10 })
-    const from = performance.now()
-    await measure(started, scenario, generator, 5)
-    const lasted = performance.now() - from
-    await started.stop()
-    const owners = await readProfile(folder, lasted, ownerOf)
-    const functions = await readProfile(folder, lasted, functionOf)
-    for (const groups of [owners, functions.slice(0, 60)]) {
-      for (const { name, share } of groups) console.log(`${(share * 100).toFixed(1).padStart(5)} %  ${name}`)
-      console.log('')
+/** The profile of the main thread of a process. */
+const profileOf = async (folder: string, pid: number): Promise<Profile> => {
+  const file = (await readdir(folder)).find((name) => name.includes(`.${pid}.0.`))
+  if (file === undefined) throw new Error('the profiler wrote nothing')
+  return JSON.parse(await readFile(join(folder, file), 'utf8'))
+}
+
+const timed = async (
+  peer: RunningPeer,
+  work: () => Promise<{ readonly requests: number }>,
+): Promise<Turn> => {
+  const now = (): number => Number(process.hrtime.bigint() / 1000n)
+  const [from, main, all] = [now(), mainThreadSeconds(peer.pid), peer.processorSeconds()]
+  const { requests } = await work()
+  const mainSeconds = mainThreadSeconds(peer.pid) - main
+  return {
+    pid: peer.pid,
+    from,
+    to: now(),
+    requests,
+    mainSeconds,
+    allSeconds: peer.processorSeconds() - all,
+  }
+}
+
+const otherThreads = (turns: readonly Turn[]): number =>
+  turns.reduce((sum, { allSeconds, mainSeconds }) => sum + allSeconds - mainSeconds, 0) /
+  turns.reduce((sum, { requests }) => sum + requests, 0)
+
+const row = (title: string, costs: Costs, others: number): string => {
+  const all = [...costs.values()].reduce((sum, cost) => sum + cost, others)
+  const cells = parts.map((part) => (part === 'other threads' ? others : costs.get(part)) ?? 0)
+  return `|${[title, ...[all, ...cells].map((cost) => (cost < 0.05 ? '–' : cost.toFixed(1)))].join('|')}|`
+}
+
+/**
+ * Prints where the processor time of requests goes, microseconds a request by part, for this build and the server that the goal of the
+ * scenario names, in turns of a second; of a single scenario also the sixty costliest functions of this build. The profiler makes
+ * both slower.
+ */
+export async function benchProfile(named = 'hit', pairs = 5): Promise<void> {
+  const chosen = named.split(',').map((name) => factsOf(name as Scenario))
+  console.log(`|µs|all|${parts.join('|')}|\n|---|${'---|'.repeat(parts.length + 1)}`)
+  for (const { name, yardstick } of chosen) {
+    const folder = await mkdtemp(join(tmpdir(), 'trellis-profile-'))
+    process.env['BENCH_PROFILE'] = folder
+    try {
+      let turns: readonly (readonly [Turn, Turn])[] = []
+      await withBoth(yardstick, name, async ({ mine, theirs, generator }) => {
+        for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
+        turns = await inTurns(mine, theirs, pairs, (peer) =>
+          timed(peer, () => measure(peer, name, generator, 1)),
+        )
+      })
+      for (const side of [0, 1] as const) {
+        const own = turns.map((pair) => pair[side])
+        const profile = await profileOf(folder, own[0]?.pid ?? 0)
+        console.log(
+          row(side === 0 ? name : yardstick, await readCosts(profile, own, partOf), otherThreads(own) * 1e6),
+        )
+        if (side === 1 || chosen.length > 1) continue
+        const functions = [...(await readCosts(profile, own, functionOf))].slice(0, 60)
+        console.log(functions.map(([of, cost]) => `${cost.toFixed(2).padStart(6)} µs  ${of}`).join('\n'))
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
     }
-  } finally {
-    await origin.stop(0)
-    await rm(folder, { recursive: true, force: true })
   }
 }

@@ -5,7 +5,6 @@ import { benchLatency } from './latency.ts'
 import { pacedGets } from './paced-gets.ts'
 import { benchPairs } from './pairs.ts'
 import { benchProfile } from './profile.ts'
-import type { Scenario } from './scenarios.ts'
 import { servers } from './servers.ts'
 import { benchServers } from './side-by-side.ts'
 
@@ -15,19 +14,22 @@ import { benchServers } from './side-by-side.ts'
 // BENCH_SCENARIOS=hit,pass npm run bench           some of the scenarios
 // npm run bench pairs http-proxy pass,miss         two servers in turns of a second: bench/pairs.ts
 // npm run bench latency nginx hit,pass 0.5         response times at a fixed rate: bench/latency.ts
-// npm run bench profile miss                       where the processor time of one scenario goes: bench/profile.ts
+// npm run bench profile hit,miss                   where the processor time goes, beside bare Node: bench/profile.ts
 // npm run bench batch                              batches: see bench/batch.ts
 // npm run bench batch-deployments                  the same in front of differently run WordPresses
 const [mode, ...rest] = process.argv.slice(2)
-if (mode === 'serve') await servers[rest[0] ?? '']?.(Number(rest[1]), rest[2] ?? '')
-else if (mode === 'generate') {
+if (mode === 'serve') {
+  // V8 writes a profile when the process ends by itself.
+  process.once('SIGTERM', () => process.exit())
+  await servers[rest[0] ?? '']?.(Number(rest[1]), rest[2] ?? '')
+} else if (mode === 'generate') {
   const [url = '', seconds, connections, ...fields] = rest
   console.log(JSON.stringify(await generate(url, Number(seconds), Number(connections), fields)))
 } else if (mode === 'batch') await benchBatches()
 else if (mode === 'pairs')
   await benchPairs(rest[0], rest[1], rest[2] === undefined ? undefined : Number(rest[2]))
 else if (mode === 'latency') await benchLatency(rest[0], rest[1], ...rest.slice(2).map(Number))
-else if (mode === 'profile') await benchProfile((rest[0] ?? 'hit') as Scenario)
+else if (mode === 'profile') await benchProfile(rest[0], rest[1] === undefined ? undefined : Number(rest[1]))
 else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {
   console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))

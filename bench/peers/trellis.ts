@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/support/ports.ts'
 import type { Peer } from '../peer.ts'
 import { factsOf } from '../scenarios.ts'
+import { profiling } from '../serve-command.ts'
 import { fileTargets, plainTargets } from './targets.ts'
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
@@ -90,9 +91,3 @@ export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', t
 /** Another build of the gateway, with everything on. */
 export const otherBuild = (file: string): Peer =>
   builtGateway({ name: 'other', title: 'there', targets, main: file })
-
-/** BENCH_PROFILE=FOLDER: V8 writes there where the time went. */
-function profiling(): string[] {
-  const folder = process.env['BENCH_PROFILE']
-  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-}

@@ -154,7 +154,8 @@ const setLazily = (typed: Record<string, unknown>, name: string, compute: () => 
 
 /** Typed values of all sources, over the defaults. */
 export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Record<string, unknown> => {
-  const typed: Record<string, unknown> = { ...endpoint.defaults }
+  // Not a spread: with a member added, each object has a separate hidden class in Node 20, and all that reads it is slower.
+  const typed: Record<string, unknown> = Object.assign({}, endpoint.defaults)
   for (const name of Object.keys(sources.path)) {
     const argument = endpoint.arguments.get(name)
     typed[name] = argument === undefined ? sources.path[name] : typedValue(argument, sources.path[name])

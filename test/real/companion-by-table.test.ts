@@ -33,7 +33,7 @@ describeWith('mariadb', 'responses of a site with a persistent object cache or i
     const sent = isDescribed ? writes : writes.slice(0, 4)
     let site: CompanionSite
     let gateway: TestGateway
-    let redis: RedisServer | void
+    let redis: RedisServer | undefined
 
     beforeAll(async () => {
       const port = await freePort()

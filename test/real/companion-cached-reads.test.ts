@@ -48,7 +48,7 @@ describeWith('mariadb', 'reads that a persistent object cache or a network hides
     ['in a network with a persistent object cache', makeCachedNetwork, networkReads, undescribed.blogs],
   ] as const)('%s', (_title, prepare, hidden, incomplete) => {
     let site: CompanionSite
-    let redis: RedisServer | void
+    let redis: RedisServer | undefined
 
     const read = async (path: string) => {
       const answer = await fetch(`${site.origin}/index.php/wp-json${path}`)

@@ -35,7 +35,7 @@ const paths = moreReads.filter((_, at) => isWhole || at % 3 !== 2)
 describeWith(program, 'writes to a WordPress with the companion that bypass the gateway', () => {
   let site: CompanionSite
   let gateway: TestGateway
-  let redis: RedisServer | void
+  let redis: RedisServer | undefined
 
   beforeAll(async () => {
     const port = await freePort()

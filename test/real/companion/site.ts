@@ -142,7 +142,7 @@ export async function untilReloaded({ origin, php }: Pick<CompanionSite, 'origin
 }
 
 /** Makes a site the first one of a network of two blogs, whose domain has no port. */
-export async function makeNetwork({ php, site }: PreparedSite): Promise<void> {
+export async function makeNetwork({ php, site }: PreparedSite): Promise<undefined> {
   const host = '127.0.0.1'
   const installed = await php(
     `foreach ( array( 'siteurl', 'home' ) as $name ) { $GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => getenv( 'PUBLIC_URL' ) ), array( 'option_name' => $name ) ); } require_once ABSPATH . 'wp-admin/includes/network.php'; require_once ABSPATH . 'wp-admin/includes/upgrade.php'; foreach ( $GLOBALS['wpdb']->tables( 'ms_global' ) as $name => $table ) { $GLOBALS['wpdb']->$name = $table; } install_network(); populate_network( 1, '${host}', 'admin@example.org', 'Network', '/', false );`,
@@ -166,7 +166,7 @@ export async function makeNetwork({ php, site }: PreparedSite): Promise<void> {
 }
 
 /** What makes a site one that answers much of what it shows without a statement. */
-const preparations: Readonly<Record<string, (site: PreparedSite) => Promise<RedisServer | void>>> = {
+const preparations: Readonly<Record<string, (site: PreparedSite) => Promise<RedisServer | undefined>>> = {
   'object-cache': addObjectCache,
   network: makeNetwork,
 }

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import {
@@ -60,7 +61,8 @@ describeWith('mariadb', 'reads that a persistent object cache or a network hides
       await loadCompanionFirst(site)
       await writeFile(join(site.site, 'wp-content/mu-plugins/hidden.php'), hiddenReadsPlugin)
       redis = await prepare(site)
-      // A PHP server may use a changed file two seconds later (opcache.revalidate_freq).
+      // Until then the PHP server may use the files as they were before (opcache.revalidate_freq).
+      await wait(2500)
       await vi.waitFor(
         async () => expect((await read('/wp/v2/posts/10')).tags).toContain(';complete;'),
         20_000,

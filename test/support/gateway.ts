@@ -1,6 +1,7 @@
 import { stringify } from 'yaml'
 import { checkConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { freePort } from './ports.ts'
 
 /** A gateway inside the test's process, on free ports, silent and without a drain delay. */
 export type TestGateway = Gateway & {
@@ -12,10 +13,12 @@ export type TestGateway = Gateway & {
 
 type Tree = { readonly [key: string]: unknown }
 
-const fileOf = (config: Tree): string =>
+type Ports = { readonly listen: number; readonly admin: number }
+
+const fileOf = (config: Tree, ports: Ports): string =>
   stringify({
-    listen: { port: 0 },
-    admin: { port: 0 },
+    listen: { port: ports.listen },
+    admin: { port: ports.admin },
     log: { level: 'silent' },
     drain: { delay: '0ms', timeout: '5s' },
     // A machine that is busy with other tests is no overload of the gateway under test.
@@ -25,7 +28,9 @@ const fileOf = (config: Tree): string =>
 
 /** Starts a gateway from a configuration as it would stand in a file. */
 export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
-  let text = fileOf(config)
+  // With port 0 another process may take the port that the gateway has found before it listens.
+  const ports = { listen: await freePort(), admin: await freePort() }
+  let text = fileOf(config, ports)
   const checked = await checkConfig(text, {})
   if (checked.kind === 'faults') {
     throw new Error(checked.faults.map(({ path, message }) => `${path}: ${message}`).join('\n'))
@@ -43,7 +48,7 @@ export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
       .reduce((found, line) => found || Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
   }
   const put: TestGateway['put'] = (other) => {
-    text = fileOf(other)
+    text = fileOf(other, ports)
     return gateway.reload()
   }
   return { ...gateway, metric, put }

@@ -1,5 +1,6 @@
 import { createCache } from '../src/cache/cache.ts'
 import { cacheKey } from '../src/cache/cache-key.ts'
+import type { CacheRead } from '../src/cache/cache-read.ts'
 import type { CachePolicy } from '../src/cache/decide-caching.ts'
 import { createSiteTagger } from '../src/cache/site-tagger.ts'
 import { systemClock } from '../src/clock.ts'
@@ -94,24 +95,30 @@ const cache = createCache({
 const list = (n: number): Made => ({ fields: fieldsOf(n), content: listOf(n) })
 const nothing = (): Made => ({ fields: [], content: Buffer.from('{}') })
 
-const store = async (n: number, { fields, content }: Made): Promise<number> => {
+const read = (n: number): CacheRead => ({
+  service: 'site',
+  key: cacheKey({
+    service: 'site',
+    target: `/site/v2/posts?page=${n + 1}`,
+    dialect: '',
+    partition: 'public',
+  }),
+  partition: 'public',
+  method: 'GET',
+  fields: {},
+  sentField: () => undefined,
+  policy,
+  tags: (made) => tagger.storedTags(found, {}, made),
+  signal,
+})
+
+/** Stores one response and reads it so often. */
+const store = async (n: number, { fields, content }: Made, hits: number): Promise<number> => {
   const response: GatewayResponse = { status: 200, fields, content }
-  const target = `/site/v2/posts?page=${n + 1}`
-  const answer = await cache.answer(
-    {
-      service: 'site',
-      key: cacheKey({ service: 'site', target, dialect: '', partition: 'public' }),
-      partition: 'public',
-      method: 'GET',
-      fields: {},
-      sentField: () => undefined,
-      policy,
-      tags: (made) => tagger.storedTags(found, {}, made),
-      signal,
-    },
-    async () => response,
-  )
-  if (answer.outcome !== 'miss') throw new Error(`entry ${n} was a ${answer.outcome}`)
+  for (let i = 0; i <= hits; i += 1) {
+    const { outcome } = await cache.answer(read(n), async () => response)
+    if (outcome !== (i === 0 ? 'miss' : 'hit')) throw new Error(`read ${i} of entry ${n} was a ${outcome}`)
+  }
   return content.length
 }
 
@@ -122,13 +129,13 @@ const empty = (): void => {
 type Weight = { readonly content: number; readonly real: number; readonly counted: number }
 
 /** Fills the cache and weighs it; all figures are bytes of one entry. */
-const weigh = async (make: (n: number) => Made): Promise<Weight> => {
+const weigh = async (make: (n: number) => Made, hits = 0): Promise<Weight> => {
   // Everything is compiled and warm before the first reading.
-  for (let n = 0; n < 1000; n += 1) await store(n, make(n))
+  for (let n = 0; n < 1000; n += 1) await store(n, make(n), hits)
   empty()
   const before = held()
   let content = 0
-  for (let n = 0; n < entries; n += 1) content += await store(n, make(n))
+  for (let n = 0; n < entries; n += 1) content += await store(n, make(n), hits)
   const real = (held() - before) / entries
   const { bytes, entries: stored } = cache.stats()
   if (stored !== entries) throw new Error(`${stored} of ${entries} are stored`)
@@ -150,6 +157,9 @@ const invalidate = (): readonly number[] => {
 
 const small = await weigh(nothing)
 empty()
+// The third hit of a second has a ready response.
+const hot = await weigh(list, 3)
+empty()
 const large = await weigh(list)
 const { tags } = cache.stats()
 const times = invalidate()
@@ -161,12 +171,15 @@ const line = (name: string, { content, real, counted }: Weight): string =>
   `${name} content ${kilo(content)}, held ${kilo(real)}, counted ${kilo(counted)} an entry`
 console.log(`${entries} entries, ${tags} tags`)
 console.log(line('lists:  ', large), `(bound ${kilo(bound)})`)
+console.log(line('read 3 times:', hot))
 console.log(line('nothing:', small))
 console.log(`one tag of ${shown} entries: median ${middle.toFixed(3)} ms, p99 ${slow.toFixed(3)} ms`)
 
 const broken = [
   ...(large.real <= bound ? [] : ['an entry holds more than 1.5 times its content and 1 kB']),
-  ...(large.counted >= large.real && small.counted >= small.real ? [] : ['less is counted than is held']),
+  ...([small, large, hot].every(({ counted, real }) => counted >= real)
+    ? []
+    : ['less is counted than is held']),
   ...(middle < 1 ? [] : ['an invalidation takes 1 ms or more']),
 ]
 for (const text of broken) console.error(text)

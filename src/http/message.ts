@@ -205,12 +205,17 @@ const framing: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Makes the text of lines that many responses share. Undefined: node:http would add to them, or refuse them. */
-export const headText = (fields: FieldLines, status: number): HeadText | undefined => {
-  if (hasField(fields, framing) || fieldValue(fields, 'date') === undefined) return undefined
-  if (status !== 304 && fieldValues(fields, 'content-length').length !== 1) return undefined
+/**
+ * Makes the text of lines that many responses share. `begin`: the text of its first lines. Undefined: node:http would add to them, or
+ * refuse them.
+ */
+export const headText = (fields: FieldLines, status: number, begin?: HeadText): HeadText | undefined => {
+  if (begin === undefined) {
+    if (hasField(fields, framing) || fieldValue(fields, 'date') === undefined) return undefined
+    if (status !== 304 && fieldValues(fields, 'content-length').length !== 1) return undefined
+  }
   let text = ''
-  for (let i = 0; i < fields.length; i += 2) {
+  for (let i = begin?.of.length ?? 0; i < fields.length; i += 2) {
     const name = fields[i] as string
     const value = fields[i + 1] as string
     try {
@@ -221,7 +226,7 @@ export const headText = (fields: FieldLines, status: number): HeadText | undefin
     }
     text += `${name}: ${value}\r\n`
   }
-  return { of: fields, text }
+  return { of: fields, text: begin === undefined ? ownText(text) : begin.text + text }
 }
 
 /** A response the gateway holds or streams itself. */

@@ -5,7 +5,8 @@ import type { Encodings } from '../../src/cache/respond/encodings.ts'
 import { createResponder, type Responder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
 import { unlimited } from '../../src/http/bounds.ts'
-import type { GatewayResponse, RequestFields } from '../../src/http/message.ts'
+import { isConditional } from '../../src/http/conditional/preconditions.ts'
+import type { FieldLines, GatewayResponse, RequestFields } from '../../src/http/message.ts'
 import type { PipelineEvent } from '../../src/pipeline/events.ts'
 import { match, validate } from '../../src/pipeline/phases/request.ts'
 import { createTargetMemo, type Service } from '../../src/pipeline/service.ts'
@@ -92,6 +93,9 @@ const boundary = (response: GatewayResponse): string => {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'boundary')
 }
 
+const linesOf = (fields: FieldLines): string =>
+  fields.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+
 /** Nothing is compressed here, so every hit is there at once. */
 const hitOf = (responder: Responder, ...asked: Parameters<Responder['hit']>): CacheAnswer => {
   const answer = responder.hit(...asked)
@@ -114,6 +118,29 @@ describe('memories of the hit path', () => {
         }
       }),
       { numRuns: 1_000 },
+    )
+  })
+
+  test('from the second hit on the text of the header is ready, and its lines are those of the response', () => {
+    fc.assert(
+      fc.property(fc.array(asks, { minLength: 10, maxLength: 20 }), (sequence) => {
+        const responder = createResponder(uncodedOnly)
+        const response = stored(200, ['ETag', tag, 'Date', 'Thu, 01 Jan 2026 00:00:00 GMT'])
+        let hits = 0
+        let elapsed = 0
+        for (const { method, fields, ageMs } of sequence) {
+          elapsed += ageMs
+          const at = { now: startOfTest + elapsed, monotonic: elapsed }
+          const answer = hitOf(responder, response, readOf({ method, fields }), elapsed, at)
+          const isPlain = fields['range'] === undefined && !isConditional(fields)
+          if (isPlain) hits += 1
+          if (hits > 1 && isPlain) expect(answer.headText).toBeDefined()
+          if (answer.headText === undefined) continue
+          expect(answer.headText.of).toBe(answer.fields)
+          expect(answer.headText.text).toBe(linesOf(answer.fields))
+        }
+      }),
+      { numRuns: 200 },
     )
   })
 

@@ -5,6 +5,7 @@ import {
   contentText,
   type FieldLines,
   type GatewayResponse,
+  type HeadText,
   headText,
   longestText,
 } from '../../http/message.ts'
@@ -159,6 +160,18 @@ const freshAnswer = (
   }
 }
 
+/** The head of a response as text; that of the stored fields, with which it begins, is made once. */
+const headTextOf = (
+  { fields, status }: CacheAnswer,
+  form: SharedForm,
+  stored: StoredResponse,
+): HeadText | undefined => {
+  if (form === 'not-modified') return headText(fields, status)
+  // A coded form is made of another stored response, and has other fields.
+  if (stored.headText?.of !== stored.fields) stored.headText = headText(stored.fields, stored.status)
+  return headText(fields, status, stored.headText)
+}
+
 /** After this many reads in one second the content is kept as text. */
 const readersOfText = 8
 
@@ -191,6 +204,7 @@ export const createResponder = (encodings: Encodings): Responder => {
     const form = sharedForm(stored, read)
     const ttl = ttlOf(stored, ageMs, at)
     if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
+    const isRepeated = stored.prepared !== -1
     const prepared = preparedFor(stored, seconds(ageMs), ttl)
     const made = prepared?.[form]
     if (prepared !== undefined && made !== undefined) {
@@ -199,10 +213,8 @@ export const createResponder = (encodings: Encodings): Responder => {
       return made
     }
     const answer = freshAnswer(stored, read, ageMs, ttl, at)
-    if (prepared !== undefined) {
-      answer.headText = headText(answer.fields, answer.status)
-      prepared[form] = answer
-    }
+    if (isRepeated) answer.headText = headTextOf(answer, form, stored)
+    if (prepared !== undefined) prepared[form] = answer
     return answer
   }
 

@@ -2,7 +2,7 @@ import type { Moment } from '../../clock.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
-import { type FieldLines, fieldValue, ownText, type ResponseHead } from '../../http/message.ts'
+import { type FieldLines, fieldValue, type HeadText, ownText, type ResponseHead } from '../../http/message.ts'
 import { isPublicKey } from '../cache-key.ts'
 import type { CacheAnswer } from '../cache-read.ts'
 import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
@@ -68,6 +68,8 @@ export type StoredResponse = ResponseHead & {
    * last read, once.
    */
   prepared: PreparedAnswers | number
+  /** Its lines as they are sent, from the second hit on. */
+  headText: HeadText | undefined
 }
 
 export type IncompleteResponse = StoredResponse & { readonly partial: StoredRanges }
@@ -88,11 +90,14 @@ export type StoredResponseParts = {
   readonly forms: readonly CodedForm[]
 }
 
-/** Measured: objects, array headers and index entries of one stored response and of one tag on a 64-bit Node. */
+/**
+ * Measured: objects, array headers and index entries of one stored response and of one tag on a 64-bit Node. Names and values that
+ * several responses share are counted for each, which outweighs what is kept for its hits (bench/memory.ts).
+ */
 const overheadBytes = 640
 const overheadOfTag = 96
 const overheadOfLine = 24
-const overheadOfForm = 480
+const overheadOfForm = 1600
 
 /** Memory of one form of a stored response with these fields. */
 export const bytesOfForm = ({ content }: CodedForm, fields: FieldLines): number =>
@@ -199,6 +204,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     order: parts.order,
     hits: 0,
     prepared: -1,
+    headText: undefined,
   }
 }
 

@@ -42,6 +42,17 @@ const made = ({ events }: Harness, forms: number): Promise<void> =>
   expect.poll(() => events.filter(({ kind }) => kind === 'compressed').length).toBe(forms)
 
 describe('coded forms', () => {
+  test('have their own text of the header', async () => {
+    const room = harness({ compression })
+    for (let i = 0; i < 3; i += 1) await codingOf(room, reading({ fields: {} }))
+    await untilCoded(room, reading())
+    const hits = [1, 2, 3].map(() => room.cache.answer(reading(), async () => response('never')))
+    const heads = (await Promise.all(hits)).map(({ headText }) => headText?.text)
+    for (const head of heads.filter((text) => text !== undefined))
+      expect(head).toContain('Content-Encoding: gzip')
+    expect(heads[2]).toBeDefined()
+  })
+
   test('count in the bytes of their response, and are removed with it', async () => {
     const room = harness({ compression })
     await codingOf(room, reading({ fields: {} }))

@@ -54,6 +54,8 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
     (await fetch(`${adminOrigin}/metrics`)).text()
   const heard = (gateway: Gateway) =>
     expect.poll(() => metrics(gateway), { timeout: 20_000 }).toMatch(/changes_state\{[^}]*"heard"[^}]*\} 1/)
+  const drops = async (gateway: Gateway) =>
+    (await metrics(gateway)).split('\n').filter((line) => /service_drops/.test(line))
   const lag = async (gateway: Gateway): Promise<number> =>
     Number(/changes_lag_seconds\{[^}]*\} (\S+)/.exec(await metrics(gateway))?.[1])
   /** Right after a poll, so that the next one is an interval away. */
@@ -107,11 +109,14 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
 
   test('notices a database restored from a copy, though only a push has brought the lost row', async () => {
     await justPolled(pushed)
+    const before = await drops(pushed)
     await save(10, 'lost')
     expect(await title(pushed, 10)).toBe('lost')
     await restore()
     expect(await title(site, 10)).toBe('before')
     await expect.poll(() => title(pushed, 10), { timeout: 3 * pollMs, interval: 50 }).toBe('before')
+    await later(pushed)
+    expect(await drops(pushed)).not.toEqual(before)
     await heard(pushed)
   }, 60_000)
 
@@ -119,9 +124,7 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
     await later(polling)
     expect(await title(polling, 10)).toBe('before')
     const maintenance = `${site.site}/.maintenance`
-    const drops = async () =>
-      (await metrics(polling)).split('\n').filter((line) => /service_drops/.test(line))
-    const before = await drops()
+    const before = await drops(polling)
     try {
       // For requests alone: the command line stands for the other server.
       await writeFile(maintenance, `<?php $upgrading = 'cli' === PHP_SAPI ? 0 : time();`)
@@ -139,6 +142,6 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
     }
     await expect.poll(() => title(polling, 10), { timeout: 10_000 }).toBe('other server')
     await heard(polling)
-    expect(await drops()).toEqual(before)
+    expect(await drops(polling)).toEqual(before)
   }, 60_000)
 })

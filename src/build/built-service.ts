@@ -64,13 +64,13 @@ export const closeServices = async (
 
 /**
  * The other services with one of the same servers, whose stored responses a write through this service may outdate: a
- * WordPress behind its interface and, for its pages and wp-admin, behind an open service. Stored responses of an open service
- * are invalidated by their own targets and tags (RFC 9111 §4.4).
+ * WordPress behind its interface and, for its pages and wp-admin, behind an open service. Of an open service these are the
+ * responses of the same URLs at the upstream (RFC 9111 §4.4), of the others all.
  */
 const othersOf = (writing: BuiltService, built: readonly BuiltService[]): readonly Service[] => {
   const servers = new Set(writing.upstream.servers)
   return built
-    .filter((one) => one !== writing && one.config.contract !== 'open')
+    .filter((one) => one !== writing)
     .filter(({ upstream }) => upstream.servers.some((server) => servers.has(server)))
     .map(({ service }) => service)
 }

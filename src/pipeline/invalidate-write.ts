@@ -187,15 +187,28 @@ const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string 
   return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
 }
 
+/** Tags of one resource in the other services of the same upstream. */
+const tagsOfOthers = (found: Service, target: string): readonly string[] => {
+  const others = found.sharing().filter(({ invalidatesTargets }) => invalidatesTargets)
+  return others.flatMap((one) =>
+    found.roots.flatMap((root) => {
+      const named = namedTarget(root + target, { url: root, roots: one.roots })
+      const key = named === undefined ? undefined : spelled(one, named)
+      return key === undefined ? [] : targetKey(one.name, key)
+    }),
+  )
+}
+
 /** Tags of all that is stored for the URLs that the write changes, in whichever service they are. */
 const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] => {
   const { service, request, target } = exchange
   const authority = requestField(request.fields, ':authority') ?? requestField(request.fields, 'host') ?? ''
   const tags = unsafePaths(unsafeRequest(exchange), written).flatMap((path) => {
     const found = path === service.mount + target ? service : service.serviceAt(authority, path)
-    if (found === undefined || (found.name === service.name && !service.invalidatesTargets)) return []
-    const named = spelled(found, asTarget(path.slice(found.mount.length)))
-    return named === undefined ? [] : targetKey(found.name, named)
+    const named = found === undefined ? undefined : spelled(found, asTarget(path.slice(found.mount.length)))
+    if (found === undefined || named === undefined) return []
+    const isReached = found.name === service.name && !service.invalidatesTargets
+    return [...(isReached ? [] : [targetKey(found.name, named)]), ...tagsOfOthers(found, named)]
   })
   return [...new Set(tags)]
 }

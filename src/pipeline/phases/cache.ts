@@ -124,9 +124,10 @@ const readThrough = (
   return forOrigin(exchange, origin, recorded(exchange, answer))
 }
 
-/** Is a read treated as a write? Through an open service only where another service stores responses of the same upstream. */
+/** Is a read treated as a write? Through an open service only where a service of another contract has the same upstream. */
 const isWrite = ({ service, sensitive }: Ready): boolean =>
-  actsAsWrite(service.contract, sensitive) && (service.contract !== 'open' || service.sharing().length > 0)
+  actsAsWrite(service.contract, sensitive) &&
+  [service, ...service.sharing()].some(({ contract }) => contract !== 'open')
 
 /** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
 export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({

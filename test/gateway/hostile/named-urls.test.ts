@@ -111,6 +111,19 @@ describe('a write invalidates what its response names', () => {
 })
 
 test.each([
+  ['its own, at another mount', '/api/users', {}, '/v1/users', undefined],
+  ['its own, at a mount in front of it', '/v1/users', {}, '/api/users', undefined],
+  ['its own, at another host', '/users', {}, '/users', 'shop.test'],
+  ['that its response names', '/users', { Location: '/v1/users/7' }, '/api/users/7', undefined],
+])('a write invalidates a URL that several services have: %s', async (_, path, fields, target, host) => {
+  answerWrites(fields)
+  await read(target, host)
+  expect(await read(target, host)).toContain('; hit')
+  expect(await ask('POST', path, 'a')).toMatch(/^HTTP\/1\.1 201 /)
+  expect(await read(target, host)).not.toContain('; hit')
+})
+
+test.each([
   ['on another origin', { Location: 'http://other.test/admin/users/7' }],
   ['on another port', { Location: 'http://127.0.0.1:1/admin/users/7' }],
   ['that is no URL', { Location: 'http://[bad' }],

@@ -54,10 +54,9 @@ const algorithms = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ] as const
 
-const algorithm = () =>
-  z.enum(algorithms, {
-    error: `expected one of: ${algorithms.join(', ')}; symmetric algorithms are not accepted`,
-  })
+const algorithm = z.enum(algorithms, {
+  error: `expected one of: ${algorithms.join(', ')}; symmetric algorithms are not accepted`,
+})
 
 /** Fields of HTTP itself and those that the gateway writes: a claim or a credential in their place would change the request. */
 const reserved = [
@@ -67,21 +66,22 @@ const reserved = [
   /^(?:trace.*|baggage|idempotency-key|x-request-deadline-ms)$/,
 ]
 
-const field = () =>
-  z
-    .string({ error: 'expected the name of a request header' })
-    .regex(/^[A-Za-z\d-]{1,64}$/, {
-      error: 'expected the name of a request header, e.g. X-User-Id',
-      abort: true,
-    })
-    .toLowerCase()
-    .refine(
-      (name) => !reserved.some((pattern) => pattern.test(name)),
-      'has its own meaning in HTTP; use another header',
-    )
+const field = z
+  .string({ error: 'expected the name of a request header' })
+  .regex(/^[A-Za-z\d-]{1,64}$/, {
+    error: 'expected the name of a request header, e.g. X-User-Id',
+    abort: true,
+  })
+  .toLowerCase()
+  .refine(
+    (name) => !reserved.some((pattern) => pattern.test(name)),
+    'has its own meaning in HTTP; use another header',
+  )
 
-const ownField = () =>
-  field().refine((name) => name !== 'authorization', 'cannot be Authorization; use another header')
+const ownField = field.refine(
+  (name) => name !== 'authorization',
+  'cannot be Authorization; use another header',
+)
 
 const jwksFault = (text: string): string | undefined => {
   if (!/^https?:/i.test(text)) {
@@ -106,10 +106,9 @@ const name = (meaning: string) =>
     .min(1, `expected ${meaning}`)
     .max(1_000)
 
-const required = () =>
-  oneOf(['all', 'writes', 'never']).describe(
-    'Requests that need it; `writes` = all methods but GET, HEAD and OPTIONS, and `x-trellis-writes`',
-  )
+const required = oneOf(['all', 'writes', 'never']).describe(
+  'Requests that need it; `writes` = all methods but GET, HEAD and OPTIONS, and `x-trellis-writes`',
+)
 
 const jwt = z
   .strictObject({
@@ -117,7 +116,7 @@ const jwt = z
       .string({ error: 'expected a URL, or file:/path/to/file' })
       .check(refusedBy(jwksFault))
       .describe("JWKS with the issuer's public keys: a URL, or `file:/path`"),
-    refresh: wait()
+    refresh: wait
       .refine((ms) => ms >= 1_000, 'must be at least 1s')
       .prefault('5m')
       .describe('How often the URL is fetched again; also for an unknown key'),
@@ -129,43 +128,43 @@ const jwt = z
       .transform((audiences) => [audiences].flat())
       .describe('Required `aud`; one of them, if a list'),
     algorithms: z
-      .array(algorithm())
+      .array(algorithm)
       .min(1)
       .prefault(['RS256', 'ES256'])
       .describe('Accepted signature algorithms, asymmetric only'),
-    leeway: wait()
+    leeway: wait
       .refine((ms) => ms <= 600_000, 'must be at most 10m')
       .prefault('30s')
       .describe('Clock difference allowed for `exp` and `nbf`'),
-    header: field().prefault('Authorization').describe('Header with the token'),
+    header: field.prefault('Authorization').describe('Header with the token'),
     forward: z
-      .record(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'expected the name of a claim'), ownField())
+      .record(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'expected the name of a claim'), ownField)
       .prefault({})
       .describe('Claims sent upstream, each with its header; clients cannot set these headers'),
-    required: required().prefault('all'),
+    required: required.prefault('all'),
   })
   .transform(inMs('leeway', 'refresh'))
 
 const apiKeys = z.strictObject({
-  header: ownField().prefault('X-Api-Key').describe('Header with the key; not forwarded'),
+  header: ownField.prefault('X-Api-Key').describe('Header with the key; not forwarded'),
   file: z
     .string({ error: 'expected the path of a file' })
     .check(refusedBy(apiKeysFault))
     .transform((text) => new Secret(text))
     .describe('File with a line `name:sha256-hex` for each key'),
-  required: required().prefault('all'),
+  required: required.prefault('all'),
 })
 
 /** Who may use a service. */
 export const access = z
   .strictObject({
     allow: z
-      .array(cidr())
+      .array(cidr)
       .max(1_000)
       .prefault([])
       .describe('Client addresses (CIDR) that may use the service; [] = all'),
     deny: z
-      .array(cidr())
+      .array(cidr)
       .max(1_000)
       .prefault([])
       .describe('Client addresses that may not; takes precedence over `allow`'),

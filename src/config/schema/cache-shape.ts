@@ -3,33 +3,32 @@ import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch } fro
 
 /** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
-  ttl: duration().describe('Lifetime when the upstream gives none'),
-  staleWhileRevalidate: duration()
+  ttl: duration.describe('Lifetime when the upstream gives none'),
+  staleWhileRevalidate: duration
     .prefault('0s')
     .describe('How long a stale response is served while a new one is fetched (RFC 5861)'),
-  staleIfError: duration()
+  staleIfError: duration
     .prefault('0s')
     .describe('How long a stale response is served if the upstream fails (RFC 5861)'),
-  negativeTtl: duration().prefault('0s').describe('Lifetime of 404 and 410'),
+  negativeTtl: duration.prefault('0s').describe('Lifetime of 404 and 410'),
   scope: oneOf(['public', 'credential'])
     .prefault('public')
     .describe('`credential` = one stored response per credential'),
-  override: flag().prefault(false).describe('Overrides `Cache-Control` of the upstream'),
+  override: flag.prefault(false).describe('Overrides `Cache-Control` of the upstream'),
 }
 
-const matchedPath = () => ruleMatch().describe('As `rateLimits[].match`')
+const matchedPath = ruleMatch.describe('As `rateLimits[].match`')
 
 const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl')
 
 /** One cache rule. */
-export const cacheRule = z.strictObject({ match: matchedPath(), ...ruleSettings }).transform(ruleInMs)
+export const cacheRule = z.strictObject({ match: matchedPath, ...ruleSettings }).transform(ruleInMs)
 
-const operationName = () =>
-  z
-    .string({ error: 'expected the operationId of an operation' })
-    .max(500)
-    .optional()
-    .describe('`operationId`, in place of `match`')
+const operationName = z
+  .string({ error: 'expected the operationId of an operation' })
+  .max(500)
+  .optional()
+  .describe('`operationId`, in place of `match`')
 
 /** A rule names its operations by `match` or by `operation`, never by both. */
 const namesOperationsOnce = z.refine<{ readonly match?: unknown; readonly operation?: unknown }>(
@@ -40,8 +39,8 @@ const namesOperationsOnce = z.refine<{ readonly match?: unknown; readonly operat
 /** A cache rule of a service with a document. */
 const operationRule = z
   .strictObject({
-    match: matchedPath().optional(),
-    operation: operationName(),
+    match: matchedPath.optional(),
+    operation: operationName,
     ...ruleSettings,
   })
   .check(namesOperationsOnce)
@@ -95,28 +94,27 @@ export const documentCacheShape = z.strictObject({
     .describe(rulesMeaning('what `x-trellis-cache` says, otherwise nothing')),
 })
 
-const template = () =>
-  z
-    .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
-    .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
+const template = z
+  .string({ error: 'expected a path of the document, e.g. /pets/{id}' })
+  .regex(/^\/\S{0,1000}$/, 'expected a path of the document, e.g. /pets/{id}')
 
 /** Facts about operations that the document does not contain. */
 export const resourceRule = z
   .strictObject({
-    match: routeMatch()
+    match: routeMatch
       .optional()
       .describe('Methods and path of the document; `*` and `**` as in `rateLimits[].match`'),
-    operation: operationName(),
-    collection: template()
+    operation: operationName,
+    collection: template
       .optional()
       .describe('Collection that the path lists; with `id`: collection of the item that it shows'),
-    id: parameterName().optional().describe('Path parameter with the id of the item'),
+    id: parameterName.optional().describe('Path parameter with the id of the item'),
     members: z
-      .record(z.string().max(500), template())
+      .record(z.string().max(500), template)
       .optional()
       .describe('JSON Pointers to other items in responses, with their collections; `*` = each element'),
     invalidates: z
-      .array(template())
+      .array(template)
       .max(100)
       .optional()
       .describe('Paths whose responses the write also changes; `/` = all'),

@@ -124,23 +124,27 @@ const numberFromText = (value: unknown): unknown =>
 const booleanFromText = (value: unknown): unknown =>
   value === 'true' ? true : value === 'false' ? false : value
 
+const wholeNumber = (minimum: number, maximum: number, error: string) =>
+  z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
+
+export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, { error: `expected one of: ${words.join(', ')}` })
+
 /** A duration; milliseconds after parsing. */
-export const duration = () =>
-  z
-    .string({ error: durationHint })
-    .regex(durationPattern, durationHint)
-    .transform((text) => parseDuration(text) ?? 0)
+export const duration = z
+  .string({ error: durationHint })
+  .regex(durationPattern, durationHint)
+  .transform((text) => parseDuration(text) ?? 0)
 
 /** Two of these and some seconds fit into a timer of Node (2^31 - 1 ms): the times of a drain are added. */
 const longestWait = '12d'
 const longestWaitMs = parseDuration(longestWait) ?? 0
 
 /** A duration for a timer; timers with a longer one fire at once. */
-export const wait = () =>
-  duration().refine(
-    (ms) => ms <= longestWaitMs,
-    `expected at most ${longestWait}: the longest time of a timer`,
-  )
+export const wait = duration.refine(
+  (ms) => ms <= longestWaitMs,
+  `expected at most ${longestWait}: the longest time of a timer`,
+)
 
 type InMs<Section, Key> = {
   [Name in keyof Section as Name extends Key & string ? `${Name}Ms` : Name]: Section[Name]
@@ -156,53 +160,45 @@ export const inMs = <const Key extends string>(...durations: readonly Key[]) => 
 }
 
 /** A size; bytes after parsing. */
-export const size = () =>
-  z
-    .union(
-      [
-        wholeNumber(0, Number.MAX_SAFE_INTEGER, sizeHint),
-        z.string({ error: sizeHint }).regex(sizePattern, sizeHint),
-      ],
-      {
-        error: sizeHint,
-      },
-    )
-    .transform((value) => (typeof value === 'number' ? value : (parseSize(value) ?? 0)))
-
-const wholeNumber = (minimum: number, maximum: number, error: string) =>
-  z.preprocess(numberFromText, z.int({ error }).min(minimum, { error }).max(maximum, { error }))
+export const size = z
+  .union(
+    [
+      wholeNumber(0, Number.MAX_SAFE_INTEGER, sizeHint),
+      z.string({ error: sizeHint }).regex(sizePattern, sizeHint),
+    ],
+    {
+      error: sizeHint,
+    },
+  )
+  .transform((value) => (typeof value === 'number' ? value : (parseSize(value) ?? 0)))
 
 /** A whole number within inclusive bounds. */
 export const whole = (minimum: number, maximum: number) =>
   wholeNumber(minimum, maximum, `expected a whole number from ${minimum} to ${maximum}`)
 
+const shareHint = { error: 'expected a share from 0 to 1, e.g. 0.2' }
+
 /** A share between 0 and 1. */
-export const share = () => {
-  const error = 'expected a share from 0 to 1, e.g. 0.2'
-  return z.preprocess(numberFromText, z.number({ error }).min(0, { error }).max(1, { error }))
-}
+export const share = z.preprocess(numberFromText, z.number(shareHint).min(0, shareHint).max(1, shareHint))
 
 /** True or false. */
-export const flag = () => z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
+export const flag = z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
-const accessMembers = () =>
-  z.strictObject({
-    requests: oneOf(['all', 'sample'])
-      .prefault('all')
-      .describe('`sample` = all requests except hits, and a share of the hits'),
-    path: flag()
-      .prefault(false)
-      .describe('Path and query as received; values of secret parameters are hidden'),
-    client: z
-      .preprocess(
-        booleanFromText,
-        z.union([z.boolean(), z.literal('full')], { error: 'expected true, false or "full"' }),
-      )
-      .prefault(false)
-      .describe('`true` = network of the client address (IPv4 /24, IPv6 /48), `full` = the whole address'),
-    userAgent: flag().prefault(false).describe('`User-Agent`, at most 200 characters'),
-    target: flag().prefault(false).describe('Upstream target of the last attempt'),
-  })
+const accessMembers = z.strictObject({
+  requests: oneOf(['all', 'sample'])
+    .prefault('all')
+    .describe('`sample` = all requests except hits, and a share of the hits'),
+  path: flag.prefault(false).describe('Path and query as received; values of secret parameters are hidden'),
+  client: z
+    .preprocess(
+      booleanFromText,
+      z.union([z.boolean(), z.literal('full')], { error: 'expected true, false or "full"' }),
+    )
+    .prefault(false)
+    .describe('`true` = network of the client address (IPv4 /24, IPv6 /48), `full` = the whole address'),
+  userAgent: flag.prefault(false).describe('`User-Agent`, at most 200 characters'),
+  target: flag.prefault(false).describe('Upstream target of the last attempt'),
+})
 
 type AccessLogSettings = {
   requests: 'none' | 'sample' | 'all'
@@ -215,76 +211,72 @@ type AccessLogSettings = {
 const noMembers = { path: false, client: 'none', userAgent: false, target: false } as const
 
 /** Which requests are logged, and with which members: `true`, `false` and `sample` have none of those that are optional. */
-export const accessLog = () =>
-  z
-    .preprocess(
-      booleanFromText,
-      z.union([z.boolean(), z.literal('sample'), accessMembers()], {
-        error: 'expected true, false, "sample", or members such as { path: true }',
-      }),
-    )
-    .transform((value): AccessLogSettings => {
-      if (value === 'sample') return { ...noMembers, requests: 'sample' }
-      if (typeof value === 'boolean') return { ...noMembers, requests: value ? 'all' : 'none' }
-      const { client, ...members } = value
-      return { ...members, client: client === 'full' ? client : client ? 'network' : 'none' }
-    })
+export const accessLog = z
+  .preprocess(
+    booleanFromText,
+    z.union([z.boolean(), z.literal('sample'), accessMembers], {
+      error: 'expected true, false, "sample", or members such as { path: true }',
+    }),
+  )
+  .transform((value): AccessLogSettings => {
+    if (value === 'sample') return { ...noMembers, requests: 'sample' }
+    if (typeof value === 'boolean') return { ...noMembers, requests: value ? 'all' : 'none' }
+    const { client, ...members } = value
+    return { ...members, client: client === 'full' ? client : client ? 'network' : 'none' }
+  })
 
 const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
 
 /** Ranges of status codes; YAML parses a single one as a number. */
-export const statusRanges = () =>
-  z.union([z.string(), z.int()], { error: statusHint }).transform((value, context) => {
+export const statusRanges = z
+  .union([z.string(), z.int()], { error: statusHint })
+  .transform((value, context) => {
     const ranges = parseStatusRanges(String(value))
     return ranges ?? refuse(context, value, statusHint)
   })
 
 /** A port; 0 = any free one. */
-export const port = () => whole(0, 65_535)
+export const port = whole(0, 65_535)
 
 /** An address or name to listen on. */
-export const host = () =>
-  z
-    .string({ error: 'expected a host name or an IP address' })
-    .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
+export const host = z
+  .string({ error: 'expected a host name or an IP address' })
+  .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
 
 /** A host that a service or a certificate is for, or `*.` and the end of such names; lower case after parsing. */
-export const hostPattern = () =>
-  z
-    .string({ error: 'expected a host name, e.g. blog.example or *.shop.example' })
-    .check(refusedBy(hostPatternFault))
-    .toLowerCase()
+export const hostPattern = z
+  .string({ error: 'expected a host name, e.g. blog.example or *.shop.example' })
+  .check(refusedBy(hostPatternFault))
+  .toLowerCase()
 
 /** A secret: given here, from the environment, or read from a file (`file:/run/secrets/x`). */
-export const secret = () => z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
+export const secret = z.string({ error: 'expected a text' }).transform((text) => new Secret(text))
 
 /** The document of a service: the loader puts it where its path stands. */
-export const document = () =>
-  z
-    .custom<ApiDocument>((value) => value instanceof ApiDocument, 'expected the path of an OpenAPI document')
-    // As the file has it.
-    .meta({ type: 'string', minLength: 1 })
+export const document = z
+  .custom<ApiDocument>((value) => value instanceof ApiDocument, 'expected the path of an OpenAPI document')
+  // As the file has it.
+  .meta({ type: 'string', minLength: 1 })
 
 /** The mount of a service or the path of an upstream. */
-export const pathPrefix = () => z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
+export const pathPrefix = z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
 
 /** An address or a CIDR block. */
-export const cidr = () =>
-  z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
+export const cidr = z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
 
 /** An http(s) origin, normalised after parsing, or the word `embedded`. */
-export const target = () =>
-  z
-    .string({ error: 'expected an origin, e.g. http://10.0.0.7:8080, or "embedded"' })
-    .transform((text, context) => {
-      if (text === 'embedded') return text
-      const reading = readOrigin(text, 'http://10.0.0.7:8080', ' (basePath takes the path)')
-      return reading.kind === 'origin' ? reading.origin : refuse(context, text, reading.message)
-    })
+export const target = z
+  .string({ error: 'expected an origin, e.g. http://10.0.0.7:8080, or "embedded"' })
+  .transform((text, context) => {
+    if (text === 'embedded') return text
+    const reading = readOrigin(text, 'http://10.0.0.7:8080', ' (basePath takes the path)')
+    return reading.kind === 'origin' ? reading.origin : refuse(context, text, reading.message)
+  })
 
 /** An origin as browsers send it, or `*`. */
-export const corsOrigin = () =>
-  z.string({ error: 'expected an origin, e.g. https://app.example.org, or "*"' }).check(
+export const corsOrigin = z
+  .string({ error: 'expected an origin, e.g. https://app.example.org, or "*"' })
+  .check(
     refusedBy((text) => {
       if (text === '*') return undefined
       const reading = readOrigin(text, 'https://app.example.org', '')
@@ -295,11 +287,10 @@ export const corsOrigin = () =>
   )
 
 /** The URL of the gateway for clients; '' = derived from `listen`. Without a trailing slash after parsing. */
-export const publicUrl = () =>
-  z
-    .string({ error: 'expected an absolute URL' })
-    .check(refusedBy((text) => (text === '' ? undefined : publicUrlFault(text))))
-    .transform((text) => text.replace(/\/$/, ''))
+export const publicUrl = z
+  .string({ error: 'expected an absolute URL' })
+  .check(refusedBy((text) => (text === '' ? undefined : publicUrlFault(text))))
+  .transform((text) => text.replace(/\/$/, ''))
 
 /** An http(s) URL that may stay empty, which means "off". */
 export const optionalUrl = (schemes: readonly string[]) =>
@@ -320,16 +311,15 @@ const matchBy = (parse: typeof parseRuleMatch, example: string) =>
   })
 
 /** Methods and path of a cache rule; a RuleMatch after parsing. */
-export const ruleMatch = () => matchBy(parseRuleMatch, 'GET /site/v2/**')
+export const ruleMatch = matchBy(parseRuleMatch, 'GET /site/v2/**')
 
 /** Methods, or `*`, and path of a rate limit; a RuleMatch after parsing. */
-export const routeMatch = () => matchBy(parseRouteMatch, 'POST /site/v2/**')
+export const routeMatch = matchBy(parseRouteMatch, 'POST /site/v2/**')
 
 /** A field name (RFC 9110 §5.1). */
-export const fieldName = () =>
-  z
-    .string({ error: 'expected the name of a header' })
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected the name of a header, e.g. X-Request-Id')
+export const fieldName = z
+  .string({ error: 'expected the name of a header' })
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected the name of a header, e.g. X-Request-Id')
 
 /** Fields that frame a message, belong to one connection, or describe the octets of the body; only the gateway can write them. */
 const fieldsOfMessage: ReadonlySet<string> = new Set([
@@ -348,39 +338,31 @@ const fieldsOfMessage: ReadonlySet<string> = new Set([
 ])
 
 /** A response field that an operator may set or remove. */
-export const responseFieldName = () =>
-  fieldName().check(
-    refusedBy((name) =>
-      fieldsOfMessage.has(name.toLowerCase())
-        ? 'this header frames the message or belongs to the connection: only the gateway writes it'
-        : undefined,
-    ),
-  )
+export const responseFieldName = fieldName.check(
+  refusedBy((name) =>
+    fieldsOfMessage.has(name.toLowerCase())
+      ? 'this header frames the message or belongs to the connection: only the gateway writes it'
+      : undefined,
+  ),
+)
 
 /** A field value (RFC 9110 §5.5) in ASCII. */
-export const fieldText = () =>
-  z
-    .string({ error: 'expected a text' })
-    .max(8_192, 'expected at most 8192 characters')
-    .regex(/^[!-~](?:[\t -~]*[!-~])?$/, 'expected visible ASCII without spaces at the ends')
-
-export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
-  z.enum(words, { error: `expected one of: ${words.join(', ')}` })
+export const fieldText = z
+  .string({ error: 'expected a text' })
+  .max(8_192, 'expected at most 8192 characters')
+  .regex(/^[!-~](?:[\t -~]*[!-~])?$/, 'expected visible ASCII without spaces at the ends')
 
 /** Oldest version of TLS, as Node names it after parsing. */
-export const tlsVersion = () =>
-  z
-    .enum(['1.2', '1.3'], { error: 'expected "1.2" or "1.3", in quotes' })
-    .transform((version) => `TLSv${version}` as const)
+export const tlsVersion = z
+  .enum(['1.2', '1.3'], { error: 'expected "1.2" or "1.3", in quotes' })
+  .transform((version) => `TLSv${version}` as const)
 
 /** A query parameter's name; `*` at its end matches any suffix. */
-export const parameterName = () =>
-  z
-    .string({ error: 'expected a parameter name' })
-    .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" is allowed at the end')
+export const parameterName = z
+  .string({ error: 'expected a parameter name' })
+  .regex(/^[A-Za-z0-9_.[\]-]{1,64}\*?$/, 'expected a parameter name; "*" is allowed at the end')
 
 /** Prefix of all keys in a store that is shared with other programs. */
-export const keyPrefix = () =>
-  z.string({ error: 'expected a text' }).regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/i, {
-    error: 'expected 1 to 64 letters, digits, dots, hyphens and underscores',
-  })
+export const keyPrefix = z.string({ error: 'expected a text' }).regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/i, {
+  error: 'expected 1 to 64 letters, digits, dots, hyphens and underscores',
+})

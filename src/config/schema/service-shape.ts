@@ -29,116 +29,117 @@ import {
 /** Where `health.timeout` is not given; a shorter interval shortens it. */
 const defaultCheckTimeoutMs = 2_000
 
+/** Settings of every upstream. */
+const upstreamSettings = {
+  maxConcurrent: whole(1, 65_536).prefault(64).describe('Requests in flight to this upstream'),
+  clientShare: share
+    .prefault(0.5)
+    .describe(
+      'Share of the queue, and of the slots free of other clients, for one client (IPv4 address or IPv6 /64); 1 = no limit',
+    ),
+  queue: z
+    .strictObject({
+      max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free slot'),
+      timeout: wait.prefault('5s').describe('Longest wait for a free slot'),
+    })
+    .transform(inMs('timeout'))
+    .prefault({}),
+  timeouts: z
+    .strictObject({
+      connect: wait.prefault('1s').describe('Until the connection is open'),
+      headers: wait.prefault('10s').describe('From the request sent to the response headers'),
+      idle: wait.prefault('10s').describe('Longest pause within a response'),
+      total: wait.prefault('30s').describe('Whole request, with queue and retries'),
+    })
+    .transform(inMs('connect', 'headers', 'idle', 'total'))
+    .prefault({}),
+  retry: z
+    .strictObject({
+      attempts: whole(1, 10).prefault(2).describe('Attempts in total; only idempotent requests are retried'),
+      budget: share.prefault(0.2).describe('Retries as a share of requests'),
+    })
+    .prefault({}),
+  eject: z
+    .strictObject({
+      after: whole(1, 1_000).prefault(5).describe('Consecutive failures that eject a target'),
+      for: duration.prefault('10s').describe('How long a target stays ejected'),
+      maxShare: share.prefault(0.5).describe('Largest share of targets ejected at once'),
+    })
+    .transform(inMs('for'))
+    .prefault({}),
+  breaker: z
+    .strictObject({
+      failureRatio: share
+        .prefault(0.5)
+        .describe('Share of failed requests at which the breaker opens; 0 = never'),
+      minRequests: whole(1, 1_000_000)
+        .prefault(20)
+        .describe('Fewest requests in the window that can open it'),
+      window: duration.prefault('10s').describe('Period over which failures are counted'),
+      for: duration.prefault('5s').describe('How long the open breaker refuses requests'),
+      probes: whole(1, 1_000).prefault(3).describe('Successful trial requests that close it'),
+    })
+    .transform(inMs('window', 'for'))
+    .prefault({}),
+  host: oneOf(['target', 'preserve'])
+    .prefault('target')
+    .describe(
+      '`Host` sent upstream: that of the target; or the requested one of `hosts`, without `hosts` that of `publicUrl`',
+    ),
+  http2: flag.prefault(false).describe('Offer HTTP/2 to https targets'),
+  connections: z
+    .strictObject({
+      maxAge: wait
+        .prefault('5m')
+        .describe('Age at which a connection is replaced, with a new DNS lookup; 0s = no limit'),
+    })
+    .transform(inMs('maxAge'))
+    .prefault({}),
+  tls: z
+    .strictObject({
+      ca: secret.prefault('').describe('Secret. CA certificates in place of the default ones, PEM'),
+      cert: secret.prefault('').describe('Secret. Client certificate, PEM'),
+      key: secret.prefault('').describe('Secret. Key of the client certificate, PEM'),
+      serverName: z
+        .union([z.literal(''), host])
+        .prefault('')
+        .describe('Required name in the certificate; empty = host of the target'),
+      minVersion: tlsVersion.prefault('1.2').describe('Oldest TLS version used to the upstream'),
+      acceptAnyCertificate: flag
+        .prefault(false)
+        .describe('Do not check certificates; for tests only, logs a warning'),
+    })
+    .prefault({}),
+  health: z
+    .strictObject({
+      path: z
+        .string({ error: 'expected a path, or an empty text for "off"' })
+        .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
+        .prefault('')
+        .describe('Path below `basePath`; empty = no checks'),
+      interval: wait.prefault('5s').describe('Time between two checks'),
+      timeout: wait.optional().describe('Longest check; empty = 2s, or `interval` if shorter'),
+      expect: statusRanges
+        .prefault('200-399')
+        .describe('Statuses that pass a check, such as `200,204` or `200-299,401`'),
+      failAfter: whole(1, 1_000).prefault(2).describe('Consecutive failures that make a target unhealthy'),
+      recoverAfter: whole(1, 1_000).prefault(1).describe('Consecutive successes that make it healthy again'),
+    })
+    .transform((health) =>
+      inMs(
+        'interval',
+        'timeout',
+      )({ ...health, timeout: health.timeout ?? Math.min(defaultCheckTimeoutMs, health.interval) }),
+    )
+    .prefault({}),
+}
+
 /** Settings of the upstream of a service; base path and targets differ by contract. */
 const upstreamShape = <Targets extends z.ZodType>(basePath: string, targets: Targets) =>
   z.strictObject({
     targets,
-    basePath: pathPrefix().prefault(basePath).describe('Path of the interface on the upstream'),
-    maxConcurrent: whole(1, 65_536).prefault(64).describe('Requests in flight to this upstream'),
-    clientShare: share()
-      .prefault(0.5)
-      .describe(
-        'Share of the queue, and of the slots free of other clients, for one client (IPv4 address or IPv6 /64); 1 = no limit',
-      ),
-    queue: z
-      .strictObject({
-        max: whole(0, 1_000_000).prefault(256).describe('Requests that may wait for a free slot'),
-        timeout: wait().prefault('5s').describe('Longest wait for a free slot'),
-      })
-      .transform(inMs('timeout'))
-      .prefault({}),
-    timeouts: z
-      .strictObject({
-        connect: wait().prefault('1s').describe('Until the connection is open'),
-        headers: wait().prefault('10s').describe('From the request sent to the response headers'),
-        idle: wait().prefault('10s').describe('Longest pause within a response'),
-        total: wait().prefault('30s').describe('Whole request, with queue and retries'),
-      })
-      .transform(inMs('connect', 'headers', 'idle', 'total'))
-      .prefault({}),
-    retry: z
-      .strictObject({
-        attempts: whole(1, 10)
-          .prefault(2)
-          .describe('Attempts in total; only idempotent requests are retried'),
-        budget: share().prefault(0.2).describe('Retries as a share of requests'),
-      })
-      .prefault({}),
-    eject: z
-      .strictObject({
-        after: whole(1, 1_000).prefault(5).describe('Consecutive failures that eject a target'),
-        for: duration().prefault('10s').describe('How long a target stays ejected'),
-        maxShare: share().prefault(0.5).describe('Largest share of targets ejected at once'),
-      })
-      .transform(inMs('for'))
-      .prefault({}),
-    breaker: z
-      .strictObject({
-        failureRatio: share()
-          .prefault(0.5)
-          .describe('Share of failed requests at which the breaker opens; 0 = never'),
-        minRequests: whole(1, 1_000_000)
-          .prefault(20)
-          .describe('Fewest requests in the window that can open it'),
-        window: duration().prefault('10s').describe('Period over which failures are counted'),
-        for: duration().prefault('5s').describe('How long the open breaker refuses requests'),
-        probes: whole(1, 1_000).prefault(3).describe('Successful trial requests that close it'),
-      })
-      .transform(inMs('window', 'for'))
-      .prefault({}),
-    host: oneOf(['target', 'preserve'])
-      .prefault('target')
-      .describe(
-        '`Host` sent upstream: that of the target; or the requested one of `hosts`, without `hosts` that of `publicUrl`',
-      ),
-    http2: flag().prefault(false).describe('Offer HTTP/2 to https targets'),
-    connections: z
-      .strictObject({
-        maxAge: wait()
-          .prefault('5m')
-          .describe('Age at which a connection is replaced, with a new DNS lookup; 0s = no limit'),
-      })
-      .transform(inMs('maxAge'))
-      .prefault({}),
-    tls: z
-      .strictObject({
-        ca: secret().prefault('').describe('Secret. CA certificates in place of the default ones, PEM'),
-        cert: secret().prefault('').describe('Secret. Client certificate, PEM'),
-        key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
-        serverName: z
-          .union([z.literal(''), host()])
-          .prefault('')
-          .describe('Required name in the certificate; empty = host of the target'),
-        minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version used to the upstream'),
-        acceptAnyCertificate: flag()
-          .prefault(false)
-          .describe('Do not check certificates; for tests only, logs a warning'),
-      })
-      .prefault({}),
-    health: z
-      .strictObject({
-        path: z
-          .string({ error: 'expected a path, or an empty text for "off"' })
-          .regex(/^(\/[^\s#]*)?$/, 'expected a path that starts with "/", or an empty text for "off"')
-          .prefault('')
-          .describe('Path below `basePath`; empty = no checks'),
-        interval: wait().prefault('5s').describe('Time between two checks'),
-        timeout: wait().optional().describe('Longest check; empty = 2s, or `interval` if shorter'),
-        expect: statusRanges()
-          .prefault('200-399')
-          .describe('Statuses that pass a check, such as `200,204` or `200-299,401`'),
-        failAfter: whole(1, 1_000).prefault(2).describe('Consecutive failures that make a target unhealthy'),
-        recoverAfter: whole(1, 1_000)
-          .prefault(1)
-          .describe('Consecutive successes that make it healthy again'),
-      })
-      .transform((health) =>
-        inMs(
-          'interval',
-          'timeout',
-        )({ ...health, timeout: health.timeout ?? Math.min(defaultCheckTimeoutMs, health.interval) }),
-      )
-      .prefault({}),
+    basePath: pathPrefix.prefault(basePath).describe('Path of the interface on the upstream'),
+    ...upstreamSettings,
   })
 
 /** Parameters that advertising and newsletters add and services ignore. */
@@ -169,7 +170,7 @@ const parameters = (unknown: 'strip' | 'forward', tracking = trackingParameters)
         .prefault(unknown)
         .describe('Undeclared query parameters: removed, or sent and part of the cache key'),
       tracking: z
-        .array(parameterName())
+        .array(parameterName)
         .max(200)
         .prefault(tracking)
         .describe('Campaign parameters, always removed'),
@@ -178,65 +179,63 @@ const parameters = (unknown: 'strip' | 'forward', tracking = trackingParameters)
 
 const ownLimits = z
   .strictObject({
-    bodyBytes: size().optional().describe('In place of the top-level `limits.bodyBytes`'),
+    bodyBytes: size.optional().describe('In place of the top-level `limits.bodyBytes`'),
     jsonDepth: whole(1, 1_000).optional().describe('In place of the top-level `limits.jsonDepth`'),
   })
   .prefault({})
 
 const contract = <const Name extends string>(name: Name) =>
   z.literal(name).describe('Interface of the service')
-const targets = () =>
-  z
-    .array(target())
-    .min(1)
-    .max(64)
-    .describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`')
-const mount = () =>
-  pathPrefix()
-    .check(
-      refusedBy((path) =>
-        /[*:]/.test(path) ? 'a mount has no wildcard: it covers all paths that begin with it' : undefined,
-      ),
-    )
-    .describe('Public path of the service')
+const targets = z
+  .array(target)
+  .min(1)
+  .max(64)
+  .describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`')
+const mount = pathPrefix
+  .check(
+    refusedBy((path) =>
+      /[*:]/.test(path) ? 'a mount has no wildcard: it covers all paths that begin with it' : undefined,
+    ),
+  )
+  .describe('Public path of the service')
 
 /** Where clients find a service, and what they get from it beside its interface. */
 const publicSide = {
   hosts: z
-    .array(hostPattern())
+    .array(hostPattern)
     .max(1_000)
     .prefault([])
     .describe(
       'Hosts of this service, such as `blog.example` or `*.shop.example`; [] = all hosts of no other service',
     ),
-  publicUrl: publicUrl()
+  publicUrl: publicUrl
     .prefault('')
     .describe('URL of the service in links; empty = the top-level `publicUrl` with the requested host'),
   responseHeaders: z
     .strictObject({
       set: z
-        .record(responseFieldName(), fieldText())
+        .record(responseFieldName, fieldText)
         .prefault({})
         .describe('Headers added to every response; they replace others of the same name'),
       remove: z
-        .array(responseFieldName())
+        .array(responseFieldName)
         .max(100)
         .prefault([])
         .describe('Headers removed from every response'),
     })
     .prefault({}),
-  compress: flag()
+  compress: flag
     .prefault(true)
     .describe('Compress responses that are neither compressed nor stored for all clients'),
-  changes: changes(),
+  changes: changes,
 }
 
 /** Settings of a batch route. */
 const batchSettings = {
   maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
   concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
-  deadline: wait().prefault('30s').describe('Time for the whole batch'),
-  answerBytes: size().prefault('64MiB').describe('All item responses of one batch together'),
+  deadline: wait.prefault('30s').describe('Time for the whole batch'),
+  answerBytes: size.prefault('64MiB').describe('All item responses of one batch together'),
   services: z
     .array(z.string({ error: 'expected the name of a service' }).max(64))
     .max(64)
@@ -244,8 +243,8 @@ const batchSettings = {
     .describe('Other services that batch items may call; requires `extensions`'),
   idempotency: z
     .strictObject({
-      ttl: duration().prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
-      maxBytes: size().prefault('16MiB').describe('Memory for keys and their stored responses'),
+      ttl: duration.prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
+      maxBytes: size.prefault('16MiB').describe('Memory for keys and their stored responses'),
     })
     .transform(inMs('ttl'))
     .prefault({}),
@@ -261,14 +260,14 @@ const batchRoute = z
 const plants = z.strictObject({
   contract: contract('plants'),
   ...publicSide,
-  mount: mount().prefault('/'),
+  mount: mount.prefault('/'),
   access,
   limitParameter: z
     .string({ error: 'expected a parameter name' })
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'expected a parameter name')
     .prefault('limit')
     .describe('Query parameter that limits the list of plants'),
-  upstream: upstreamShape('/', targets().prefault(['embedded'])).prefault({}),
+  upstream: upstreamShape('/', targets.prefault(['embedded'])).prefault({}),
   parameters: parameters('strip'),
   limits: ownLimits,
   batch: batchRoute,
@@ -295,7 +294,7 @@ const identity = z.strictObject({
 const site = z.strictObject({
   contract: contract('site'),
   ...publicSide,
-  mount: mount().prefault('/index.php/site-json'),
+  mount: mount.prefault('/index.php/site-json'),
   access,
   names: oneOf(['wordpress', 'same'])
     .prefault('wordpress')
@@ -310,7 +309,7 @@ const site = z.strictObject({
       source: oneOf(['upstream', 'static'])
         .prefault('upstream')
         .describe('Source of title, URL and time zone of the site'),
-      refresh: wait().prefault('60s').describe('How often the index of the upstream is read'),
+      refresh: wait.prefault('60s').describe('How often the index of the upstream is read'),
       identity: identity.optional().describe('The identity, with `source: static`'),
     })
     .transform(inMs('refresh'))
@@ -329,7 +328,7 @@ const site = z.strictObject({
     })
     .transform(inMs('deadline'))
     .prefault({}),
-  upstream: upstreamShape('/index.php/wp-json', targets().prefault(['embedded'])).prefault({}),
+  upstream: upstreamShape('/index.php/wp-json', targets.prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
   limits: ownLimits,
   cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
@@ -338,14 +337,14 @@ const site = z.strictObject({
 const open = z.strictObject({
   contract: contract('open'),
   ...publicSide,
-  mount: mount(),
+  mount: mount,
   access,
-  websockets: flag()
+  websockets: flag
     .prefault(false)
     .describe('Clients may open WebSockets (a read); not with `upstream.http2`'),
   upstream: upstreamShape(
     '/',
-    targets().describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
+    targets.describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
   ),
   cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
     {},
@@ -355,12 +354,12 @@ const open = z.strictObject({
 const openapi = z.strictObject({
   contract: contract('openapi'),
   ...publicSide,
-  document: document().describe(
+  document: document.describe(
     'OpenAPI 3.0 or 3.1, YAML or JSON; relative to the configuration file; references stay below its folder',
   ),
-  mount: mount(),
+  mount: mount,
   access,
-  upstream: upstreamShape('/', targets()),
+  upstream: upstreamShape('/', targets),
   parameters: parameters('forward', []),
   responseChecks: z
     .strictObject({

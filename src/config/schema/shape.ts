@@ -26,24 +26,24 @@ import { serviceShape } from './service-shape.ts'
 
 const listen = z
   .strictObject({
-    host: host().prefault('127.0.0.1').describe('Address that the public side listens on'),
-    port: port().prefault(8080).describe('Port of the public side; 0 = any free port'),
-    http2: flag().prefault(false).describe('Offer HTTP/2 as well as HTTP/1.1; requires `listen.tls`'),
+    host: host.prefault('127.0.0.1').describe('Address that the public side listens on'),
+    port: port.prefault(8080).describe('Port of the public side; 0 = any free port'),
+    http2: flag.prefault(false).describe('Offer HTTP/2 as well as HTTP/1.1; requires `listen.tls`'),
     tls: z
       .strictObject({
-        cert: secret().prefault('').describe('Secret. Certificate chain, PEM; empty = no TLS'),
-        key: secret().prefault('').describe('Secret. Key of the certificate, PEM'),
-        minVersion: tlsVersion().prefault('1.2').describe('Oldest TLS version accepted from clients'),
+        cert: secret.prefault('').describe('Secret. Certificate chain, PEM; empty = no TLS'),
+        key: secret.prefault('').describe('Secret. Key of the certificate, PEM'),
+        minVersion: tlsVersion.prefault('1.2').describe('Oldest TLS version accepted from clients'),
         certificates: z
           .array(
             z.strictObject({
               hosts: z
-                .array(hostPattern())
+                .array(hostPattern)
                 .min(1)
                 .max(1_000)
                 .describe('Hosts of this certificate (SNI), such as `*.shop.example`'),
-              cert: secret().describe('Secret. Certificate chain, PEM'),
-              key: secret().describe('Secret. Key of the certificate, PEM'),
+              cert: secret.describe('Secret. Certificate chain, PEM'),
+              key: secret.describe('Secret. Key of the certificate, PEM'),
             }),
           )
           .max(1_000)
@@ -56,24 +56,24 @@ const listen = z
 
 const limits = z
   .strictObject({
-    headerBytes: size().prefault('16KiB').describe('All request headers together'),
-    urlBytes: size().prefault('8KiB').describe('Length of a request URL'),
+    headerBytes: size.prefault('16KiB').describe('All request headers together'),
+    urlBytes: size.prefault('8KiB').describe('Length of a request URL'),
     queryParameters: whole(1, 10_000).prefault(256).describe('Parameters in a query or form'),
-    bodyBytes: size().optional().describe('JSON or form body; empty = 1MiB, for a site 8MiB like PHP'),
+    bodyBytes: size.optional().describe('JSON or form body; empty = 1MiB, for a site 8MiB like PHP'),
     jsonDepth: whole(1, 1_000).optional().describe('Nesting of JSON; empty = 64, for a site 512 like PHP'),
-    uploadBytes: size().prefault('64MiB').describe('Streamed body, such as a file upload'),
-    bufferedBytes: size()
+    uploadBytes: size.prefault('64MiB').describe('Streamed body, such as a file upload'),
+    bufferedBytes: size
       .prefault('32MiB')
       .describe('Memory per process for bodies in flight; one client address gets half of it'),
-    headersTimeout: wait().prefault('10s').describe('Until all headers of a request have arrived'),
-    requestTimeout: wait().prefault('30s').describe('Until a request has arrived completely'),
-    readerTimeout: wait()
+    headersTimeout: wait.prefault('10s').describe('Until all headers of a request have arrived'),
+    requestTimeout: wait.prefault('30s').describe('Until a request has arrived completely'),
+    readerTimeout: wait
       .prefault('30s')
       .describe('Clients that read nothing of their response for this long are disconnected; 0s = no limit'),
-    minBytesPerSecond: size()
+    minBytesPerSecond: size
       .prefault('1KiB')
       .describe('Slowest pace of a client that occupies an upstream slot; 0 = no limit'),
-    keepAliveTimeout: wait().prefault('72s').describe('How long an idle connection stays open'),
+    keepAliveTimeout: wait.prefault('72s').describe('How long an idle connection stays open'),
     connections: whole(0, 1_000_000).prefault(0).describe('Open connections; 0 = no limit'),
     connectionsPerAddress: whole(0, 1_000_000)
       .prefault(0)
@@ -82,7 +82,7 @@ const limits = z
       .strictObject({
         perService: whole(0, 1_000_000).prefault(1_024).describe('Open WebSockets per service and process'),
         perClient: whole(0, 1_000_000).prefault(64).describe('Open WebSockets per client and process'),
-        idleTimeout: wait().prefault('5m').describe('Then a silent WebSocket is closed; 0s = no limit'),
+        idleTimeout: wait.prefault('5m').describe('Then a silent WebSocket is closed; 0s = no limit'),
       })
       .transform(inMs('idleTimeout'))
       .prefault({}),
@@ -93,7 +93,7 @@ const limits = z
 const cors = z
   .strictObject({
     origins: z
-      .array(corsOrigin())
+      .array(corsOrigin)
       .max(1_000)
       .prefault([])
       .describe('Origins whose pages may call the gateway; [] = the upstream decides'),
@@ -102,7 +102,7 @@ const cors = z
       .prefault(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
       .describe('Methods those pages may use'),
     headers: z
-      .array(fieldName())
+      .array(fieldName)
       .max(100)
       .prefault([
         'Authorization',
@@ -114,7 +114,7 @@ const cors = z
       ])
       .describe('Request headers those pages may send'),
     exposedHeaders: z
-      .array(fieldName())
+      .array(fieldName)
       .max(100)
       .prefault([
         'X-WP-Total',
@@ -127,25 +127,25 @@ const cors = z
         'Retry-After',
       ])
       .describe('Response headers those pages may read'),
-    credentials: flag().prefault(false).describe('Allow cookies and HTTP authentication'),
-    maxAge: duration().prefault('10m').describe('How long a browser may cache a preflight'),
+    credentials: flag.prefault(false).describe('Allow cookies and HTTP authentication'),
+    maxAge: duration.prefault('10m').describe('How long a browser may cache a preflight'),
   })
   .transform(inMs('maxAge'))
   .prefault({})
 
 const overload = z
   .strictObject({
-    eventLoopDelay: duration()
+    eventLoopDelay: duration
       .prefault('1s')
       .describe('Mean event-loop delay at which work is refused; 0s = off'),
-    eventLoopUtilization: share()
+    eventLoopUtilization: share
       .prefault(0)
       .describe('Busy share of the event loop at which work is refused; 0 = off'),
-    heapBytes: size().prefault(0).describe('Used heap at which work is refused; 0 = off'),
-    rssBytes: size().prefault(0).describe('Resident memory at which work is refused; 0 = off'),
+    heapBytes: size.prefault(0).describe('Used heap at which work is refused; 0 = off'),
+    rssBytes: size.prefault(0).describe('Resident memory at which work is refused; 0 = off'),
     inFlight: whole(0, 1_000_000).prefault(0).describe('Requests waiting for upstreams; 0 = no limit'),
-    interval: wait().prefault('1s').describe('How often these values are measured; 0s = never'),
-    retryAfter: duration().prefault('5s').describe('`Retry-After` of a refused request'),
+    interval: wait.prefault('1s').describe('How often these values are measured; 0s = never'),
+    retryAfter: duration.prefault('5s').describe('`Retry-After` of a refused request'),
   })
   .transform(inMs('eventLoopDelay', 'interval', 'retryAfter'))
   .prefault({})
@@ -161,7 +161,7 @@ const rateLimit = z
     service: z
       .string({ error: 'expected the name of a service' })
       .describe('Service whose requests are counted'),
-    match: routeMatch()
+    match: routeMatch
       .prefault('* /**')
       .describe(
         'Methods and path under the mount; `*` = any method, or any text in one segment; `**` = any number of segments',
@@ -174,7 +174,7 @@ const rateLimit = z
         'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME`; requests without one per address',
       ),
     max: whole(1, 1_000_000_000).describe('Requests per window'),
-    window: duration().prefault('1m').describe('Length of the window'),
+    window: duration.prefault('1m').describe('Length of the window'),
   })
   .transform(inMs('window'))
 
@@ -190,10 +190,8 @@ const rateLimitKeys = whole(1, 10_000_000)
 
 const reload = z
   .strictObject({
-    watch: flag().prefault(true).describe('Reload when the file changes'),
-    poll: wait()
-      .prefault('5s')
-      .describe('How often the file is compared where the system reports no changes'),
+    watch: flag.prefault(true).describe('Reload when the file changes'),
+    poll: wait.prefault('5s').describe('How often the file is compared where the system reports no changes'),
   })
   .transform(inMs('poll'))
   .prefault({})
@@ -216,21 +214,21 @@ export const configShape = z.strictObject({
   ...edgeShape,
   admin: z
     .strictObject({
-      host: host().prefault('127.0.0.1').describe('Address that the admin side listens on'),
-      port: port().prefault(9090).describe('Port of the admin side; 0 = any free port'),
-      token: secret()
+      host: host.prefault('127.0.0.1').describe('Address that the admin side listens on'),
+      port: port.prefault(9090).describe('Port of the admin side; 0 = any free port'),
+      token: secret
         .prefault('')
         .describe(
           'Secret. Required on all admin requests except metrics and health; empty = writes only from loopback',
         ),
     })
     .prefault({}),
-  publicUrl: publicUrl()
+  publicUrl: publicUrl
     .prefault('')
     .describe('Public URL of the gateway, used in links; empty = made from `listen`'),
   workers: whole(0, 256).prefault(1).describe('Processes that share the port; 0 = one per core'),
   trustedProxies: z
-    .array(cidr())
+    .array(cidr)
     .max(1_000)
     .prefault([])
     .describe('Proxies (CIDR) whose `X-Forwarded-*` or `Forwarded` headers are trusted'),
@@ -240,10 +238,10 @@ export const configShape = z.strictObject({
         .prefault('info')
         .describe('Lowest level that is logged'),
       format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for terminals'),
-      access: accessLog()
+      access: accessLog
         .prefault(false)
         .describe('One line per request; `sample` = only a share of the hits; members: docs/logging.md'),
-      sampleHits: share().prefault(0.01).describe('Share of hits that `access: sample` logs'),
+      sampleHits: share.prefault(0.01).describe('Share of hits that `access: sample` logs'),
     })
     .prefault({}),
   tracing: z
@@ -251,7 +249,7 @@ export const configShape = z.strictObject({
       otlpUrl: optionalUrl(['http://', 'https://'])
         .prefault('')
         .describe('OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
-      sampleRatio: share()
+      sampleRatio: share
         .prefault(0.1)
         .describe('Share of traces recorded; trusted proxies decide for their own requests'),
       serviceName: z.string().min(1).max(255).prefault('trellis').describe('Service name in traces'),
@@ -259,8 +257,8 @@ export const configShape = z.strictObject({
     .prefault({}),
   cache: z
     .strictObject({
-      maxBytes: size().prefault('256MiB').describe('Memory for stored responses with their keys and tags'),
-      maxEntryBytes: size().prefault('4MiB').describe('Largest stored response'),
+      maxBytes: size.prefault('256MiB').describe('Memory for stored responses with their keys and tags'),
+      maxEntryBytes: size.prefault('4MiB').describe('Largest stored response'),
       admission: oneOf(['always', 'second-request'])
         .prefault('always')
         .describe('`second-request` = if over 90 % full, store a response on its second request only'),
@@ -278,16 +276,16 @@ export const configShape = z.strictObject({
             .max(3)
             .prefault(['br', 'gzip'])
             .describe('Codings for stored responses, best first: br, gzip, zstd; [] = none'),
-          minBytes: size().prefault('1KiB').describe('Smaller bodies are not compressed'),
+          minBytes: size.prefault('1KiB').describe('Smaller bodies are not compressed'),
         })
         .prefault({}),
       shared: z
         .strictObject({
-          url: secret()
+          url: secret
             .prefault('')
             .describe('Secret. URL of the shared Redis, redis:// or rediss://; empty = none'),
           key: z
-            .union([secret(), z.array(secret().describe('Secret. One of several keys')).max(8)], {
+            .union([secret, z.array(secret.describe('Secret. One of several keys')).max(8)], {
               error: 'expected a text, or a list of at most 8 texts',
             })
             .transform((keys) => [keys].flat().filter(({ isSet }) => isSet))
@@ -297,27 +295,27 @@ export const configShape = z.strictObject({
             ),
           tls: z
             .strictObject({
-              ca: secret()
+              ca: secret
                 .prefault('')
                 .describe('Secret. CA certificates for Redis in place of the default ones, PEM'),
-              cert: secret().prefault('').describe('Secret. Client certificate for Redis, PEM'),
-              key: secret().prefault('').describe('Secret. Key of the client certificate, PEM'),
+              cert: secret.prefault('').describe('Secret. Client certificate for Redis, PEM'),
+              key: secret.prefault('').describe('Secret. Key of the client certificate, PEM'),
               serverName: z
-                .union([z.literal(''), host()])
+                .union([z.literal(''), host])
                 .prefault('')
                 .describe('Required name in the certificate of Redis; empty = host of the URL'),
             })
             .prefault({}),
-          cluster: flag().prefault(false).describe('The URL names a node of a Redis cluster'),
-          prefix: keyPrefix()
+          cluster: flag.prefault(false).describe('The URL names a node of a Redis cluster'),
+          prefix: keyPrefix
             .prefault('trellis')
             .describe('Prefix of all keys in Redis; different gateways on one Redis need different ones'),
-          lease: duration()
+          lease: duration
             .prefault('1s')
             .describe(
               'How long a process serves from memory without contact to the others; also for `workers`',
             ),
-          forgetAfter: duration().prefault('5s').describe('When a silent instance is removed from the group'),
+          forgetAfter: duration.prefault('5s').describe('When a silent instance is removed from the group'),
           writes: oneOf(['go-on', 'refuse-while-cut-off'])
             .prefault('go-on')
             .describe(
@@ -330,8 +328,8 @@ export const configShape = z.strictObject({
     .prefault({}),
   drain: z
     .strictObject({
-      delay: wait().prefault('5s').describe('Time between "not ready" and closing the listener'),
-      timeout: wait().prefault('30s').describe('Longest wait for requests in flight'),
+      delay: wait.prefault('5s').describe('Time between "not ready" and closing the listener'),
+      timeout: wait.prefault('30s').describe('Longest wait for requests in flight'),
     })
     .transform(inMs('delay', 'timeout'))
     .prefault({}),

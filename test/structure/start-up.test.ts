@@ -73,6 +73,14 @@ test('dist has of undici the clients, not fetch, WebSocket, caches and mocks', (
   ).toEqual([])
 })
 
+test('dist requires node:http: an import would load what its lazy members need, on Node 26 an undici of Node', () => {
+  const uses = Object.values(outputs)
+    .flatMap(({ imports }) => imports)
+    .filter(({ path }) => path === 'node:http')
+  expect(uses.map(({ kind }) => kind)).toContain('require-call')
+  expect(uses.filter(({ kind }) => kind !== 'require-call')).toEqual([])
+})
+
 /** A project with the build of this one, a source, and a dist in which earlier builds have left files and folders. */
 const projectWithOldDist = async (): Promise<string> => {
   const root = await mkdtemp(join(tmpdir(), 'trellis-build-'))

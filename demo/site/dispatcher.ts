@@ -1,5 +1,4 @@
-import type { Method } from '../../src/contracts/method.ts'
-import type { Endpoint, RouteFinding, Row } from '../../src/contracts/row.ts'
+import type { Endpoint, Method, RouteFinding, Row } from '../../src/contracts/row.ts'
 import type { Validation, ValidationInput } from '../../src/contracts/validation.ts'
 import { type RequestFields, requestField } from '../../src/http/message.ts'
 import type { Answer, Call, Resource, Site } from './call.ts'

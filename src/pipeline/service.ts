@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { ContractName } from '../contracts/method.ts'
-import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
+import type { ContractName, Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import { createRecentValues } from '../http/memo.ts'
 import type {
@@ -13,7 +12,7 @@ import type {
   GatewayResponse,
   RequestFields,
 } from '../http/message.ts'
-import type { ContentMapper } from '../request/content-mapper.ts'
+import type { ContentMapper } from '../request/names.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
 

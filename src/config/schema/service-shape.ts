@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
-import { documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
-import { changes } from './changes-shape.ts'
+import { changes, documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
 import {
   document,
   duration,

@@ -1,8 +1,9 @@
-import type { ContractName, Method } from '../../contracts/method.ts'
 import {
   type ArgumentSchema,
   type Arguments,
+  type ContractName,
   type Endpoint,
+  type Method,
   mapParts,
   mapSchemas,
   type Row,

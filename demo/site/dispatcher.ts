@@ -1,4 +1,5 @@
-import type { Endpoint, Method, RouteFinding, Row } from '../../src/contracts/row.ts'
+import type { Method } from '../../src/contracts/method.ts'
+import type { Endpoint, RouteFinding, Row } from '../../src/contracts/row.ts'
 import type { Validation, ValidationInput } from '../../src/contracts/validation.ts'
 import { type RequestFields, requestField } from '../../src/http/message.ts'
 import type { Answer, Call, Resource, Site } from './call.ts'

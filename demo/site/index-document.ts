@@ -1,4 +1,5 @@
-import type { Endpoint, Method, Row } from '../../src/contracts/row.ts'
+import type { Method } from '../../src/contracts/method.ts'
+import type { Endpoint, Row } from '../../src/contracts/row.ts'
 import { type Call, ok, type Resource, type Site } from './call.ts'
 import { SiteFault } from './site-fault.ts'
 import { text } from './values.ts'

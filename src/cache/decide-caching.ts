@@ -1,5 +1,5 @@
 import type { Moment } from '../clock.ts'
-import type { ContractName } from '../contracts/row.ts'
+import type { ContractName } from '../contracts/method.ts'
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/side-effects.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { otherCredential } from '../http/forwardable-fields.ts'

@@ -1,9 +1,5 @@
+import type { Method } from './method.ts'
 import type { Operation } from './openapi/operation.ts'
-
-/** The contract of a service: the requests that it accepts, and the form of the gateway's own responses. */
-export type ContractName = 'plants' | 'site' | 'openapi' | 'open'
-
-export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
 /**
  * A route of a contract. The row validates requests, fills the discovery document and the OpenAPI document, and names the
@@ -99,7 +95,7 @@ export type RowKind =
   | 'related'
 
 /** The sender of the response: the gateway itself (`discovery`, `batch`), or the upstream. */
-type HandledBy = 'discovery' | 'batch' | 'upstream'
+export type HandledBy = 'discovery' | 'batch' | 'upstream'
 
 export type Row = {
   /** Stable name, e.g. `posts.item`. */

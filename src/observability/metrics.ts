@@ -1,5 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-client'
-import type { ContractName } from '../contracts/row.ts'
+import type { ContractName } from '../contracts/method.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
 import { createEventObservers } from './metrics/observe-events.ts'

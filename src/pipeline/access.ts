@@ -1,6 +1,7 @@
 import { actsAsWrite, type Sensitivity } from '../cache/decide-caching.ts'
+import type { ContractName } from '../contracts/method.ts'
 import type { Effect } from '../contracts/openapi/operation.ts'
-import type { ContractName, Row } from '../contracts/row.ts'
+import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
 

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { ContractName, Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
+import type { ContractName } from '../contracts/method.ts'
+import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import { createRecentValues } from '../http/memo.ts'
 import type {

@@ -248,7 +248,8 @@ const largestSecret = 65_536
 /** A list of keys has a line for each. */
 const largestList = 1024 * 1024
 
-type SecretReading = {
+/** A copy of the content of a configuration in which paths are replaced by what their files hold. */
+export type FilesReading = {
   readonly value: unknown
   readonly faults: readonly UnplacedFault[]
   readonly files: readonly string[]
@@ -286,7 +287,7 @@ const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
 }
 
 /** Replaces the names of files by their content. A file name in any other setting is a fault. */
-export const readSecretFiles = async (value: unknown): Promise<SecretReading> => {
+export const readSecretFiles = async (value: unknown): Promise<FilesReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let filled = value

@@ -1,4 +1,4 @@
-import type { Method } from '../row.ts'
+import type { Method } from '../method.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
 import type { RequestSchema } from './request-schema.ts'
 

@@ -1,4 +1,4 @@
-import type { Method } from '../row.ts'
+import type { Method } from '../method.ts'
 import {
   type ApiBundle,
   below,

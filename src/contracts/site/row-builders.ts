@@ -1,8 +1,8 @@
+import type { Method } from '../method.ts'
 import {
   type ArgumentSchema,
   type Arguments,
   type Endpoint,
-  type Method,
   mapParts,
   mapSchemas,
   type Row,

@@ -1,5 +1,6 @@
+import type { Method } from '../../contracts/method.ts'
 import { jsonTypes } from '../../contracts/openapi/request-schema.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Method, Row, RowKind } from '../../contracts/row.ts'
+import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../../contracts/row.ts'
 import { collectionCreatedBy } from '../../contracts/site/side-effects.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { routeTemplate } from '../../request/route-paths.ts'

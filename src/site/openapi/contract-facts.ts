@@ -1,9 +1,8 @@
+import type { ContractName, Method } from '../../contracts/method.ts'
 import {
   type ArgumentSchema,
   type Arguments,
-  type ContractName,
   type Endpoint,
-  type Method,
   mapParts,
   mapSchemas,
   type Row,

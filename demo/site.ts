@@ -2,8 +2,7 @@ import { type Clock, systemClock } from '../src/clock.ts'
 import { keyNames, namespaceNames, segmentNames } from '../src/contracts/site/names.ts'
 import { siteRows } from '../src/contracts/site/route-table.ts'
 import { requestField } from '../src/http/message.ts'
-import { createNameSwap } from '../src/request/name-swap.ts'
-import { mapRows } from '../src/request/names.ts'
+import { rowsInOtherNames } from '../src/request/names.ts'
 import { createRouter } from '../src/request/router.ts'
 import { createSiteValidator } from '../src/request/site-validator.ts'
 import {
@@ -89,10 +88,7 @@ export const startEmbeddedSite = (options: EmbeddedSiteOptions): Promise<Embedde
   const rows =
     options.dialect === 'neutral'
       ? siteRows
-      : mapRows(
-          siteRows,
-          createNameSwap({ namespaces: namespaceNames, keys: keyNames, segments: segmentNames }),
-        )
+      : rowsInOtherNames(siteRows, { namespaces: namespaceNames, keys: keyNames, segments: segmentNames })
   const site: Site = {
     home,
     root: `${home}${prefix}`,

@@ -1,17 +1,35 @@
-import type { LimitsConfig, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
+import { PassThrough } from 'node:stream'
+import type { Clock } from '../clock.ts'
+import type {
+  LimitsConfig,
+  OpenApiConfig,
+  PlantsConfig,
+  ServiceConfig,
+  SiteConfig,
+} from '../config/config.ts'
 import { batchPath } from '../contracts/openapi/operation.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { Validator } from '../contracts/validation.ts'
+import { addressGroup, type ByteBudget, type Reservation } from '../http/bounds.ts'
 import { parsedJson } from '../http/json-text.ts'
-import type { Service } from '../pipeline/service.ts'
-import type { IdempotencyStore } from '../pipeline/shared-stores.ts'
+import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
+import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
+import type { Received } from '../pipeline/exchange.ts'
+import type { LocalRequest, Service } from '../pipeline/service.ts'
+import type { IdempotencyStore, KeptAnswer } from '../pipeline/shared-stores.ts'
 import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
-import { type BatchAnswersOptions, batchAnswers } from './batch-answers.ts'
+import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'
+import { admitItem } from './envelope.ts'
+import type { BatchEvent } from './events.ts'
 import { type ExtensionsMode, isExtended } from './extensions.ts'
+import { answeredOnce, createMemoryIdempotencyStore } from './idempotency.ts'
 import { type Dialect, shapedError } from './item.ts'
+import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
+import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
+import { createSplitter, type SplitMemory } from './splitter.ts'
 
 /** Parses the content again only when it contains the word. */
 const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
@@ -174,4 +192,206 @@ export const buildBatch = (config: ServiceConfig, { stores, ...parts }: BatchPar
     idempotencyKeys: stores?.idempotencyKeys(batch.idempotency),
     bodyBytes: config.limits.bodyBytes,
   })
+}
+
+type BatchAnswersOptions = {
+  /** The store of keys that instances share; undefined: this process stores them. */
+  readonly idempotencyKeys: IdempotencyStore | undefined
+  /** Measurements of the upstream, from batches under this configuration and under those before it. */
+  readonly splitMemory: SplitMemory
+  readonly config: {
+    readonly batch: SiteConfig['batch']
+    readonly upstream: Pick<SiteConfig['upstream'], 'timeouts' | 'maxConcurrent' | 'clientShare'>
+  }
+  readonly dialect: Dialect
+  /** Header fields (lower case) that carry API keys: items have those of the batch. */
+  readonly keyFields: readonly string[]
+  readonly clock: Clock
+  /** Largest content of one request. */
+  readonly bodyBytes: number
+  readonly report: (event: BatchEvent) => void
+  readonly budget: ByteBudget
+  /** The pipeline, for the items of a batch. */
+  run(exchange: Received): Answer
+  /** Another service of this gateway, by the configuration in force. */
+  serviceNamed(name: string): Service | undefined
+  /** Does a request for this public target reach the service, and not one that is mounted below it? */
+  reaches(service: Service, target: string): boolean
+}
+
+const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly content: Buffer } =>
+  Buffer.isBuffer(exchange.content) &&
+  !(requestField(exchange.request.fields, 'content-type') ?? '').toLowerCase().includes('urlencoded')
+
+/** As WordPress has it; an upstream with a lower one refuses, and the items go one by one. */
+const upstreamMaxItems = 25
+
+/** Batches take at most this share of the upstream's concurrency; the rest is left to single requests. */
+const batchShare = 0.75
+
+const json = 'application/json; charset=UTF-8'
+const jsonLines = 'application/x-ndjson'
+
+/** What all batches of a service share: how they are split, their concurrency, and the known keys. */
+const sharedByBatches = (
+  { batch, upstream }: BatchAnswersOptions['config'],
+  clock: Clock,
+  { idempotencyKeys: keys, splitMemory }: Pick<BatchAnswersOptions, 'idempotencyKeys' | 'splitMemory'>,
+) => {
+  const splitting = {
+    mode: batch.split,
+    concurrency: batch.concurrency,
+    mostItems: upstreamMaxItems,
+    // The head of its response is sent when all its items have run.
+    mostChunkMs: upstream.timeouts.headersMs / 2,
+    clock,
+  }
+  const splitter = createSplitter(splitting, splitMemory)
+  const concurrency = Math.floor(upstream.maxConcurrent * batchShare)
+  const concurrencyOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
+  const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
+  return {
+    splitter,
+    turn: createEventLoopYield(),
+    store,
+    semaphores: {
+      items: createSemaphore(() => concurrency, concurrencyOfClient),
+      chunks: createSemaphore(() => Math.min(concurrency, splitter.mostChunksAtOnce()), concurrencyOfClient),
+    },
+  }
+}
+
+const wantsLines = ({ request }: LocalRequest): boolean =>
+  (requestField(request.fields, 'accept') ?? '')
+    .split(',')
+    .some((one) => one.split(';')[0]?.trim().toLowerCase() === jsonLines)
+
+/** While the client does not read, all lines wait for the same moment: one listener, however many are written. */
+const writesTo = (content: PassThrough): WriteLine => {
+  let drained: Promise<void> | undefined
+  return (line) => {
+    if (content.write(line)) return undefined
+    drained ??= new Promise((resolve) => {
+      content.once('drain', () => {
+        drained = undefined
+        resolve()
+      })
+    })
+    return drained
+  }
+}
+
+/** Answers the batch route of a site. */
+const batchAnswers = (
+  options: BatchAnswersOptions,
+): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
+  const { config, clock, dialect, keyFields } = options
+  const shared = sharedByBatches(config, clock, options)
+  const { batch: settings } = config
+
+  const response = (
+    exchange: LocalRequest,
+    { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
+    content: GatewayResponse['content'],
+  ): GatewayResponse => ({
+    status,
+    fields: [
+      ...['Content-Type', contentType],
+      ...(dialect === 'wordpress' ? wordpressFields(exchange.service.publicRoot) : []),
+      ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST'],
+      ...(dialect === 'wordpress' ? callerFields(exchange.request.fields) : ['Cache-Control', 'no-store']),
+      ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
+    ],
+    content,
+  })
+
+  const batch = createBatch({
+    ...shared,
+    dialect,
+    maxItems: settings.maxItems,
+    extensions: settings.extensions,
+    services: settings.services,
+    bodyCharacters: options.bodyBytes,
+    concurrency: settings.concurrency,
+    deadlineMs: settings.deadlineMs,
+    clock,
+    report: options.report,
+  })
+
+  const requestOf = (exchange: LocalRequest, signal: AbortSignal, reservation: Reservation): BatchRequest => {
+    const deadlineMs = clock.monotonic() + settings.deadlineMs
+    const serviceOf = (name: string | undefined): Service | undefined =>
+      name === undefined ? exchange.service : options.serviceNamed(name)
+    const outgoing = {
+      run: options.run,
+      clock,
+      batch: exchange,
+      serviceOf,
+      keyFields,
+      turn: shared.turn,
+      held: { bytes: 0, mostBytes: settings.answerBytes },
+      reservation,
+      leftMs: () =>
+        settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
+    }
+    return {
+      envelope: exchange.arguments,
+      // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
+      text: isJson(exchange) ? exchange.content.toString() : undefined,
+      signal,
+      admit: (item, mayRead) =>
+        admitItem(exchange, item, {
+          mayRead,
+          service: serviceOf(item.service),
+          reaches: options.reaches,
+          fieldsOf: (one) => fieldsWithCredentials(exchange, one, keyFields),
+        }),
+      sender: {
+        flow: addressGroup(exchange.client.address),
+        dispatch: (item, itemSignal, stop) =>
+          runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop, item.service)),
+        dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
+      },
+    }
+  }
+
+  const reservationFor = (exchange: LocalRequest): Reservation =>
+    options.budget('batch-item', exchange.client.address)
+
+  const inOne = async (exchange: LocalRequest, signal: AbortSignal): Promise<KeptAnswer> => {
+    const reservation = reservationFor(exchange)
+    try {
+      const begun = await batch.begin(requestOf(exchange, signal, reservation))
+      const { status, content } = begun.kind === 'answered' ? begun : await begun.whole()
+      return { status, content, contentType: json }
+    } finally {
+      reservation.release()
+    }
+  }
+
+  const inLines = async (exchange: LocalRequest): Promise<GatewayResponse> => {
+    const reservation = reservationFor(exchange)
+    const begun = await batch.begin(requestOf(exchange, exchange.request.signal, reservation))
+    if (begun.kind === 'answered')
+      return response(exchange, { status: begun.status, contentType: json }, begun.content)
+    const content = new PassThrough()
+    void begun
+      .lines(writesTo(content))
+      .finally(reservation.release)
+      .then(
+        () => content.end(),
+        (thrown: Error) => content.destroy(thrown),
+      )
+    return response(exchange, { status: 207, contentType: jsonLines }, content)
+  }
+
+  return async (exchange) => {
+    const mayExtend = settings.extensions !== 'off'
+    const key = mayExtend ? requestField(exchange.request.fields, 'idempotency-key') : undefined
+    if (mayExtend && key === undefined && wantsLines(exchange)) return inLines(exchange)
+    const answer = await answeredOnce(shared.store, exchange, keyFields, key, (watched) =>
+      inOne(exchange, watched),
+    )
+    return response(exchange, answer, answer.content)
+  }
 }

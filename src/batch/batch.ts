@@ -5,7 +5,7 @@ import {
   type BatchResult,
   batchMethods,
 } from './events.ts'
-import { withDependencies } from './extensions/dependencies.ts'
+import { withDependencies } from './extensions.ts'
 import {
   answeredPart,
   type BatchItem,

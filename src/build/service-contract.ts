@@ -9,7 +9,7 @@ import { matchesRule } from '../config/rule-match.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
 import type { Resources } from '../contracts/openapi/resources.ts'
 import type { RouteFinding, Row } from '../contracts/row.ts'
-import { keyNames, namespaceNames, segmentNames } from '../contracts/site/names.ts'
+import { keyNames, type NameTable, namespaceNames, segmentNames } from '../contracts/site/names.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import { siteTags } from '../contracts/site/tags.ts'
 import type { Validator } from '../contracts/validation.ts'
@@ -17,8 +17,7 @@ import { urlAtHost } from '../http/hosts.ts'
 import type { FieldChanges } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createTargetMemo, type Service, type TargetMemo } from '../pipeline/service.ts'
-import { createNameSwap, type NameTable } from '../request/name-swap.ts'
-import { mapRows } from '../request/names.ts'
+import { rowsInOtherNames } from '../request/names.ts'
 import { createOpenValidator } from '../request/open-validator.ts'
 import { createRouter } from '../request/router.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
@@ -62,7 +61,7 @@ export const siteNameTable: NameTable = {
 }
 
 /** The contract's rows as WordPress spells them. */
-const wordpressRows = (): readonly Row[] => mapRows(siteRows, createNameSwap(siteNameTable))
+const wordpressRows = (): readonly Row[] => rowsInOtherNames(siteRows, siteNameTable)
 
 /**
  * With `names: same` clients use the upstream's own spelling: the neutral one where its root ends in the neutral

@@ -1,6 +1,6 @@
 import type { Moment } from '../clock.ts'
 import type { ContractName } from '../contracts/method.ts'
-import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/writing-reads.ts'
+import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/side-effects.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { otherCredential } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'

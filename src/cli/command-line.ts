@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { closestName } from '../config/closest-name.ts'
+import { closestName } from '../config/fault.ts'
 
 const commandNames = [
   'start',

@@ -3,11 +3,10 @@ import type { Config } from '../config/config.ts'
 import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { warningsOf } from '../config/warnings.ts'
-import type { CliPorts, RunningGateway } from './cli-ports.ts'
+import { type CliPorts, type ExitReason, exitCodes, type RunningGateway } from './cli-ports.ts'
 import { type CommandLine, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { helpText } from './commands/help.ts'
-import { type ExitReason, exitCodes } from './exit-codes.ts'
 import {
   closingNotice,
   driftText,

@@ -1,6 +1,5 @@
 import closeWithGrace from 'close-with-grace'
-import type { RunningGateway, TextOutput } from './cli-ports.ts'
-import { exitCodes } from './exit-codes.ts'
+import { exitCodes, type RunningGateway, type TextOutput } from './cli-ports.ts'
 
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -3,10 +3,10 @@ import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
 import type { DistrustReason, LedgerStep } from './events.ts'
 import type { Appended, CoherenceOptions, Noted, Push, Synced } from './ledger.ts'
-import { createAcknowledgements } from './protocol/acknowledgements.ts'
 import {
   type Batch,
   type Begun,
+  createAcknowledgements,
   createBacklog,
   createContact,
   createWriteAnnouncer,

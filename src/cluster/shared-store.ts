@@ -69,7 +69,7 @@ export const sharedStore = async (
     import('./redis/tier.ts'),
     import('./redis/connections.ts'),
     import('./redis/stores.ts'),
-    import('./redis/signatures.ts'),
+    import('./redis/values.ts'),
   ])
   const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
   const url = config.cache.shared.url.reveal()

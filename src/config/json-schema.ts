@@ -1,5 +1,9 @@
 import * as z from 'zod'
 import { isJsonObject } from '../http/json-text.ts'
+import { closestName, type Path, type UnplacedFault, valueAt } from './fault.ts'
+import { nearDuration, nearSize } from './quantities.ts'
+import { durationHint, sizeHint } from './schema/leaves.ts'
+import { serviceShape } from './schema/service-shape.ts'
 import { configShape } from './schema/shape.ts'
 
 /** JSON Schema (2020-12) as plain data. */
@@ -54,11 +58,7 @@ const alternativeFor = (schema: JsonSchema, value: unknown): JsonSchema => {
 }
 
 /** Keys that the schema allows at a path of a value; none where the path leaves the schema. */
-export const knownKeys = (
-  schema: JsonSchema,
-  value: unknown,
-  path: readonly (string | number)[],
-): string[] => {
+const knownKeys = (schema: JsonSchema, value: unknown, path: readonly (string | number)[]): string[] => {
   const here = alternativeFor(schema, value)
   const [step, ...rest] = path
   const properties = keywordSchema(here, 'properties')
@@ -69,4 +69,122 @@ export const knownKeys = (
       : (keywordSchema(properties ?? {}, step) ?? keywordSchema(here, 'additionalProperties'))
   if (next === undefined || typeof value !== 'object' || value === null) return []
   return knownKeys(next, (value as Record<string | number, unknown>)[step], rest)
+}
+
+const contractNames = serviceShape.options.map((option) => option.shape.contract.value)
+
+type Issue = z.core.$ZodIssue
+
+const kindName = (value: unknown): string => {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a section'
+  return (
+    { string: 'a text', number: 'a number', boolean: 'true or false' }[typeof value as string] ?? 'nothing'
+  )
+}
+
+const expectedOf = (issue: Issue): string => {
+  if (issue.code === 'invalid_union' && issue.discriminator !== undefined) {
+    return `expected one of: ${contractNames.join(', ')}`
+  }
+  if (issue.code !== 'invalid_type') return issue.message
+  if (issue.expected === 'object' || issue.expected === 'record')
+    return 'expected a section with keys and values'
+  if (issue.expected === 'array') return 'expected a list'
+  return issue.message.startsWith('Invalid input') ? `expected a ${issue.expected}` : issue.message
+}
+
+const units: Readonly<Record<string, readonly [one: string, several: string]>> = {
+  array: [' entry', ' entries'],
+  string: [' character', ' characters'],
+}
+
+/** The bound that a list, a text or a number does not keep; a message of our own where there is one. */
+const boundOf = (issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): string => {
+  if (!issue.message.startsWith('Too')) return issue.message
+  const [word, limit] =
+    issue.code === 'too_small'
+      ? (['at least', Number(issue.minimum)] as const)
+      : (['at most', Number(issue.maximum)] as const)
+  return `expected ${word} ${limit}${units[issue.origin]?.[limit === 1 ? 0 : 1] ?? ''}`
+}
+
+/** Messages for issues without a message of our own. Never contains the value: it may be a secret. */
+const messageOf = (issue: Issue, value: unknown): string => {
+  if (value === undefined) return `is required: ${expectedOf(issue)}`
+  if (value === null) return 'is empty: leave the key out, or give it a value'
+  switch (issue.code) {
+    case 'invalid_type':
+      return `${expectedOf(issue)}, found ${kindName(value)}`
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? issue.message
+    case 'too_small':
+    case 'too_big':
+      return boundOf(issue)
+    default:
+      return expectedOf(issue)
+  }
+}
+
+const allowedWords = (issue: Issue): string[] => {
+  if (issue.code === 'invalid_value') return issue.values.map(String)
+  return issue.code === 'invalid_union' && issue.discriminator !== undefined ? [...contractNames] : []
+}
+
+const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly string[]): UnplacedFault => {
+  const suggestion = typeof name === 'string' ? closestName(name, known) : undefined
+  return suggestion === undefined ? fault : { ...fault, suggestion }
+}
+
+/** Why a key is unknown, where its text shows it. */
+const unknownKey = (key: string): string => {
+  if (key.startsWith('//')) return 'unknown key; a comment begins with "#"'
+  return key.includes(':') ? 'unknown key; the colon behind a key needs a space after it' : 'unknown key'
+}
+
+/** The spelling of a size or duration that the value seems to mean. */
+const nearQuantity = (message: string, value: unknown): string | undefined => {
+  if (typeof value !== 'string') return undefined
+  if (message === sizeHint) return nearSize(value)
+  return message.startsWith(durationHint) ? nearDuration(value) : undefined
+}
+
+const plainAuthority = /^[A-Za-z0-9.-]{1,253}(?::\d{1,5})?$/
+
+/** An origin without its scheme. */
+const nearOrigin = (message: string, value: unknown): string | undefined =>
+  message.startsWith('expected an origin') && typeof value === 'string' && plainAuthority.test(value)
+    ? `http://${value}`
+    : undefined
+
+/** Made once, by the first fault. */
+let schemaOfShape: JsonSchema | undefined
+
+/** Turns the issues of zod into faults: one for each unknown key, with a similar known name. */
+export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedFault[] => {
+  schemaOfShape ??= configJsonSchema()
+  const schema = schemaOfShape
+  const faults = issues.flatMap((issue): UnplacedFault[] => {
+    const path = issue.path as Path
+    if (issue.code === 'unrecognized_keys') {
+      const known = knownKeys(schema, value, path)
+      return issue.keys.map((key) =>
+        withSuggestion({ path: [...path, key], message: unknownKey(key), at: 'key' }, key, known),
+      )
+    }
+    const found = valueAt(value, path)
+    const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'
+    const fault = { path, message: messageOf(issue, found), at } as const
+    const suggestion = nearQuantity(fault.message, found) ?? nearOrigin(fault.message, found)
+    if (suggestion !== undefined) return [{ ...fault, suggestion }]
+    return [withSuggestion(fault, found, allowedWords(issue))]
+  })
+  // A value of the wrong type fails the checks of the right one as well.
+  const seen = new Set<string>()
+  return faults.filter(({ path }) => {
+    const name = JSON.stringify(path)
+    const isFirst = !seen.has(name)
+    seen.add(name)
+    return isFirst
+  })
 }

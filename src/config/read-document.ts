@@ -9,8 +9,7 @@ import type { DocumentFault } from '../contracts/openapi/read-operation.ts'
 import { nestingDepth } from '../http/json-text.ts'
 import { threadEntry } from '../package-file.ts'
 import { type ApiDocument, type ReadDocument, readDocumentOf } from './api-document.ts'
-import { unreadableFile } from './load/secret-files.ts'
-import { documentLocator } from './load/source.ts'
+import { documentLocator, unreadableFile } from './load/source.ts'
 
 const mostBytes = 64 * 1024 * 1024
 const mostFiles = 1_000

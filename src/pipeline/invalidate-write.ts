@@ -19,7 +19,7 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
-import { wentUpWhole } from '../upstream/forward-request.ts'
+import { wentUpWhole } from '../upstream/messages.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
 

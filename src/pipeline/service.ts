@@ -13,7 +13,7 @@ import type {
   GatewayResponse,
   RequestFields,
 } from '../http/message.ts'
-import type { ContentMapper } from '../request/content-mapper.ts'
+import type { ContentMapper } from '../request/names.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
 

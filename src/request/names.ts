@@ -1,11 +1,175 @@
+import { Transform } from 'node:stream'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
-import { essence, type FieldLines, fieldValue } from '../http/message.ts'
-import { type ContentMapper, mapWhole } from './content-mapper.ts'
-import { createNameSwap, type NameSwap, type NameTable, noSwap } from './name-swap.ts'
-import { createIsUnmapped, createJsonRules } from './names/json-rules.ts'
-import { createJsonScanner, type StringRules } from './names/json-scanner.ts'
+import type { NameTable } from '../contracts/site/names.ts'
+import { backslash } from '../http/json-text.ts'
+import { contentText, essence, type FieldLines, fieldValue } from '../http/message.ts'
+import {
+  type ChunkMapper,
+  createJsonScanner,
+  type StringRules,
+  type ValueKind,
+  valueKinds,
+} from './names/json-scanner.ts'
 import { createRootMapper } from './names/root-mapper.ts'
-import { createRestUrls, mapFields, mapPath, mapQuery, type RestUrls } from './names/urls.ts'
+import {
+  createNameSwap,
+  createRestUrls,
+  mapFields,
+  mapLinkValue,
+  mapPath,
+  mapQuery,
+  maxUrlLength,
+  type NameSwap,
+  noSwap,
+  type RestUrls,
+} from './names/urls.ts'
+
+/** Maps content as it arrives, or complete. */
+export type ContentMapper = ChunkMapper & {
+  /** A faster way for complete content; undefined when this content needs `push`. */
+  whole?(content: Buffer): Buffer | undefined
+}
+
+/** Maps complete content. */
+export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
+  const whole = mapper.whole?.(content)
+  if (whole !== undefined) return whole
+  const mapped = mapper.push(content)
+  const rest = mapper.end()
+  return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
+}
+
+/** Maps content as it streams. */
+export const createContentTransform = (mapper: ContentMapper): Transform =>
+  new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, mapper.push(chunk)),
+    flush: (done) => done(null, mapper.end()),
+  })
+
+/** Route patterns in a discovery document; the longest that WordPress 6.9 has is 108 characters. */
+const maxPatternLength = 2048
+
+/** A character of a key may be written in six: `\u005f`. */
+const escapedLength = 6
+
+type KeyRule = { readonly text: string | undefined; readonly opens: ValueKind }
+
+/** Keys whose values are names, in discovery documents, types and taxonomies. */
+const namingKeys: Readonly<Record<string, ValueKind>> = {
+  routes: valueKinds.routes,
+  namespaces: valueKinds.namespace,
+  namespace: valueKinds.namespace,
+  rest_namespace: valueKinds.namespace,
+  rest_base: valueKinds.segment,
+  Link: valueKinds.link,
+}
+
+/** `"namespace": { "default": "wp/v2" }`: the argument of a namespace index. */
+const argumentDefault = 'default'
+
+const keyRules = (swap: NameSwap): ReadonlyMap<string, KeyRule> => {
+  const rules = new Map<string, KeyRule>()
+  for (const [name, opens] of Object.entries(namingKeys)) rules.set(name, { text: undefined, opens })
+  rules.set(argumentDefault, { text: undefined, opens: valueKinds.plain })
+  for (const [name, text] of swap.keys) rules.set(name, { text, opens: valueKinds.plain })
+  return rules
+}
+
+const unescaped = (text: string): string => {
+  try {
+    return String(JSON.parse(`"${text}"`))
+  } catch {
+    return text
+  }
+}
+
+/** Applies `map` to text whose slashes may be escaped, and keeps their form. */
+const withSlashes = (text: string, map: (plain: string) => string | undefined): string | undefined => {
+  const escaped = text.includes('\\/')
+  const plain = escaped ? text.replaceAll('\\/', '/') : text
+  const mapped = map(plain)
+  if (mapped === undefined || mapped === plain) return undefined
+  return escaped ? mapped.replaceAll('/', '\\/') : mapped
+}
+
+const startsWith = (content: Buffer, start: number, end: number, prefix: Buffer): boolean => {
+  if (end - start < prefix.length) return false
+  for (let i = 0; i < prefix.length; i++) if (content[start + i] !== prefix[i]) return false
+  return true
+}
+
+const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
+  for (let i = start; i < end; i++) if (content[i] === backslash) return true
+  return false
+}
+
+/** In JSON a quote is escaped: `<…>; rel=\"next\"`. */
+const mapLinkText = (plain: string, urls: RestUrls): string =>
+  mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
+
+const quotedForPattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+/**
+ * Has a complete content neither a key of the rules nor one of the URLs? Then nothing in it is mapped, and it is not scanned octet by
+ * octet. A backslash may hide a key or a URL.
+ */
+const createIsUnmapped = (swap: NameSwap, urls: RestUrls): ((content: Buffer) => boolean) => {
+  const keys = [...Object.keys(namingKeys), ...swap.keys.keys()].map((key) => `"${key}"`)
+  const pattern = new RegExp(['\\', ...keys, ...urls.roots].map(quotedForPattern).join('|'))
+  return (content) => !pattern.test(contentText(content).latin1)
+}
+
+/** The rules for one direction: names are swapped, URLs are translated by `urls`. */
+const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
+  const keys = keyRules(swap)
+  const longest = Math.max(...[...keys.keys()].map((key) => key.length))
+  // Length and first octet rule out most keys before a string is made of them.
+  const hints = new Uint8Array((longest + 1) * 256)
+  for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
+  const prefixes = urls.roots.flatMap((root) => [
+    Buffer.from(root, 'latin1'),
+    Buffer.from(root.replaceAll('/', '\\/'), 'latin1'),
+  ])
+  const firstOctets = new Uint8Array(256)
+  for (const prefix of prefixes) firstOctets[prefix[0] ?? 0] = 1
+  const mapUrl = (text: string): string | undefined => withSlashes(text, urls.map)
+  const mapNamed: Record<ValueKind, (text: string) => string | undefined> = {
+    [valueKinds.plain]: mapUrl,
+    [valueKinds.routes]: mapUrl,
+    [valueKinds.namespace]: (text) =>
+      withSlashes(text, (plain) => swap.namespaces.get(plain)) ?? mapUrl(text),
+    [valueKinds.segment]: (text) => swap.segments.get(text) ?? mapUrl(text),
+    [valueKinds.link]: (text) => withSlashes(text, (plain) => mapLinkText(plain, urls)) ?? mapUrl(text),
+  }
+
+  const plainKey = (content: Buffer, start: number, end: number, kind: ValueKind): KeyRule | undefined => {
+    const hasEscape = hasBackslash(content, start, end)
+    if (!hasEscape && hints[(end - start) * 256 + (content[start] ?? 0)] !== 1) return undefined
+    const text = content.toString('latin1', start, end)
+    const name = hasEscape ? unescaped(text) : text
+    if (name === argumentDefault && kind === valueKinds.namespace)
+      return { text: undefined, opens: valueKinds.namespace }
+    return keys.get(name)
+  }
+
+  return {
+    maxKeyLength: (kind) => (kind === valueKinds.routes ? maxPatternLength : longest * escapedLength),
+    maxValueLength: maxUrlLength,
+    mayMapValue: (first, kind) =>
+      kind !== valueKinds.plain || first === undefined || firstOctets[first] === 1,
+    key: (content, start, end, kind) => {
+      if (kind !== valueKinds.routes) return plainKey(content, start, end, kind)
+      const text = withSlashes(content.toString('latin1', start, end), (plain) => mapPath(plain, swap))
+      return { text, opens: valueKinds.plain }
+    },
+    value: (content, start, end, kind) => {
+      const isUrl = prefixes.some((prefix) => startsWith(content, start, end, prefix))
+      return kind === valueKinds.plain && !isUrl
+        ? undefined
+        : mapNamed[kind](content.toString('latin1', start, end))
+    },
+  }
+}
 
 export type NamesOptions = {
   /** `wordpress`: names are swapped and REST URLs translated; `same`: only REST URLs. */
@@ -89,19 +253,20 @@ const mapEndpoint = (endpoint: Endpoint, swap: NameSwap): Endpoint => ({
 })
 
 /** The rows in the other spelling. Ids and collections stay, so that tags and metric labels are the same in both. */
-export const mapRows = (rows: readonly Row[], swap: NameSwap): Row[] =>
-  rows.map((row) => ({
+export const rowsInOtherNames = (rows: readonly Row[], table: NameTable): Row[] => {
+  const swap = createNameSwap(table)
+  return rows.map((row) => ({
     ...row,
     template: mapPath(row.template, swap),
     pattern: mapPath(row.pattern, swap),
     namespace: swap.namespaces.get(row.namespace) ?? row.namespace,
     endpoints: row.endpoints.map((endpoint) => mapEndpoint(endpoint, swap)),
   }))
+}
 
 /** Translates between the names and URLs of the public side and the upstream's. Throws when the name table is ambiguous. */
 export const createNames = (options: NamesOptions) => {
-  const table = createNameSwap(options.table)
-  const swap = options.mode === 'wordpress' ? table : noSwap
+  const swap = options.mode === 'wordpress' ? createNameSwap(options.table) : noSwap
   const publicRoot = withoutSlash(options.publicRoot)
 
   const directionBetween = (from: readonly string[], to: string): Direction => {
@@ -157,8 +322,6 @@ export const createNames = (options: NamesOptions) => {
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
     fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, currentToPublic()),
-    /** The contract's rows in WordPress's spelling, whatever the mode. */
-    rowsInUpstreamNames: (rows: readonly Row[]): readonly Row[] => mapRows(rows, table),
   }
 }
 

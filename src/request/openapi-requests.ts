@@ -11,7 +11,6 @@ import type {
 import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { namedAway } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
-import { trackingMatcher } from './canonical/php-query.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './openapi/canonical-pairs.ts'
 import { asFragment, checkBody, faultOf, problemOf } from './openapi/check-body.ts'
 import {
@@ -22,11 +21,12 @@ import {
   type TextSources,
   textsOf,
 } from './openapi/parameter-text.ts'
-import { readValue, type ValueParts } from './openapi/parameter-value.ts'
 import { safePattern } from './openapi/safe-pattern.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { createShapes, type SchemaShape } from './openapi/schema-shape.ts'
 import { createTemplateRouter } from './openapi/template-router.ts'
+import { readValue, type ValueParts } from './openapi/values.ts'
+import { trackingMatcher } from './validation/php-query.ts'
 
 export type OpenApiRequestsOptions = {
   readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }

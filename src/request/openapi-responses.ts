@@ -8,8 +8,8 @@ import {
   cutEndlessReferences,
   type RequestSchema,
 } from '../contracts/openapi/request-schema.ts'
-import { readExactJson } from './openapi/exact-json.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
+import { readExactJson } from './openapi/values.ts'
 
 /** A JSON response of an upstream. */
 export type ResponseSample = {

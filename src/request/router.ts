@@ -14,7 +14,7 @@ import {
   spelled,
   withForeignBytes,
   withSingleSlashes,
-} from './routing/paths.ts'
+} from './route-paths.ts'
 
 /** Why a request is refused: its query or a header field would give it another method or route in WordPress. */
 type MeaningRefusal = 'method-override' | 'route-override'

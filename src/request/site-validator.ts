@@ -2,11 +2,14 @@ import type { Endpoint, Row } from '../contracts/row.ts'
 import type { Invalid, Validation, ValidationInput, Validator } from '../contracts/validation.ts'
 import { rememberedFor } from '../http/memo.ts'
 import {
+  type CompiledArgument,
   type CompiledEndpoint,
   canonicalSpelling,
   compileEndpoint,
+  distinct,
+  sortedSet,
   spellVerbatim,
-} from './canonical/canonical-argument.ts'
+} from './validation/compile-endpoint.ts'
 import {
   encodeQueryText,
   isContainer,
@@ -16,8 +19,7 @@ import {
   splitList,
   trackingMatcher,
   valuesOf,
-} from './canonical/php-query.ts'
-import { type CompiledArgument, distinct, sortedSet } from './validation/argument-rules.ts'
+} from './validation/php-query.ts'
 import {
   contradictions,
   effectiveValue,

@@ -1,16 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.ts'
 import { fieldValue, type GatewayResponse, withoutFields } from '../http/message.ts'
-
-export type CorsOptions = {
-  /** `*`, or origins as browsers spell them; at least one. */
-  readonly origins: readonly string[]
-  readonly methods: readonly string[]
-  readonly headers: readonly string[]
-  readonly exposedHeaders: readonly string[]
-  readonly credentials: boolean
-  readonly maxAgeMs: number
-}
 
 /** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
 const corsFields: ReadonlySet<string> = new Set([
@@ -27,7 +18,7 @@ const isPreflight = ({ headers }: FastifyRequest): boolean =>
   headers['access-control-request-method'] !== undefined && headers.origin !== undefined
 
 /** Allows cross-origin requests from some origins. Preflights are answered here, before the phases and without an upstream. */
-export const registerCors = async (server: FastifyInstance, options: CorsOptions): Promise<void> => {
+export const registerCors = async (server: FastifyInstance, options: Config['cors']): Promise<void> => {
   const { default: fastifyCors } = await import('@fastify/cors')
   const everybody = options.origins.includes('*')
   const settings = {

@@ -8,15 +8,10 @@ import type { Identity } from '../pipeline/access.ts'
 import type { CountRequest, RateLimitVerdict } from '../pipeline/phase-options.ts'
 import type { RateLimitStore } from '../pipeline/shared-stores.ts'
 
-export type RateLimit = {
-  readonly name: string
-  /** `address`, `credential`, `key`, or `claim:` and its name. */
-  readonly by: string
-  readonly max: number
-  readonly windowMs: number
-}
+/** `by`: `address`, `credential`, `key`, or `claim:` and its name. */
+type RateLimit = Pick<RateLimitConfig, 'name' | 'by' | 'max' | 'windowMs'>
 
-export type RateLimiterOptions = {
+type RateLimiterOptions = {
   /** Clients remembered for each limit. */
   readonly mostKeys: number
   /** Undefined: counts in this process. */
@@ -27,7 +22,7 @@ export type RateLimiterOptions = {
 }
 
 /** The client of a request. */
-export type RateLimitCaller = {
+type RateLimitCaller = {
   readonly address: string
   readonly credential: string | undefined
   /** Verified by `access` of the service. */
@@ -54,7 +49,7 @@ const rateLimitKey = (
 }
 
 /** One limit with its counts; a shared store answers later. */
-export type RateLimiter = { count(caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> }
+type RateLimiter = { count(caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> }
 
 type Counted = { readonly count: number; readonly leftMs: number }
 

@@ -9,6 +9,7 @@ import {
 import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import {
   type Answer,
@@ -22,7 +23,7 @@ import { arrived, changedResponse, type Received } from '../pipeline/exchange.ts
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable, type ServiceChoice, type ServiceTable } from '../request/service-table.ts'
 import type { UnreadAnswers } from './buffered-bytes.ts'
-import { type CorsOptions, registerCors, withCorsFields } from './cors.ts'
+import { registerCors, withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest, isReset } from './listener/http2.ts'
@@ -78,7 +79,7 @@ type EdgeOptions = Omit<
   /** The port offers HTTP/2 too. */
   readonly http2: boolean
   /** Undefined: the upstream's CORS fields pass through. */
-  readonly cors: CorsOptions | undefined
+  readonly cors: Config['cors'] | undefined
   readonly logger: Logger
   run(exchange: Received): Answer
   isDraining(): boolean

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../http/json-text.ts'
-import { routeTemplate } from '../request/route-pattern.ts'
+import { routeTemplate } from '../request/route-paths.ts'
 import { endpointsIn, endpointWith, type IndexDocument, methodsIn } from './discovery/index-document.ts'
 import { describeEndpoint } from './discovery/route-entry.ts'
 import type { DifferenceKind } from './events.ts'

@@ -2,7 +2,7 @@ import type { Method } from '../contracts/method.ts'
 import { type ApiBundle, fileOfReference, isObject, member } from '../contracts/openapi/bundle.ts'
 import type { ArgumentSchema, Endpoint, Row, RowKind } from '../contracts/row.ts'
 import type { JsonObject } from '../http/json-text.ts'
-import { routeParts } from '../request/route-pattern.ts'
+import { routeParts } from '../request/route-paths.ts'
 import {
   answersOf,
   batchAnswer,

@@ -4,13 +4,12 @@ import { GatewayError } from '../errors.ts'
 import { createFairTurns } from '../http/bounds.ts'
 import type { GatewayResponse } from '../http/message.ts'
 import type { UpstreamEvent } from './events.ts'
-import type { ForwardRequest } from './forward-request.ts'
+import type { ForwardRequest } from './messages.ts'
 import type { UpstreamOptions } from './options.ts'
+import { type BreakerState, createBreaker, createRetryBudget } from './send/circuit-breaking.ts'
 import { createPaceLook, InFlight, lookEveryMs } from './send/in-flight.ts'
-import { createRetryBudget } from './send/retry.ts'
 import { createSlots } from './send/slots.ts'
 import { type UpstreamContext, UpstreamRequest } from './send/upstream-request.ts'
-import { type BreakerState, createBreaker } from './targets/breaker.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
 import { createTargets, isDown, type Target } from './targets/targets.ts'
@@ -76,15 +75,8 @@ export const createUpstream = (
   const longResponses = createFairTurns(turnsOfLongResponses)
   const inFlight = new InFlight<UpstreamRequest>()
   let isClosing = false
-  let idle: (() => void)[] = []
-  const ended = (): void => {
-    if (inFlight.size > 0) return
-    const waiting = idle
-    idle = []
-    for (const resolve of waiting) resolve()
-  }
   const limits = { slots, budget, breaker, longResponses }
-  const context: UpstreamContext = { ...deps, ...limits, options, targets, inFlight, ended }
+  const context: UpstreamContext = { ...deps, ...limits, options, targets, inFlight }
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options
   const look = createPaceLook({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
@@ -115,7 +107,7 @@ export const createUpstream = (
     async close() {
       stopChecks()
       isClosing = true
-      if (inFlight.size > 0) await new Promise<void>((resolve) => idle.push(resolve))
+      await inFlight.idle()
       // Nothing is in flight any more.
       clearInterval(looks)
       await Promise.all(targets.all.map(({ pool }) => (pool.destroyed ? undefined : pool.close())))

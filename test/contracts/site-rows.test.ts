@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Row } from '../../src/contracts/row.ts'
 import { keyNames, namespaceNames, segmentNames } from '../../src/contracts/site/names.ts'
 import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { compileRowPattern } from '../../src/request/routing/paths.ts'
+import { compileRowPattern } from '../../src/request/route-paths.ts'
 
 const rowOf = (id: string): Row => {
   const row = siteRows.find((candidate) => candidate.id === id)

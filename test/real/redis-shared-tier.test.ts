@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../src/cluster/redis/connections.ts'
-import { createSignatures } from '../../src/cluster/redis/signatures.ts'
 import { createCountedRequests, createIdempotencyKeys } from '../../src/cluster/redis/stores.ts'
+import { createSignatures } from '../../src/cluster/redis/values.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'

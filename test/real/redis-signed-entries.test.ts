@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Push } from '../../src/cluster/ledger.ts'
 import { createRedisLedger } from '../../src/cluster/redis/redis-ledger.ts'
-import { createSignatures } from '../../src/cluster/redis/signatures.ts'
+import { createSignatures } from '../../src/cluster/redis/values.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { pause } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'

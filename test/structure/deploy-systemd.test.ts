@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
-import { exitCodes } from '../../src/cli/exit-codes.ts'
+import { exitCodes } from '../../src/cli/cli-ports.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { describeWith } from '../support/requirements.ts'
 

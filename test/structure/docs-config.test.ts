@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { exitCodes } from '../../src/cli/exit-codes.ts'
+import { exitCodes } from '../../src/cli/cli-ports.ts'
 import { configJsonSchema, type JsonSchema } from '../../src/config/json-schema.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { durationPattern, sizePattern } from '../../src/config/quantities.ts'

@@ -66,7 +66,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/upstream/fault-2.ts', "import 'lru-cache'", 'lru-cache-has-one-home'],
   ['demo/fault.ts', "import 'zod'", 'zod-has-one-home'],
   ['demo/fault-2.ts', "import '../src/config/load.ts'", 'demo-imports-what-every-service-needs'],
-  ['demo/fault-3.ts', "import '../src/request/canonical/php-query.ts'", 'subfolders-of-request-are-private'],
+  ['demo/fault-3.ts', "import '../src/request/validation/php-query.ts'", 'subfolders-of-request-are-private'],
   ['src/build/fault-5.ts', "import '../../demo/site.ts'", 'build-loads-the-demo-when-it-is-used'],
   ['src/gateway-fault.ts', "void import('../demo/site.ts')", 'only-build-loads-the-demo'],
   ['src/admin/fault-2.ts', "import '@fastify/cors'", 'fastifycors-has-one-home'],

@@ -1,5 +1,5 @@
 import { beforeEach, describe } from 'vitest'
-import { createMemoryIdempotencyStore } from '../../src/batch/idempotency-store.ts'
+import { createMemoryIdempotencyStore } from '../../src/batch/idempotency.ts'
 import type { Push } from '../../src/cluster/ledger.ts'
 import { createMemoryLedger, type MemoryLedger } from '../../src/cluster/workers/memory-ledger.ts'
 import { testIdempotencyStore } from '../support/port-suites/idempotency-store.ts'

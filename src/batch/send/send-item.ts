@@ -11,7 +11,7 @@ import {
 import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
-import type { ForwardRequest } from '../../upstream/forward-request.ts'
+import type { ForwardRequest } from '../../upstream/messages.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite, jsonTypeOf } from '../item.ts'
 import { type ChunkWatch, createChunk } from './chunk.ts'
 import { type EventLoopYield, itemsPerTurn } from './semaphore.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Found } from '../../contracts/row.ts'
 import type { NamedEffect, Refinement } from '../../contracts/site/refinements.ts'
-import { earlyRefusals } from '../../contracts/site/refusals.ts'
+import { earlyRefusals } from '../../contracts/site/side-effects.ts'
 import { linkedItems, namedItems } from '../../contracts/site/tags.ts'
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 import type { WriteResponse } from '../tagger.ts'

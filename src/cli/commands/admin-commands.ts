@@ -1,8 +1,7 @@
 import type { WarmAnswer } from '../../admin/operator.ts'
 import type { StatusReport } from '../../admin/status-report.ts'
-import type { TextOutput } from '../cli-ports.ts'
+import type { ExitReason, TextOutput } from '../cli-ports.ts'
 import type { PurgeOptions } from '../command-line.ts'
-import type { ExitReason } from '../exit-codes.ts'
 import { jsonText, printable, textTable } from '../texts.ts'
 
 /** The admin side of a running gateway, as the command line reaches it. */

@@ -1,5 +1,5 @@
+import { exitCodes } from '../cli-ports.ts'
 import type { CommandName } from '../command-line.ts'
-import { exitCodes } from '../exit-codes.ts'
 import { textTable } from '../texts.ts'
 
 type Help = { readonly usage: string; readonly summary: string; readonly details: readonly string[] }

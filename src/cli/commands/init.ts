@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
-import type { CliPorts } from '../cli-ports.ts'
+import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
   commonLines,
   documentServer,
@@ -10,7 +10,6 @@ import {
   readUpstream,
   type Upstream,
 } from '../document-config.ts'
-import type { ExitReason } from '../exit-codes.ts'
 import { printable } from '../texts.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */

@@ -12,9 +12,8 @@ import {
   scriptOn,
   type Troubled,
 } from './connections.ts'
-import { isTexts } from './entry-format.ts'
 import { ledgerScripts } from './ledger-scripts.ts'
-import type { Signatures } from './signatures.ts'
+import { isTexts, type Signatures } from './values.ts'
 
 export type ListenerOptions = {
   readonly channels: readonly string[]

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts'
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState, RateLimitStore } from '../../pipeline/shared-stores.ts'
 import { type Connection, scriptOn } from './connections.ts'
-import type { Signatures } from './signatures.ts'
+import type { Signatures } from './values.ts'
 
 /** The window begins with its first request; a key without an expiry (PTTL -1) gets one again. */
 const countScript = `

@@ -4,8 +4,14 @@ import type { Clock } from '../../clock.ts'
 import { shortText } from '../../http/message.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../events.ts'
 import { type Connection, type RunScript, scriptOn, type Troubled } from './connections.ts'
-import { decodeEntry, type Entry, type EntryHead, encodeEntry, encodeSelected } from './entry-format.ts'
-import type { Signatures } from './signatures.ts'
+import {
+  decodeEntry,
+  type Entry,
+  type EntryHead,
+  encodeEntry,
+  encodeSelected,
+  type Signatures,
+} from './values.ts'
 
 /**
  * The ledger's number of the last note of each tag: entries stored before it are outdated. Stores as many tags as the

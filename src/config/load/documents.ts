@@ -4,12 +4,7 @@ import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
 import { faultAt, faultOf, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
-
-type DocumentsReading = {
-  readonly value: unknown
-  readonly faults: readonly UnplacedFault[]
-  readonly files: readonly string[]
-}
+import type { FilesReading } from './source.ts'
 
 /** Where services have documents. */
 const documentPaths = (value: unknown): readonly Path[] => {
@@ -27,7 +22,7 @@ export const withDocuments = (value: unknown, change: (document: unknown) => unk
   )
 
 /** Replaces the paths of documents by the documents, references included. `folder`: the one of the configuration file. */
-export const readDocuments = async (value: unknown, folder: string): Promise<DocumentsReading> => {
+export const readDocuments = async (value: unknown, folder: string): Promise<FilesReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let filled = value

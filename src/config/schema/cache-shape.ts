@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch } from './leaves.ts'
+import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch, secret, wait } from './leaves.ts'
 
 /** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
@@ -123,3 +123,27 @@ export const resourceRule = z
   .refine(({ id, collection }) => id === undefined || collection !== undefined, {
     error: 'id requires collection',
   })
+
+const leastTokenLength = 16
+const shortestPollMs = 100
+
+/** How changes that bypass the gateway are reported to it. */
+export const changes = z
+  .strictObject({
+    token: secret
+      .refine(
+        (token) => !token.isSet || token.reveal().length >= leastTokenLength,
+        `expected at least ${leastTokenLength} characters: openssl rand -hex 32`,
+      )
+      .prefault('')
+      .describe('Secret for requests that report changes, at least 16 characters; empty = off'),
+    poll: wait
+      .refine((ms) => ms === 0 || ms >= shortestPollMs, 'expected 0s, or at least 100ms')
+      .optional()
+      .describe('How often the log of changes is read; 0s = never; empty = 5s for `site`, otherwise never'),
+    ttlWhileHeard: duration
+      .prefault('7d')
+      .describe('Lifetime in place of the `ttl` of a rule, while polls succeed'),
+  })
+  .transform(({ poll: pollMs, ...rest }) => inMs('ttlWhileHeard')({ ...rest, pollMs }))
+  .optional()

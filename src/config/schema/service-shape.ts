@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
-import { documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
-import { changes } from './changes-shape.ts'
+import { changes, documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
 import {
   document,
   duration,
@@ -227,7 +226,7 @@ const publicSide = {
   compress: flag
     .prefault(true)
     .describe('Compress responses that are neither compressed nor stored for all clients'),
-  changes: changes,
+  changes,
 }
 
 /** Settings of a batch route. */

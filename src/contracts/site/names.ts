@@ -1,6 +1,15 @@
 /** A public name and WordPress's name. */
 export type NamePair = { readonly neutral: string; readonly wordpress: string }
 
+/** The names that differ between the public side and the upstream. */
+export type NameTable = {
+  readonly namespaces: readonly NamePair[]
+  /** Query parameters and keys of JSON objects. */
+  readonly keys: readonly NamePair[]
+  /** First path segment behind a mapped namespace. */
+  readonly segments: readonly NamePair[]
+}
+
 /** Namespaces that differ; `oembed/1.0` is the same on both sides. */
 export const namespaceNames: readonly NamePair[] = [
   { neutral: 'contact-form/v1', wordpress: 'contact-form-7/v1' },

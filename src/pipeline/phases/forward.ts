@@ -2,9 +2,9 @@ import { pipeline, Readable } from 'node:stream'
 import { addressGroup, type ByteBudget } from '../../http/bounds.ts'
 import { withTraceFields } from '../../http/forwardable-fields.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../../http/message.ts'
-import { type ContentMapper, createContentTransform, mapWhole } from '../../request/content-mapper.ts'
+import { type ContentMapper, createContentTransform, mapWhole } from '../../request/names.ts'
 import { neverSent } from '../../upstream/failure.ts'
-import type { ForwardRequest } from '../../upstream/forward-request.ts'
+import type { ForwardRequest } from '../../upstream/messages.ts'
 import {
   asTranslated,
   type Next,

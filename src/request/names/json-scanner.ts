@@ -1,5 +1,4 @@
 import { backslash, quote } from '../../http/json-text.ts'
-import type { ContentMapper } from '../content-mapper.ts'
 
 /** The meaning of a value, by its key. Containers pass it on: see `containerBits`. */
 export const valueKinds = { plain: 0, routes: 1, namespace: 2, segment: 3, link: 4 } as const
@@ -23,6 +22,12 @@ export type StringRules = {
   ): { readonly text: string | undefined; readonly opens: ValueKind } | undefined
   /** New text of a value; undefined to keep it. */
   value(content: Buffer, start: number, end: number, kind: ValueKind): string | undefined
+}
+
+/** Maps content chunk by chunk; what `push` and `end` return, joined, is the mapped content. */
+export type ChunkMapper = {
+  push(chunk: Buffer): Buffer
+  end(): Buffer
 }
 
 const objectBit = 0x80
@@ -79,7 +84,7 @@ const joined = (content: Buffer, pieces: readonly Piece[], from: number, to: num
  * Walks JSON text once and replaces strings; every other octet stays. Chunks may end anywhere: at most one string of bounded
  * length is held back. Text that is not JSON passes too.
  */
-export const createJsonScanner = (rules: StringRules): ContentMapper => {
+export const createJsonScanner = (rules: StringRules): ChunkMapper => {
   // An array of small numbers: allocating a buffer takes longer than walking a small content.
   const containers: number[] = []
   let depth = 0

@@ -1,7 +1,7 @@
 import type { Operation, Parameter } from '../../contracts/openapi/operation.ts'
 import { kindOf, ownNames, type Pair, separatorOf } from './parameter-text.ts'
-import type { ValueParts } from './parameter-value.ts'
 import type { SchemaShape } from './schema-shape.ts'
+import type { ValueParts } from './values.ts'
 
 const escapes = /%[\da-fA-F]{2}/g
 const unreserved = /[\w.~-]/

@@ -2,10 +2,9 @@ import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/operation.ts'
 import type { Invalid, RequestFault, ValidationInput } from '../../contracts/validation.ts'
 import { contentFor } from '../openapi-operation.ts'
-import { readExactJson } from './exact-json.ts'
 import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
-import { readValue, type ValueParts } from './parameter-value.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
+import { readExactJson, readValue, type ValueParts } from './values.ts'
 
 const titles: Readonly<Record<RequestFault['code'], string>> = {
   unreadable_query: 'The query is not valid percent-encoded UTF-8.',

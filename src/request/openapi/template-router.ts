@@ -1,5 +1,5 @@
 import type { Endpoint, RouteFinding, Row } from '../../contracts/row.ts'
-import { cleanSpelling, spelled } from '../routing/paths.ts'
+import { cleanSpelling, spelled } from '../route-paths.ts'
 
 /** A segment of a template: its literal texts, with a parameter between each two of them. */
 type SegmentPattern = { readonly literals: readonly string[] }

@@ -1,19 +1,9 @@
 import type { ArgumentSchema, JsonTypeName } from '../../contracts/row.ts'
 import { ownMember } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
-import {
-  asList,
-  entriesOf,
-  hasMember,
-  isContainer,
-  memberOf,
-  namesOf,
-  PhpArray,
-} from '../canonical/php-query.ts'
-import { booleanOf, isIntegral, numberOf, scalarOf, typeFor } from './coerce-scalar.ts'
 import { type Match, matchAnyOf, matchOneOf } from './combining.ts'
-import { formats } from './formats.ts'
-import { compilePattern } from './safe-pattern.ts'
+import { asList, entriesOf, hasMember, isContainer, memberOf, namesOf, PhpArray } from './php-query.ts'
+import { booleanOf, compilePattern, formats, isIntegral, numberOf, scalarOf, typeFor } from './scalars.ts'
 import { countOf, type Issue, issueOf, listInWords, wrongType } from './site-errors.ts'
 
 type Bounds = Pick<ArgumentSchema, 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum'>

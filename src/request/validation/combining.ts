@@ -1,5 +1,5 @@
 import type { ArgumentSchema } from '../../contracts/row.ts'
-import { hasMember, isContainer, memberOf } from '../canonical/php-query.ts'
+import { hasMember, isContainer, memberOf } from './php-query.ts'
 import { type Issue, listInWords } from './site-errors.ts'
 
 /** A parameter, so that this file and the one with all types do not import each other. */

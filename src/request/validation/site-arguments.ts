@@ -1,11 +1,10 @@
 import type { Invalid, ValidationInput } from '../../contracts/validation.ts'
 import { ownMember } from '../../http/json-text.ts'
 import { longestParameterName } from '../../http/php-names.ts'
-import type { CompiledEndpoint } from '../canonical/canonical-argument.ts'
-import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from '../canonical/php-query.ts'
-import type { CompiledArgument } from './argument-rules.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
+import type { CompiledArgument, CompiledEndpoint } from './compile-endpoint.ts'
 import { mediaTypeOf, readJson } from './json-content.ts'
+import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from './php-query.ts'
 import {
   type InvalidArgument,
   type Issue,

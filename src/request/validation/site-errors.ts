@@ -1,6 +1,6 @@
 import type { Invalid } from '../../contracts/validation.ts'
 import { errorTable } from '../../errors.ts'
-import type { PhpQueryFault } from '../canonical/php-query.ts'
+import type { PhpQueryFault } from './php-query.ts'
 
 /** Why a value is refused: WordPress's code and text, and `data` for its `details`. */
 export type Issue = {

@@ -1,9 +1,9 @@
 import type { Method } from '../../contracts/method.ts'
 import { jsonTypes } from '../../contracts/openapi/request-schema.ts'
 import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../../contracts/row.ts'
-import { collectionCreatedBy } from '../../contracts/site/writing-reads.ts'
+import { collectionCreatedBy } from '../../contracts/site/side-effects.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
-import { routeTemplate } from '../../request/route-pattern.ts'
+import { routeTemplate } from '../../request/route-paths.ts'
 import type { RouteRefusal } from '../events.ts'
 import { endpointsIn, type IndexDocument, methodsIn } from './index-document.ts'
 

@@ -3,19 +3,20 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { FairTurns } from '../../http/bounds.ts'
+import type { FieldLines } from '../../http/message.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
-import { type ForwardRequest, Upload } from '../forward-request.ts'
+import { Deadline } from '../failure.ts'
+import { type ForwardRequest, fieldTexts, Upload } from '../messages.ts'
 import type { UpstreamOptions } from '../options.ts'
 import type { Choice, Targets } from '../targets/targets.ts'
-import { Deadline } from '../timers.ts'
 
 /** The events of an attempt for its request. The first is either `head` or `failed`. */
 export type AttemptListener = {
   /** A 1xx, any number of times before `head`. */
-  interim(status: number, rawFields: readonly (Buffer | string)[]): void
-  head(status: number, rawFields: readonly (Buffer | string)[]): void
+  interim(status: number, fields: FieldLines): void
+  head(status: number, fields: FieldLines): void
   /** In place of `head`: the upstream has switched protocols, and the connection is no longer one of the pool. */
-  upgraded(status: number, rawFields: readonly (Buffer | string)[], connection: Duplex): void
+  upgraded(status: number, fields: FieldLines, connection: Duplex): void
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
@@ -221,13 +222,13 @@ export class Attempt implements Handler {
     if (this.#ended) return true
     // An interim response (RFC 9110 §15.2) must not restart the timer, because a server could send them for ever.
     if (status >= 100 && status < 200) {
-      this.#listener.interim(status, rawFields)
+      this.#listener.interim(status, fieldTexts(rawFields))
       return true
     }
     this.#resume = resume
     this.#deadline?.stop()
     this.#deadline = undefined
-    this.#listener.head(status, rawFields)
+    this.#listener.head(status, fieldTexts(rawFields))
     return !this.#paused
   }
 
@@ -239,7 +240,7 @@ export class Attempt implements Handler {
       return
     }
     this.#finish()
-    this.#listener.upgraded(status, rawFields, connection)
+    this.#listener.upgraded(status, fieldTexts(rawFields), connection)
   }
 
   onData(chunk: Buffer): boolean {

@@ -7,6 +7,7 @@ export type Abortable = { index: number; abort(reason: Error): void }
 /** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
 export class InFlight<One extends Abortable> {
   readonly #all: One[] = []
+  #idle: (() => void)[] = []
 
   get size(): number {
     return this.#all.length
@@ -28,9 +29,19 @@ export class InFlight<One extends Abortable> {
     if (index === -1) return
     one.index = -1
     const last = this.#all.pop()
-    if (last === undefined || last === one) return
-    this.#all[index] = last
-    last.index = index
+    if (last !== undefined && last !== one) {
+      this.#all[index] = last
+      last.index = index
+    }
+    if (this.size > 0) return
+    const waiting = this.#idle
+    this.#idle = []
+    for (const resolve of waiting) resolve()
+  }
+
+  /** Resolves when no request is in flight. */
+  async idle(): Promise<void> {
+    if (this.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
   abortAll(reason: Error): void {

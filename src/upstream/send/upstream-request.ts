@@ -5,21 +5,31 @@ import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
-import { attemptError, type ForwardRequest, isReplayable, withHost } from '../forward-request.ts'
+import {
+  attemptError,
+  type ForwardRequest,
+  invalidResponse,
+  isGatewayStatus,
+  isReplayable,
+  ResponseContent,
+  responseHead,
+  withHost,
+} from '../messages.ts'
 import type { UpstreamOptions } from '../options.ts'
-import type { Breaker, RequestResult, Ticket } from '../targets/breaker.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
-import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
-import { fieldTexts, invalidResponse, isGatewayStatus, ResponseContent, responseHead } from './response.ts'
 import {
   type AttemptFailure,
+  type Breaker,
   type createRetryBudget,
   decideRetry,
   isIdempotent,
+  type RequestResult,
   type RetryDecision,
   retryAfterMs,
-} from './retry.ts'
+  type Ticket,
+} from './circuit-breaking.ts'
+import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 /** Shared by all requests to one upstream. */
@@ -31,8 +41,6 @@ export type UpstreamContext = AttemptContext & {
   readonly budget: ReturnType<typeof createRetryBudget>
   readonly breaker: Breaker
   readonly inFlight: InFlight<UpstreamRequest>
-  /** Called after a request has left `inFlight`. */
-  readonly ended: () => void
 }
 
 /**
@@ -125,10 +133,6 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       this.abort(new GatewayError('client_gone', { cause: signal.reason as unknown }))
   }
 
-  pause(): void {
-    this.#attempt?.pause()
-  }
-
   resume(): void {
     this.#attempt?.resume()
   }
@@ -184,18 +188,17 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     choice.target.pool.dispatch(this.#dispatched, this.#attempt)
   }
 
-  interim(status: number, rawFields: readonly (Buffer | string)[]): void {
-    this.#request.interim?.({ status, fields: endToEndFields(fieldTexts(rawFields)) })
+  interim(status: number, fields: FieldLines): void {
+    this.#request.interim?.({ status, fields: endToEndFields(fields) })
   }
 
   contentSent(): void {
     this.#slot.contentArrived()
   }
 
-  head(status: number, rawFields: readonly (Buffer | string)[]): void {
+  head(status: number, fields: FieldLines): void {
     const attempt = this.#attempt
     if (attempt === undefined) return
-    const fields = fieldTexts(rawFields)
     if (this.#failsAsInvalid(status, fields)) return
     // The upstream is not at fault if it gives up a request that the client does not complete.
     const isFailure = isGatewayStatus(status) && !attempt.isHeldUpByClient
@@ -219,8 +222,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     return true
   }
 
-  upgraded(status: number, rawFields: readonly (Buffer | string)[], connection: Duplex): void {
-    const fields = fieldTexts(rawFields)
+  upgraded(status: number, fields: FieldLines, connection: Duplex): void {
     if (this.#failsAsInvalid(status, fields)) {
       connection.destroy()
       return
@@ -257,13 +259,13 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#content = content
     let takesMore = true
     for (const chunk of held) takesMore = content.push(chunk)
-    if (!takesMore) this.pause()
+    if (!takesMore) this.#attempt?.pause()
     return content
   }
 
   data(chunk: Buffer): void {
     if (this.#held !== undefined) this.#held.push(chunk)
-    else if (this.#content?.push(chunk) === false) this.pause()
+    else if (this.#content?.push(chunk) === false) this.#attempt?.pause()
   }
 
   /** Trailers end here: merged into the head they could change its meaning (RFC 9110 §6.5.1). */
@@ -393,6 +395,5 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#attempt?.close(outcome)
     this.#slot.take()()
     this.#context.inFlight.remove(this)
-    this.#context.ended()
   }
 }

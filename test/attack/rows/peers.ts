@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { decodeEntry, encodeEntry } from '../../../src/cluster/redis/entry-format.ts'
+import { decodeEntry, encodeEntry } from '../../../src/cluster/redis/values.ts'
 import { type RedisServer, startRedisServer } from '../../real/shared/redis-server.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import type { Script } from '../../support/origin.ts'

@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  createMemoryIdempotencyStore,
-  hashOf,
-  readIdempotencyKey,
-} from '../../../src/batch/idempotency-store.ts'
+import { createMemoryIdempotencyStore, hashOf, readIdempotencyKey } from '../../../src/batch/idempotency.ts'
 
 test.each([
   [undefined, { kind: 'none' }],

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { resolveItem } from '../../../src/batch/extensions/dependencies.ts'
 import {
   parseReference,
   pathSegment,
@@ -8,6 +7,7 @@ import {
   valuesAt,
   withValues,
 } from '../../../src/batch/extensions/json-references.ts'
+import { resolveItem } from '../../../src/batch/extensions.ts'
 import { nestingDepth } from '../../../src/http/json-text.ts'
 import { cost } from '../../support/cost.ts'
 

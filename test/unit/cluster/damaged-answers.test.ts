@@ -1,11 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { connect, connectorFor } from '../../../src/cluster/redis/connections.ts'
-import { encodeEntry } from '../../../src/cluster/redis/entry-format.ts'
 import { createRedisLedger, listen } from '../../../src/cluster/redis/redis-ledger.ts'
-import { createSignatures } from '../../../src/cluster/redis/signatures.ts'
 import { createCountedRequests, createIdempotencyKeys } from '../../../src/cluster/redis/stores.ts'
 import { createTier } from '../../../src/cluster/redis/tier.ts'
+import { createSignatures, encodeEntry } from '../../../src/cluster/redis/values.ts'
 import { connectedTo, mostReplyBytes } from './connected-to.ts'
 import { type ScriptedNode, startScriptedNode } from './scripted-node.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSignatures, type Purpose, subkey } from '../../../src/cluster/redis/signatures.ts'
+import { createSignatures, type Purpose, subkey } from '../../../src/cluster/redis/values.ts'
 
 const key = 'a'.repeat(32)
 const other = 'b'.repeat(32)

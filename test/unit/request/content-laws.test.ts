@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mapWhole } from '../../../src/request/content-mapper.ts'
-import type { Names } from '../../../src/request/names.ts'
+import { mapWhole, type Names } from '../../../src/request/names.ts'
 import { fromUpstream, jsonFields, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
 
 const url = (root: string, namespace: string) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { safePattern } from '../../../src/request/openapi/safe-pattern.ts'
-import { compilePattern } from '../../../src/request/validation/safe-pattern.ts'
+import { compilePattern } from '../../../src/request/validation/scalars.ts'
 
 describe('patterns from schemas', () => {
   test.each([

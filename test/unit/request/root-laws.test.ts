@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mapWhole } from '../../../src/request/content-mapper.ts'
+import { mapWhole } from '../../../src/request/names.ts'
 import { fromUpstream, jsonFields, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 /** One root in front of another, one that is the public one, and one that ends like another word. */

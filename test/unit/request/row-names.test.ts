@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { names } from './wordpress-names.ts'
+import { rowsInOtherNames } from '../../../src/request/names.ts'
+import { table } from './wordpress-names.ts'
 
-const upstreamRows = names().rowsInUpstreamNames(siteRows)
+const upstreamRows = rowsInOtherNames(siteRows, table)
 
 test("the rows carry WordPress's names and nothing neutral", () => {
   expect(upstreamRows).toHaveLength(siteRows.length)
@@ -25,13 +26,12 @@ test('nested names and the default of `namespace` are mapped too', () => {
   expect(Object.keys(create?.arguments['meta']?.properties ?? {})).toContain('wp_pattern_sync_status')
 })
 
-test('ids, collections and kinds stay in both modes', () => {
+test('ids, collections and kinds stay', () => {
   const parts = (rows: typeof siteRows) =>
     rows.map(({ id, collection, kind, handledBy }) => [id, collection, kind, handledBy])
   expect(parts(upstreamRows)).toEqual(parts(siteRows))
-  expect(names({ mode: 'same' }).rowsInUpstreamNames(siteRows)).toEqual(upstreamRows)
 })
 
 test('mapping twice gives the original rows', () => {
-  expect(names().rowsInUpstreamNames(upstreamRows)).toEqual(siteRows)
+  expect(rowsInOtherNames(upstreamRows, table)).toEqual(siteRows)
 })

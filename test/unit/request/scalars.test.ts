@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { booleanOf, isIntegral, toInteger } from '../../../src/request/validation/coerce-scalar.ts'
-import { canonicalDateTime, formats, parseDateTime } from '../../../src/request/validation/formats.ts'
+import {
+  booleanOf,
+  canonicalDateTime,
+  formats,
+  isIntegral,
+  parseDateTime,
+  toInteger,
+} from '../../../src/request/validation/scalars.ts'
 
 // Expected values: PHP 8.2, is_numeric and the cast to int.
 describe('integers', () => {

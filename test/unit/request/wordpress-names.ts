@@ -1,5 +1,4 @@
-import { keyNames, namespaceNames, segmentNames } from '../../../src/contracts/site/names.ts'
-import type { NameTable } from '../../../src/request/name-swap.ts'
+import { keyNames, type NameTable, namespaceNames, segmentNames } from '../../../src/contracts/site/names.ts'
 import { createNames, type Names, type NamesOptions } from '../../../src/request/names.ts'
 
 export const publicRoot = 'http://gateway.test/index.php/site-json'

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
+import { rowsInOtherNames } from '../../../src/request/names.ts'
 import { compareWithUpstream, type Unlisted } from '../../../src/site/drift.ts'
-import { indexOf, names, publicDocument, realIndex } from './upstream-index.ts'
+import { indexOf, publicDocument, realIndex, table } from './upstream-index.ts'
 
 type Loose = { [name: string]: Loose } & { [index: number]: Loose }
 
@@ -22,7 +23,7 @@ const argumentsOf = (routes: Loose) => listOf(routes)['args'] as Loose
 
 test('the table and WordPress 6.9 agree, under either names', () => {
   expect(driftAfter(() => {})).toEqual([])
-  const upstreamRows = names.rowsInUpstreamNames(siteRows)
+  const upstreamRows = rowsInOtherNames(siteRows, table)
   const index = indexOf(JSON.parse(realIndex.toString()))
   expect(compareWithUpstream(upstreamRows, index, forwarding)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { routeTemplate } from '../../../src/request/route-pattern.ts'
+import { routeTemplate } from '../../../src/request/route-paths.ts'
 import { readIndex } from '../../../src/site/discovery/index-document.ts'
 import { learnRows } from '../../../src/site/discovery/learn-rows.ts'
 import { knowledgeOf } from '../../../src/site/discovery/site-index.ts'

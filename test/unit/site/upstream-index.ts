@@ -16,9 +16,11 @@ export const realIndex = readFileSync(
   new URL('../../contracts/fixtures/discovery-wordpress-6.9.json', import.meta.url),
 )
 
-export const names = createNames({
+export const table = { namespaces: namespaceNames, keys: keyNames, segments: segmentNames }
+
+const names = createNames({
   mode: 'wordpress',
-  table: { namespaces: namespaceNames, keys: keyNames, segments: segmentNames },
+  table,
   publicRoot,
   upstreamRoots: () => [upstreamRoot],
 })

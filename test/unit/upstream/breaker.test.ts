@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
-import { type Breaker, createBreaker, type Ticket } from '../../../src/upstream/targets/breaker.ts'
+import { type Breaker, createBreaker, type Ticket } from '../../../src/upstream/send/circuit-breaking.ts'
 
 const options = { service: 'test', failureRatio: 0.5, minRequests: 4, windowMs: 1_000, forMs: 500, probes: 2 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decideRetry, type RetryFacts } from '../../../src/upstream/send/retry.ts'
+import { decideRetry, type RetryFacts } from '../../../src/upstream/send/circuit-breaking.ts'
 
 const facts = (changes: Partial<RetryFacts>): RetryFacts => ({
   failure: { kind: 'broken' },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fieldTexts, invalidResponse } from '../../../src/upstream/send/response.ts'
+import { fieldTexts, invalidResponse } from '../../../src/upstream/messages.ts'
 
 const socketKey = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==']
 const socketAccept = ['Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=']

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createRetryBudget } from '../../../src/upstream/send/retry.ts'
+import { createRetryBudget } from '../../../src/upstream/send/circuit-breaking.ts'
 
 test('under total failure a fifth of the requests is retried, not more', () => {
   const budget = createRetryBudget(0.2)

@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
-import type { ForwardRequest } from '../../../src/upstream/forward-request.ts'
+import type { ForwardRequest } from '../../../src/upstream/messages.ts'
 import type { UpstreamOptions } from '../../../src/upstream/options.ts'
 import { createUpstream, type Upstream } from '../../../src/upstream/upstream.ts'
 

@@ -6,8 +6,8 @@ import {
   createSchemaTranslator,
   cutEndlessReferences,
 } from '../../../../src/contracts/openapi/request-schema.ts'
-import { readExactJson } from '../../../../src/request/openapi/exact-json.ts'
 import { createSchemaChecker } from '../../../../src/request/openapi/schema-checker.ts'
+import { readExactJson } from '../../../../src/request/openapi/values.ts'
 
 type Group = {
   readonly description: string

@@ -1,12 +1,157 @@
+import { isUtf8 } from 'node:buffer'
 import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import type { Parameter } from '../../contracts/openapi/operation.ts'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
-import { type JsonRules, readExactJson } from './exact-json.ts'
+import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
+import { maxJsonValues, parseJson, readStructure } from '../validation/json-content.ts'
 import type { Texts } from './parameter-text.ts'
-import { noExactIntegers, type SchemaChecker, type SchemaFault } from './schema-checker.ts'
+import {
+  type ExactIntegers,
+  noExactIntegers,
+  type SchemaChecker,
+  type SchemaFault,
+} from './schema-checker.ts'
 import type { ScalarType, SchemaShape } from './schema-shape.ts'
 
+type ExactReading =
+  | { readonly kind: 'read'; readonly value: unknown; readonly exact: ExactIntegers }
+  | { readonly kind: 'refused'; readonly subject: 'json' | 'repeated name'; readonly detail: string }
+
+/** How the JSON of one document is read. */
+type JsonRules = {
+  readonly jsonDepth: number
+  /** Some integers may only be written in their shortest form (`x-trellis-integer: strict`). */
+  readonly hasStrictIntegers: boolean
+}
+
 const integer = /^-?(?:0|[1-9]\d*)$/
+/** Signs of a number that may be written in another form as well. */
+const severalForms = /\d{16}|\d[.Ee]|-0/
+const oneForm = /^(?:0|-?[1-9]\d{0,14})$/
+const isNumber = /^[-\d]/
+
+const refused = (detail: string, subject: 'json' | 'repeated name' = 'json'): ExactReading => ({
+  kind: 'refused',
+  subject,
+  detail,
+})
+
+/** Characters of the pointers to all long integers, which are held. */
+const mostHeld = 8_000_000
+
+/**
+ * Characters of the pointers to all values, for each octet of the content: a check writes them. A long name is a part of the pointer
+ * to each value below it, so that one megabyte could cost hours.
+ */
+const mostPerOctet = 200
+
+/** An index with its slash. */
+const shortStep = 7
+
+/** Of a whole text. */
+class Sizes {
+  members = 0
+  /** Characters of the pointers to all values. */
+  characters = 0
+  isTooDeep = false
+  /** Some number is none of the integers that a double holds. */
+  hasLongNumber = false
+
+  add(value: object, depth: number, pointerLength: number): void {
+    if (depth === 0) this.isTooDeep = true
+    else if (Array.isArray(value))
+      for (const item of value) this.addValue(item, depth, pointerLength + shortStep)
+    else
+      for (const name in value) {
+        this.members += 1
+        const inner = (value as Readonly<Record<string, unknown>>)[name]
+        this.addValue(inner, depth, pointerLength + name.length + 1)
+      }
+  }
+
+  addValue(value: unknown, depth: number, pointerLength: number): void {
+    this.characters += pointerLength
+    if (typeof value === 'number') this.hasLongNumber ||= !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+    else if (typeof value === 'object' && value !== null) this.add(value, depth - 1, pointerLength)
+  }
+}
+
+const occurrences = (text: string, sign: string): number => {
+  let count = 0
+  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) count += 1
+  return count
+}
+
+/** The value has fewer members than the text. Texts without a colon in names and strings need not be read again. */
+const repeatsName = (text: string, members: number, depth: number): boolean => {
+  const written =
+    text.includes('\\') || occurrences(text, ':') !== members ? readStructure(text, depth) : members
+  return written !== members
+}
+
+const refusalOfSizes = (
+  text: string,
+  { isTooDeep, members, characters }: Sizes,
+  jsonDepth: number,
+  bytes: number,
+): ExactReading | undefined => {
+  if (isTooDeep) return refused('is nested too deep')
+  if (repeatsName(text, members, jsonDepth))
+    return refused('has an object that repeats a name', 'repeated name')
+  return characters > bytes * mostPerOctet ? refused('has too many values under long names') : undefined
+}
+
+/** A shorter text has not more values than that. */
+const boundedLength = 2 * maxJsonValues
+
+/**
+ * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of
+ * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
+ */
+export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
+  if (!isUtf8(content)) return refused('is not valid JSON')
+  const text = content.toString('utf8')
+  const structure = text.length < boundedLength ? 0 : readStructure(text, jsonDepth)
+  if (structure === 'values') return refused('has too many values')
+  if (structure === 'depth') return refused('is nested too deep')
+  const reading = parseJson(text)
+  if (reading.kind === 'refused') return refused('is not valid JSON')
+  const { value } = reading
+  const sizes = new Sizes()
+  sizes.addValue(value, jsonDepth + 1, 0)
+  const refusal = refusalOfSizes(text, sizes, jsonDepth, content.length)
+  if (refusal !== undefined) return refusal
+  const mayMatter = hasStrictIntegers ? severalForms.test(text) : sizes.hasLongNumber
+  if (!mayMatter) return { kind: 'read', value, exact: noExactIntegers }
+  const matters = hasStrictIntegers
+    ? (number: string) => isNumber.test(number) && !oneForm.test(number)
+    : (number: string) => number.length > 15 && integer.test(number)
+  const exact = new Map<string, string>()
+  let held = 0
+  const visit = (from: number, pointer: string): number => {
+    const first = text.charCodeAt(from)
+    if (first === quote) return stringEnd(text, from)
+    if (!opens(first)) {
+      const end = valueEnd(text, from)
+      const number = text.slice(from, end)
+      if (matters(number)) {
+        held += pointer.length
+        if (held <= mostHeld) exact.set(pointer, number)
+      }
+      return end
+    }
+    let index = 0
+    return visitValues(text, from, (at, name) => {
+      const step = first === openBrace ? pointerStep(name) : index
+      index += 1
+      return visit(at, `${pointer}/${step}`)
+    })
+  }
+  visit(text.search(/\S/), '')
+  if (held > mostHeld) return refused('has too many values under long names')
+  return { kind: 'read', value, exact }
+}
+
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?$/
 
 type Typed = { readonly value: unknown; readonly exact?: string }
@@ -57,7 +202,7 @@ export type ValueParts = JsonRules & {
   shapeOf(schema: RequestSchema): SchemaShape
 }
 
-export type ParameterReading =
+type ParameterReading =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'absent' }
   | { readonly kind: 'fault'; readonly fault: SchemaFault }

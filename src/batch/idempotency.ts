@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import { requestField } from '../http/message.ts'
+import type { LocalRequest } from '../pipeline/service.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/shared-stores.ts'
 
 /** The parsed Idempotency-Key field. */
@@ -105,4 +108,66 @@ export const createMemoryIdempotencyStore = (options: {
       remove(key)
     },
   }
+}
+
+/** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
+const callerOf = (
+  { request, client, identity }: LocalRequest,
+  keyFields: readonly string[],
+): readonly string[] => {
+  const keys = keyFields.map((name) => requestField(request.fields, name) ?? '')
+  const authorization = requestField(request.fields, 'authorization') ?? ''
+  const cookie = requestField(request.fields, 'cookie') ?? ''
+  const verified = identity?.credential ?? ''
+  const address = authorization === '' && cookie === '' && verified === '' ? client.address : ''
+  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address, ...keys]
+}
+
+const contentOf = ({ content }: LocalRequest): Buffer =>
+  Buffer.isBuffer(content) ? content : Buffer.alloc(0)
+
+/** 400 and similar: no item was carried out, so the key stays free for the corrected request. */
+const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
+
+/**
+ * Carries a batch out once for each Idempotency-Key (draft-ietf-httpapi-idempotency-key-header §2.6): repeated, it gets
+ * the same answer again. With a key the batch continues when its client disconnects, which is expected to repeat it.
+ */
+export const answeredOnce = async (
+  store: IdempotencyStore,
+  exchange: LocalRequest,
+  keyFields: readonly string[],
+  field: string | undefined,
+  run: (signal: AbortSignal) => Promise<KeptAnswer>,
+): Promise<KeptAnswer> => {
+  const read = readIdempotencyKey(field)
+  if (read.kind === 'none') return run(exchange.request.signal)
+  if (read.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
+  const { service } = exchange
+  const key = hashOf([
+    service.name,
+    ...(service.host === '' ? [] : [service.host]),
+    ...callerOf(exchange, keyFields),
+    read.key,
+  ])
+  const type = requestField(exchange.request.fields, 'content-type') ?? ''
+  const fingerprint = hashOf([type, exchange.query, contentOf(exchange)])
+  const state = await store.begin(key, fingerprint)
+  switch (state.kind) {
+    case 'finished':
+      return state.answer
+    case 'in-flight':
+      throw new GatewayError('idempotency_key_in_flight', { retryAfterSeconds: 1 })
+    case 'mismatch':
+      throw new GatewayError('idempotency_key_reused')
+    case 'not-kept':
+      throw new GatewayError('idempotency_answer_not_kept')
+    case 'begun':
+      break
+  }
+  // When this throws the outcome is unknown, and the key stays in use until it expires.
+  const answer = await run(new AbortController().signal)
+  if (ranNothing(answer)) await store.abandon(key)
+  else await store.finish(key, fingerprint, answer)
+  return answer
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/shared-stores.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/ports.ts'
 
 /** The parsed Idempotency-Key field. */
 type IdempotencyKey =

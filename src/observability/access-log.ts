@@ -10,7 +10,7 @@ import {
 } from '../http/message.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
+import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/ports.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */

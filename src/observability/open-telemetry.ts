@@ -36,7 +36,7 @@ import {
 import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
 import { knownMethods } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/phase-options.ts'
+import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/ports.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */

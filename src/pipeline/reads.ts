@@ -1,6 +1,5 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { cacheKey } from '../cache/cache-key.ts'
-import type { CacheRead } from '../cache/cache-read.ts'
+import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'

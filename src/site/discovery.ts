@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject } from '../http/json-text.ts'
-import { type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
+import { describeRow, type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
 import type { LearnedRows } from './discovery/learn-rows.ts'
-import { describeRow } from './discovery/route-entry.ts'
 import { emptyIndex, eventsOf, type IndexSettings, knowledgeOf } from './discovery/site-index.ts'
 import {
   type DiscoveryDocument,

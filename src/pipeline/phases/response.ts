@@ -34,7 +34,7 @@ import {
 import { asGatewayError, errorAnswer } from '../error-answer.ts'
 import type { ExchangeEvent, PipelineEvent } from '../events.ts'
 import { type Phase, type Ready, type Received, whenAnswered } from '../exchange.ts'
-import type { ExchangeWatch } from '../phase-options.ts'
+import type { ExchangeWatch } from '../ports.ts'
 
 /** Outermost, for the access log and traces; only in the list when one of them is configured. */
 export const observe = (options: {

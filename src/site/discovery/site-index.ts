@@ -4,9 +4,8 @@ import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.t
 import { type DiscoveryDocument, documentOf } from '../discovery-answer.ts'
 import { compareWithUpstream, type Difference, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'
-import type { IndexDocument } from './index-document.ts'
+import { describeRow, type IndexDocument } from './index-document.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
-import { describeRow } from './route-entry.ts'
 
 /** The documents that the gateway answers itself, before `_fields`. */
 type SiteIndex = {

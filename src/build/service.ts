@@ -9,7 +9,14 @@ import { GatewayError } from '../errors.ts'
 import { type ByteBudget, unlimited } from '../http/bounds.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
-import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
+import {
+  type Answer,
+  discard,
+  type FieldLines,
+  type GatewayResponse,
+  ownJsonFields,
+  withField,
+} from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { permits } from '../pipeline/any-origin.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -18,7 +25,6 @@ import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
-import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
@@ -48,7 +54,10 @@ const createDocumentResponse = (madeFor: string) => {
   const namesFor = remembered((publicRoot) =>
     createNames({ mode: 'same', table: siteNameTable, publicRoot, upstreamRoots: () => [madeFor] }),
   )
-  return ({ fields, content }: DiscoveryDocument, { publicRoot }: Service): GatewayResponse => {
+  return (
+    { fields, content }: { readonly fields: FieldLines; readonly content: Buffer },
+    { publicRoot }: Service,
+  ): GatewayResponse => {
     const isAsMade = publicRoot === madeFor
     const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
     const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)

@@ -5,7 +5,7 @@ import type { ResponseHead } from '../http/message.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import { type CacheAnswer, type CacheRead, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
 import type { CacheEvent } from './events.ts'
-import { createInFlightFetches, type InFlightFetches } from './fetch/collapse.ts'
+import { createInFlightFetches } from './fetch/collapse.ts'
 import { createFetch } from './fetch/fetch.ts'
 import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
@@ -24,10 +24,9 @@ import {
   createMemoryStore,
   createResponseStorage,
   type MemoryStore,
-  type ResponseStorage,
 } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
-import { createInvalidationLog, createUnsettledTags, type InvalidationLog } from './store/tag-index.ts'
+import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 
 /** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
 export type PostResponse = {
@@ -41,15 +40,6 @@ export type PostResponse = {
   readonly reservation: Reservation
 }
 
-type PostResponseOptions = {
-  readonly log: InvalidationLog
-  readonly storage: ResponseStorage
-  readonly fetches: InFlightFetches
-  readonly clock: Clock
-  readonly budget: ByteBudget
-  readonly maxEntryBytes: number
-}
-
 /** The response to a POST needs explicit freshness; a heuristic is not enough (RFC 9110 §9.3.3). */
 const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number): boolean => {
   const { source, lifetimeMs } = freshnessLifetime(head, responseControl(head.fields), read.policy, now)
@@ -61,32 +51,6 @@ const isForEveryClient = (head: ResponseHead): boolean => {
   const { kind } = contentCodingOf(head)
   return kind === 'none' || kind === 'unknown'
 }
-
-const createPostResponses =
-  ({ log, storage, fetches, clock, budget, maxEntryBytes }: PostResponseOptions) =>
-  (read: CacheRead): PostResponse => {
-    const requested = readClock(clock)
-    const sent = log.sequence
-    return {
-      maxBytes: maxEntryBytes,
-      reservation: budget('fill', read.client ?? ''),
-      isStorable: (head) =>
-        head.status === 200 &&
-        isForEveryClient(head) &&
-        // After another write to the target, the content may be from before or after that write.
-        !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
-        hasExplicitFreshness(head, read, clock.now()) &&
-        storageOf(head, read, clock.now()).kind === 'store',
-      begin: (head) => {
-        const since = log.sequence
-        const order = fetches.nextOrder()
-        const times = { requested, received: readClock(clock) }
-        return (content) => {
-          storage.store(read, storage.create({ read, order }, { head, content }, times), since)
-        }
-      },
-    }
-  }
 
 /** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
 export type CacheEntry = Readonly<ReturnType<typeof entryOf>>
@@ -195,6 +159,30 @@ export const createCache = (options: CacheOptions) => {
   const partialHit = (read: CacheRead, at: Moment): CacheAnswer | undefined =>
     lease === undefined || lease.isCurrent(at) ? partial.hit(read, at) : undefined
 
+  const postResponse = (read: CacheRead): PostResponse => {
+    const requested = readClock(clock)
+    const sent = log.sequence
+    return {
+      maxBytes: maxEntryBytes,
+      reservation: budget('fill', read.client ?? ''),
+      isStorable: (head) =>
+        head.status === 200 &&
+        isForEveryClient(head) &&
+        // After another write to the target, the content may be from before or after that write.
+        !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
+        hasExplicitFreshness(head, read, clock.now()) &&
+        storageOf(head, read, clock.now()).kind === 'store',
+      begin: (head) => {
+        const since = log.sequence
+        const order = fetches.nextOrder()
+        const times = { requested, received: readClock(clock) }
+        return (content) => {
+          storage.store(read, storage.create({ read, order }, { head, content }, times), since)
+        }
+      },
+    }
+  }
+
   return {
     /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
     answer: (read: CacheRead, forward: Forward) => {
@@ -226,7 +214,7 @@ export const createCache = (options: CacheOptions) => {
      */
     contentsWithTag: (tag: string) => (lease === undefined ? contentsTagged(store, tag) : []),
     /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
-    postResponse: createPostResponses({ log, storage, fetches, clock, budget, maxEntryBytes }),
+    postResponse,
     /** Largest or oldest first; for the admin side. */
     entries: (order: EntryOrder, limit: number) => listEntries(store, order, limit, readClock(clock)),
     stats: store.stats,

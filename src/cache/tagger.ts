@@ -210,6 +210,18 @@ export type Tagger = {
   changedTags(changes: readonly SiteChange[]): readonly string[] | undefined
 }
 
+/** The tags of a response to such a request: `own`, those of its row, and those that its partition and its parameters add. */
+export const requestTags = (
+  { callers, undeclared }: Pick<Tagger, 'callers' | 'undeclared'>,
+  own: readonly string[],
+  isPublic: boolean,
+  sendsUndeclared: boolean,
+): readonly string[] => {
+  if (isPublic && !sendsUndeclared) return own
+  const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined]
+  return [...new Set([...own, ...more.filter((tag) => tag !== undefined)])]
+}
+
 /** Names of the arguments that a write sets; undefined if not all of them are known. */
 type Given = () => readonly string[] | undefined
 

@@ -4,14 +4,17 @@ import type { Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject } from '../http/json-text.ts'
 import { describeRow, type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
 import type { LearnedRows } from './discovery/learn-rows.ts'
-import { emptyIndex, eventsOf, type IndexSettings, knowledgeOf } from './discovery/site-index.ts'
 import {
   type DiscoveryDocument,
   documentOf,
+  emptyIndex,
+  eventsOf,
+  type IndexSettings,
+  knowledgeOf,
   type NamespaceAnswer,
   type OptionsAnswer,
   type SiteIndexAnswer,
-} from './discovery-answer.ts'
+} from './discovery/site-index.ts'
 import type { Difference } from './drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from './events.ts'
 import { createIndexSource, type IndexSourceOptions } from './index-source.ts'

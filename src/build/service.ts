@@ -9,14 +9,7 @@ import { GatewayError } from '../errors.ts'
 import { type ByteBudget, unlimited } from '../http/bounds.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
-import {
-  type Answer,
-  discard,
-  type FieldLines,
-  type GatewayResponse,
-  ownJsonFields,
-  withField,
-} from '../http/message.ts'
+import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { permits } from '../pipeline/any-origin.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -49,15 +42,14 @@ import {
   upstreamOptions,
 } from './service-contract.ts'
 
+type SiteDocument = Extract<ReturnType<Discovery['options']>, { readonly kind: 'document' }>
+
 /** Gives the documents of a site with links for the service that was asked: they are made for one root. */
 const createDocumentResponse = (madeFor: string) => {
   const namesFor = remembered((publicRoot) =>
     createNames({ mode: 'same', table: siteNameTable, publicRoot, upstreamRoots: () => [madeFor] }),
   )
-  return (
-    { fields, content }: { readonly fields: FieldLines; readonly content: Buffer },
-    { publicRoot }: Service,
-  ): GatewayResponse => {
+  return ({ fields, content }: SiteDocument, { publicRoot }: Service): GatewayResponse => {
     const isAsMade = publicRoot === madeFor
     const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
     const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)

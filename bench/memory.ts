@@ -1,6 +1,5 @@
 import { createCache } from '../src/cache/cache.ts'
-import { cacheKey } from '../src/cache/cache-key.ts'
-import type { CacheRead } from '../src/cache/cache-read.ts'
+import { type CacheRead, cacheKey } from '../src/cache/cache-read.ts'
 import type { CachePolicy } from '../src/cache/decide-caching.ts'
 import { createSiteTagger } from '../src/cache/site-tagger.ts'
 import { systemClock } from '../src/clock.ts'

@@ -3,7 +3,7 @@ import { closeServices } from '../src/build/built-service.ts'
 import { buildService } from '../src/build/service.ts'
 import { startEmbedded } from '../src/build/service-contract.ts'
 import { createCache } from '../src/cache/cache.ts'
-import { createPartitions } from '../src/cache/cache-key.ts'
+import { createPartitions } from '../src/cache/cache-read.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
@@ -104,6 +104,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   const run = createPipeline(
     buildPhases({
       clock,
+      finished: () => {},
       report: () => {},
       failed: () => {},
       cacheContext: {

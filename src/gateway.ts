@@ -26,7 +26,7 @@ import {
 import { currentOperator } from './build/operator.ts'
 import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import { createCache } from './cache/cache.ts'
-import { createPartitions } from './cache/cache-key.ts'
+import { createPartitions } from './cache/cache-read.ts'
 import { systemClock } from './clock.ts'
 import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config } from './config/config.ts'

@@ -2,9 +2,7 @@ import { isJsonObject, type JsonObject } from '../http/json-text.ts'
 
 /** A selector of a purge, in public URLs and paths. */
 export type PurgeSelection =
-  | { readonly by: 'url'; readonly url: string }
-  | { readonly by: 'tag'; readonly tag: string }
-  | { readonly by: 'prefix'; readonly prefix: string }
+  | { readonly by: 'url' | 'tag' | 'prefix'; readonly text: string }
   | { readonly by: 'all' }
 
 export type PurgeRequest = {
@@ -37,10 +35,9 @@ const isText = (value: unknown): value is string =>
 
 /** A kind of selector: a member for one, and a member for a list of several. */
 type SelectorRow = {
-  readonly one: string
+  readonly one: 'url' | 'tag' | 'prefix'
   readonly several: string
   readonly expected: string
-  select(text: string): PurgeSelection | undefined
 }
 
 const rows: readonly SelectorRow[] = [
@@ -48,27 +45,24 @@ const rows: readonly SelectorRow[] = [
     one: 'url',
     several: 'urls',
     expected: `a public URL or path of 1 to ${longest} characters`,
-    select: (url) => ({ by: 'url', url }),
   },
   {
     one: 'tag',
     several: 'tags',
     expected: `a text of 1 to ${longest} characters`,
-    select: (tag) => ({ by: 'tag', tag }),
   },
   {
     one: 'prefix',
     several: 'prefixes',
     expected: `a path that begins with "/", of 1 to ${longest} characters`,
-    select: (prefix) => (prefix.startsWith('/') ? { by: 'prefix', prefix } : undefined),
   },
 ]
 
 const selectorNames = [...rows.flatMap(({ one, several }) => [one, several]), 'all']
 const known: ReadonlySet<string> = new Set([...selectorNames, 'mode', 'dryRun', 'service', 'warm'])
 
-const selected = ({ select }: SelectorRow, value: unknown): PurgeSelection | undefined =>
-  isText(value) ? select(value) : undefined
+const selected = ({ one }: SelectorRow, value: unknown): PurgeSelection | undefined =>
+  isText(value) && (one !== 'prefix' || value.startsWith('/')) ? { by: one, text: value } : undefined
 
 /** The selections of one kind, or the fault of the first wrong one. */
 const selectionsOf = (row: SelectorRow, members: JsonObject): PurgeSelection[] | string => {

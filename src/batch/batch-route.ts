@@ -18,7 +18,7 @@ import { type Answer, type GatewayResponse, requestField } from '../http/message
 import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
-import type { IdempotencyStore, KeptAnswer } from '../pipeline/shared-stores.ts'
+import type { IdempotencyStore, KeptAnswer } from '../pipeline/ports.ts'
 import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { requestField } from '../http/message.ts'
 import type { LocalRequest } from '../pipeline/service.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/shared-stores.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/ports.ts'
 
 /** The parsed Idempotency-Key field. */
 type IdempotencyKey =

@@ -94,9 +94,9 @@ export const connectChangeFeeds = (
     { tags, urls, prefixes, all }: PlainChange,
   ): Promise<number | 'unheard' | { readonly refused: string }> => {
     const selections = [
-      ...tags.map((tag) => ({ by: 'tag', tag: `${service}/upstream/${tag}` }) as const),
-      ...urls.map((url) => ({ by: 'url', url }) as const),
-      ...prefixes.map((prefix) => ({ by: 'prefix', prefix }) as const),
+      ...tags.map((tag) => ({ by: 'tag', text: `${service}/upstream/${tag}` }) as const),
+      ...urls.map((text) => ({ by: 'url', text }) as const),
+      ...prefixes.map((text) => ({ by: 'prefix', text }) as const),
       ...(all ? [{ by: 'all' } as const] : []),
     ]
     if (selections.length === 0) return 0

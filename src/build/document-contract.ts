@@ -93,21 +93,23 @@ export const documentResources = (service: ServiceConfig): Resources | undefined
     ? inferResources(service.document.contract.operations, service.resources)
     : undefined
 
-/** The kind of a path with the reason, and the other paths that its writes change; undefined where that does not matter. */
-export const resourceText = (
+/** The kind of a path with the reason, and the other paths that its writes change; none where that does not matter. */
+export const resourceFacts = (
   resources: Resources | undefined,
   { operation }: Endpoint,
-): string | undefined => {
+): { readonly resource?: string } => {
   const resource = operation === undefined ? undefined : resources?.of(operation)
-  if (operation === undefined || resource === undefined) return undefined
+  if (operation === undefined || resource === undefined) return {}
   const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(operation.method)
   const isWrite = operation.effect === 'writes' || (!isRead && operation.effect !== 'safe')
   const { kind, reason, target, invalidates } = resource
   const text =
     kind === 'unknown' ? `unknown: ${reason}` : isWrite && kind === 'part' ? `action on ${target}` : reason
   return isWrite && invalidates !== undefined
-    ? `${text}; invalidates ${invalidates.length === 0 ? 'nothing else' : invalidates.join(', ')}`
-    : text
+    ? {
+        resource: `${text}; invalidates ${invalidates.length === 0 ? 'nothing else' : invalidates.join(', ')}`,
+      }
+    : { resource: text }
 }
 
 type PolicyFor = Service['policyFor']

@@ -1,7 +1,8 @@
 import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from '../cache/decide-caching.ts'
+import { requestTags } from '../cache/tagger.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import type { Endpoint, Found, Row } from '../contracts/row.ts'
+import type { Found, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
@@ -21,7 +22,7 @@ import {
   type PublicTarget,
   type PublicTargets,
 } from './built-service.ts'
-import { operationFacts, resourceText } from './document-contract.ts'
+import { operationFacts, resourceFacts } from './document-contract.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
@@ -59,13 +60,12 @@ const storedAs = (
   host: string,
 ): Explanation => ({
   cacheKey: [service.name, targetOf(found, valid), partition, ...(host === '' ? [] : [host])].join(', '),
-  tags: [
-    ...contract.tagger.storedTags(found, valid.arguments, nothingYet),
-    ...[
-      partition === 'public' ? undefined : contract.tagger.callers,
-      valid.undeclared?.handling === 'sent' ? contract.tagger.undeclared : undefined,
-    ].filter((tag) => tag !== undefined),
-  ],
+  tags: requestTags(
+    contract.tagger,
+    contract.tagger.storedTags(found, valid.arguments, nothingYet),
+    partition === 'public',
+    valid.undeclared?.handling === 'sent',
+  ),
 })
 
 const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)
@@ -155,11 +155,6 @@ const cachingOf = (
   }
 }
 
-const resourceFact = ({ resources }: ServiceContract, endpoint: Endpoint): Explanation => {
-  const resource = resourceText(resources, endpoint)
-  return resource === undefined ? {} : { resource }
-}
-
 /** WordPress hides behind 404 that there is something under the path. */
 const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string => {
   const methods = new Set(endpoints.flatMap((endpoint) => endpoint.methods))
@@ -240,7 +235,7 @@ const known = (
       return {
         row: row.template,
         ...operationFacts(endpoint.operation),
-        ...resourceFact(contract, endpoint),
+        ...resourceFacts(contract.resources, endpoint),
         ...(contract.rows.includes(row) ? {} : { rowFrom: 'learned from the index of the upstream' }),
         canonicalTarget: targetOf(finding, validation),
         ...undeclaredOf(validation),

@@ -12,14 +12,14 @@ import type { AccessLog } from '../observability/access-log.ts'
 import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
+import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
 import {
   type CacheContext,
   type ExchangeWatch,
   type OpenSpans,
   overloaded,
   type ShedOptions,
-} from '../pipeline/phase-options.ts'
-import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
+} from '../pipeline/ports.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BufferedBytes, UnreadAnswers } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
@@ -205,6 +205,7 @@ export const buildGeneration = async (
   const run: (exchange: Received) => Answer = createPipeline(
     buildPhases({
       clock,
+      finished: metrics.observe.pipeline,
       report,
       failed,
       cacheContext: {

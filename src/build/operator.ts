@@ -93,11 +93,11 @@ const select = (
 ): Selection => {
   switch (selection.by) {
     case 'url':
-      return byUrl(parts, selection.url, service)
+      return byUrl(parts, selection.text, service)
     case 'tag':
-      return byTag(parts, selection.tag, service)
+      return byTag(parts, selection.text, service)
     case 'prefix':
-      return byPrefix(parts, selection.prefix, service)
+      return byPrefix(parts, selection.text, service)
     case 'all':
       return one(service === undefined ? { kind: 'all' } : { kind: 'prefix', service, prefix: '' })
   }
@@ -113,7 +113,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   for (const one of selections) {
     const selection = select(parts, one, service)
     if (selection.kind === 'refused') {
-      const shown = one.by === 'url' && selections.length > 1 ? `${one.url}: ` : ''
+      const shown = one.by === 'url' && selections.length > 1 ? `${one.text}: ` : ''
       return { kind: 'refused', detail: shown + selection.detail }
     }
     selectors.push(...selection.selectors)
@@ -145,23 +145,10 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
 /** The parts that depend on the configuration in use. */
 export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
 
-const textOf = (selection: PurgeSelection, service: string | undefined): string => {
-  switch (selection.by) {
-    case 'all':
-      return service ?? 'everything'
-    case 'url':
-      return selection.url
-    case 'tag':
-      return selection.tag
-    case 'prefix':
-      return selection.prefix
-  }
-}
-
 const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: number): PurgeRecord => {
   const [first, ...more] = selections
   const kinds = [...new Set(selections.map(({ by }) => by))].join(', ')
-  const reach = first === undefined ? '' : textOf(first, service)
+  const reach = first === undefined ? '' : first.by === 'all' ? (service ?? 'everything') : first.text
   return {
     cause: `${mode === 'soft' ? 'soft purge' : 'purge'} by ${kinds}`,
     reach: more.length === 0 ? reach : `${reach} and ${more.length} more`,

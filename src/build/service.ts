@@ -18,7 +18,6 @@ import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
-import type { DiscoveryDocument } from '../site/discovery-answer.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
@@ -43,12 +42,14 @@ import {
   upstreamOptions,
 } from './service-contract.ts'
 
+type SiteDocument = Extract<ReturnType<Discovery['options']>, { readonly kind: 'document' }>
+
 /** Gives the documents of a site with links for the service that was asked: they are made for one root. */
 const createDocumentResponse = (madeFor: string) => {
   const namesFor = remembered((publicRoot) =>
     createNames({ mode: 'same', table: siteNameTable, publicRoot, upstreamRoots: () => [madeFor] }),
   )
-  return ({ fields, content }: DiscoveryDocument, { publicRoot }: Service): GatewayResponse => {
+  return ({ fields, content }: SiteDocument, { publicRoot }: Service): GatewayResponse => {
     const isAsMade = publicRoot === madeFor
     const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
     const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)

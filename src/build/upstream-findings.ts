@@ -21,7 +21,7 @@ import {
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { type BuiltService, closeServices, serverOf, withoutRoot } from './built-service.ts'
-import { resourceText } from './document-contract.ts'
+import { resourceFacts } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
@@ -164,18 +164,13 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
         source: 'contract',
       }))
 
-const resourceOf = ({ resources }: ServiceContract, endpoint: Endpoint): Pick<RouteLine, 'resource'> => {
-  const resource = resourceText(resources, endpoint)
-  return resource === undefined ? {} : { resource }
-}
-
 const linesOf = (
   config: ServiceConfig,
   contract: ServiceContract,
   rows: readonly Row[],
   source: RouteLine['source'],
-): RouteLine[] => {
-  return rows.flatMap((row) =>
+): RouteLine[] =>
+  rows.flatMap((row) =>
     row.endpoints.map((endpoint) => ({
       method: row.template === '/**' ? '*' : endpoint.methods.join(','),
       path: withoutRoot(config.mount) + row.template,
@@ -184,10 +179,9 @@ const linesOf = (
       cached: cachedHow(contract, row, endpoint),
       batchable: endpoint.allowBatch === true,
       source,
-      ...resourceOf(contract, endpoint),
+      ...resourceFacts(contract.resources, endpoint),
     })),
   )
-}
 
 /** Every route of the configuration's contracts; further routes of an upstream are learned at run time. */
 export const describeRoutes = async (config: Config): Promise<RouteReport> => {

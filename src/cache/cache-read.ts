@@ -1,8 +1,93 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { type Answer, type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
-import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
-import type { ReadOutcome } from './events.ts'
+import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'
+
+/** `partition` is `public` or the hash of a credential. */
+type CacheKeyParts = {
+  readonly service: string
+  /** Canonical path and query relative to the service. */
+  readonly target: string
+  /** '' for complete responses, `parts` for incomplete ones. */
+  readonly dialect: string
+  readonly partition: string
+  /** The host of the request where responses of the service depend on it; '' or absent where they do not. */
+  readonly host?: string
+}
+
+/** With its length in front, no text can be read as another split of the key. */
+const part = (text: string): string => `${text.length}:${text}`
+
+/** Everything stored for one target, in all dialects and partitions and for all hosts, has keys that begin with this. */
+export const targetKey = (service: string, target: string): string => part(service) + part(target)
+
+const publicEnd = part('') + part('public')
+
+/** The primary cache key (RFC 9111 §2); injective. */
+export const cacheKey = (parts: CacheKeyParts): string => {
+  const { dialect, partition, host = '' } = parts
+  const isPublic = dialect === '' && partition === 'public' && host === ''
+  return (
+    targetKey(parts.service, parts.target) +
+    (isPublic ? publicEnd : part(dialect) + part(partition) + (host === '' ? '' : part(host)))
+  )
+}
+
+const endOfPart = (key: string, start: number): number => {
+  const colon = key.indexOf(':', start)
+  return colon + 1 + Number(key.slice(start, colon))
+}
+
+const readPart = (key: string, start: number): { readonly text: string; readonly end: number } => {
+  const end = endOfPart(key, start)
+  return { text: key.slice(key.indexOf(':', start) + 1, end), end }
+}
+
+/** The parts of a key made by `cacheKey`. */
+export const partsOfKey = (key: string): Required<CacheKeyParts> => {
+  const service = readPart(key, 0)
+  const target = readPart(key, service.end)
+  const dialect = readPart(key, target.end)
+  const partition = readPart(key, dialect.end)
+  return {
+    service: service.text,
+    target: target.text,
+    dialect: dialect.text,
+    partition: partition.text,
+    host: partition.end === key.length ? '' : readPart(key, partition.end).text,
+  }
+}
+
+/** Does the target of a key begin with the prefix? Without splitting the key, since it is called for all keys. */
+export const isUnder = (service: string, prefix: string): ((key: string) => boolean) => {
+  const ofService = part(service)
+  return (key) => {
+    if (!key.startsWith(ofService)) return false
+    const colon = key.indexOf(':', ofService.length)
+    return key.startsWith(prefix, colon + 1) && Number(key.slice(ofService.length, colon)) >= prefix.length
+  }
+}
+
+const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
+
+/** The `targetKey` that a key begins with. */
+export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
+
+/** The key of a target in the public partition: it follows from the `targetKey`, so that no index is needed to find it. */
+export const publicKeyOf = (targetKey: string): string => targetKey + publicEnd
+
+export const isPublicKey = (key: string): boolean =>
+  key.endsWith(publicEnd) && endOfTarget(key) === key.length - publicEnd.length
+
+/**
+ * Makes partitions of credentials. The salt lives as long as the process, so that a key seen in a dump or in the
+ * admin listing can neither be turned back into a credential nor be tried against a list of them.
+ */
+export const createPartitions = (): ((credential: string) => string) => {
+  const salt = randomBytes(32)
+  return (credential) => createHmac('sha256', salt).update(credential).digest('base64url')
+}
 
 /** A GET or HEAD that is answered through the cache. */
 export type CacheRead = {
@@ -75,3 +160,25 @@ export const expectedTags = (read: CacheRead): readonly string[] => [
   targetKeyOf(read.key),
   ...read.tags(emptyResponse),
 ]
+
+/** Parameters of a forwarded request (RFC 9211 §2). */
+type ForwardedStatus = {
+  readonly reason: ForwardReason
+  readonly status?: number | undefined
+  readonly ttlSeconds?: number
+  readonly stored?: boolean
+  readonly collapsed?: boolean
+  readonly detail?: StatusDetail | undefined
+}
+
+/** Name of this cache in Cache-Status. */
+export const cacheName = 'trellis'
+
+export const forwardedStatus = (forwarded: ForwardedStatus): string => {
+  let text = `${cacheName}; fwd=${forwarded.reason}`
+  if (forwarded.status !== undefined) text += `; fwd-status=${forwarded.status}`
+  if (forwarded.ttlSeconds !== undefined) text += `; ttl=${forwarded.ttlSeconds}`
+  if (forwarded.stored === true) text += '; stored'
+  if (forwarded.collapsed === true) text += '; collapsed'
+  return forwarded.detail === undefined ? text : `${text}; detail=${forwarded.detail}`
+}

@@ -1,30 +1,56 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
-import type { ByteBudget } from '../http/bounds.ts'
+import type { ByteBudget, Reservation } from '../http/bounds.ts'
+import { contentCodingOf } from '../http/content-coding.ts'
+import type { ResponseHead } from '../http/message.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import { partsOfKey } from './cache-key.ts'
-import type { CacheAnswer, CacheRead, Forward } from './cache-read.ts'
+import { type CacheAnswer, type CacheRead, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
 import type { CacheEvent } from './events.ts'
-import { createHitForPass, createInFlightFetches } from './fetch/collapse.ts'
+import { createInFlightFetches } from './fetch/collapse.ts'
 import { createFetch } from './fetch/fetch.ts'
-import { createTierFetch } from './fetch/fetch-through-tier.ts'
 import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
 import { createInvalidation } from './invalidation.ts'
+import { freshnessLifetime, responseControl } from './policy/freshness.ts'
 import { createReuse, currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
+import { storageOf } from './policy/storability.ts'
 import { type CompressionOptions, createEncodings } from './respond/encodings.ts'
 import { createResponder } from './respond/responder.ts'
-import type { SharedTier } from './shared-tier.ts'
+import { createTierFetch, type SharedTier } from './shared-tier.ts'
 import {
   type AdmissionMode,
   contentsTagged,
   createAdmission,
+  createHitForPass,
   createMemoryStore,
+  createResponseStorage,
   type MemoryStore,
 } from './store/memory-store.ts'
-import { createResponseStorage } from './store/store-response.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
-import { createPostResponses } from './store-post-response.ts'
+
+/** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
+export type PostResponse = {
+  /** Call it with the head before the POST invalidates, so that its own invalidation does not prevent storing. */
+  isStorable(head: ResponseHead): boolean
+  /** Call it right after that; returns the function that stores the complete content. */
+  begin(head: ResponseHead): (content: Buffer) => void
+  /** A longer content is not stored. */
+  readonly maxBytes: number
+  /** Buffer space for the content while it arrives. */
+  readonly reservation: Reservation
+}
+
+/** The response to a POST needs explicit freshness; a heuristic is not enough (RFC 9110 §9.3.3). */
+const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number): boolean => {
+  const { source, lifetimeMs } = freshnessLifetime(head, responseControl(head.fields), read.policy, now)
+  return source === 'upstream' && lifetimeMs > 0
+}
+
+/** The content is stored as it passes: a coded one would reach clients that do not accept its coding. */
+const isForEveryClient = (head: ResponseHead): boolean => {
+  const { kind } = contentCodingOf(head)
+  return kind === 'none' || kind === 'unknown'
+}
 
 /** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
 export type CacheEntry = Readonly<ReturnType<typeof entryOf>>
@@ -133,6 +159,30 @@ export const createCache = (options: CacheOptions) => {
   const partialHit = (read: CacheRead, at: Moment): CacheAnswer | undefined =>
     lease === undefined || lease.isCurrent(at) ? partial.hit(read, at) : undefined
 
+  const postResponse = (read: CacheRead): PostResponse => {
+    const requested = readClock(clock)
+    const sent = log.sequence
+    return {
+      maxBytes: maxEntryBytes,
+      reservation: budget('fill', read.client ?? ''),
+      isStorable: (head) =>
+        head.status === 200 &&
+        isForEveryClient(head) &&
+        // After another write to the target, the content may be from before or after that write.
+        !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
+        hasExplicitFreshness(head, read, clock.now()) &&
+        storageOf(head, read, clock.now()).kind === 'store',
+      begin: (head) => {
+        const since = log.sequence
+        const order = fetches.nextOrder()
+        const times = { requested, received: readClock(clock) }
+        return (content) => {
+          storage.store(read, storage.create({ read, order }, { head, content }, times), since)
+        }
+      },
+    }
+  }
+
   return {
     /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
     answer: (read: CacheRead, forward: Forward) => {
@@ -164,7 +214,7 @@ export const createCache = (options: CacheOptions) => {
      */
     contentsWithTag: (tag: string) => (lease === undefined ? contentsTagged(store, tag) : []),
     /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
-    postResponse: createPostResponses({ log, storage, fetches, clock, budget, maxEntryBytes }),
+    postResponse,
     /** Largest or oldest first; for the admin side. */
     entries: (order: EntryOrder, limit: number) => listEntries(store, order, limit, readClock(clock)),
     stats: store.stats,

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import { isUnder, partsOfKey, targetKey } from './cache-key.ts'
+import { isUnder, partsOfKey, targetKey } from './cache-read.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/reuse.ts'

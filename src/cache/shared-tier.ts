@@ -1,10 +1,18 @@
-import type { StoredResponse } from './store/stored-response.ts'
+import { type Clock, type Moment, readClock } from '../clock.ts'
+import { varyKey } from '../http/caching-fields.ts'
+import { fieldValue, hasNoContent, withoutFields } from '../http/message.ts'
+import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch/collapse.ts'
+import { responseControl } from './policy/freshness.ts'
+import { currentAgeMs } from './policy/reuse.ts'
+import { storableFields, storageOf } from './policy/storability.ts'
+import type { HitForPass, ResponseStorage } from './store/memory-store.ts'
+import { type StoredResponse, setTags } from './store/stored-response.ts'
 
 /** The position up to which a process has applied invalidations; opaque here. */
 export type LedgerPosition = { readonly epoch: string; readonly applied: number }
 
 /** A stored response for the shared tier; nothing in it refers to this process. */
-export type TierRecord = {
+type TierRecord = {
   readonly key: string
   readonly tags: readonly string[]
   readonly varyNames: readonly string[]
@@ -18,13 +26,13 @@ export type TierRecord = {
 }
 
 /** Without Content-Length, which follows from the content. */
-export type TierFacts = Pick<StoredResponse, 'status' | 'fields'> & {
+type TierFacts = Pick<StoredResponse, 'status' | 'fields'> & {
   /** The gateway made the entity tag, so the upstream cannot compare it. */
   readonly ownTag: boolean
 }
 
 /** An entry of the tier. Another program than this gateway may have written it. */
-export type TierEntry = Pick<TierRecord, 'tags' | 'varyKey' | 'ageMs' | 'content'> & {
+type TierEntry = Pick<TierRecord, 'tags' | 'varyKey' | 'ageMs' | 'content'> & {
   readonly facts: unknown
 }
 
@@ -32,7 +40,7 @@ export type TierEntry = Pick<TierRecord, 'tags' | 'varyKey' | 'ageMs' | 'content
  * Why an entry is refused. `malformed`: not in the format of a gateway; `fields`: fields that are never stored; `variant`: for other
  * request fields; `not-storable`: the same response of the upstream would not be stored; `stale`: too old.
  */
-export type TierRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' | 'stale'
+type TierRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' | 'stale'
 
 export type TierQuery<Taken> = {
   readonly key: string
@@ -42,7 +50,7 @@ export type TierQuery<Taken> = {
 }
 
 /** `mine`: this process sends the request to the upstream. `theirs`: another process does, and this one may wait for the result. */
-export type Claim<Taken> =
+type Claim<Taken> =
   | { readonly kind: 'mine'; release(): void }
   | { readonly kind: 'theirs'; wait(): Promise<Taken | undefined> }
 
@@ -56,4 +64,159 @@ export type SharedTier = {
   /** `since`: the position before the response was requested. */
   store(record: TierRecord, since: LedgerPosition): void
   claim<Taken extends Tagged>(query: TierQuery<Taken>): Promise<Claim<Taken>>
+}
+
+/** Of use to other processes: complete, and fresh without validation. */
+const isForTier = (stored: StoredResponse): boolean =>
+  stored.partial === undefined &&
+  stored.status !== 206 &&
+  !stored.validateAlways &&
+  stored.lifetimeMs > 0 &&
+  // Other processes would not get the time at which it changes.
+  stored.hints?.maxAge === undefined
+
+const contentLength: ReadonlySet<string> = new Set(['content-length'])
+
+/** Coded forms do not go along: they are made again where they are wanted. */
+const toTier = (stored: StoredResponse, ageMs: number): TierRecord => ({
+  key: stored.key,
+  tags: stored.tags,
+  varyNames: stored.varyNames,
+  varyKey: stored.varyKey,
+  ageMs,
+  lifetimeMs: stored.lifetimeMs,
+  facts: {
+    status: stored.status,
+    fields: withoutFields(stored.fields, contentLength),
+    ownTag: stored.upstreamTag === undefined,
+  },
+  content: stored.content,
+})
+
+/** Names and values that node:http sends (RFC 9110 §5.1 and §5.5). */
+const namePattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
+
+const areFields = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length % 2 === 0 &&
+  value.every((text, i) => typeof text === 'string' && (i % 2 === 0 ? namePattern : valuePattern).test(text))
+
+/** Has it the form that `toTier` writes? */
+export const isFacts = (value: unknown): value is TierFacts => {
+  if (typeof value !== 'object' || value === null) return false
+  const { status, fields, ownTag } = value as Record<keyof TierFacts, unknown>
+  return (
+    Number.isInteger(status) &&
+    Number(status) >= 200 &&
+    Number(status) <= 599 &&
+    areFields(fields) &&
+    typeof ownTag === 'boolean'
+  )
+}
+
+type TierFetchOptions = {
+  readonly tier: SharedTier
+  readonly fetch: RunFetch
+  readonly storage: ResponseStorage
+  readonly hitForPass: HitForPass
+  readonly clock: Clock
+  readonly maxEntryBytes: number
+}
+
+/**
+ * Treats an entry as if the upstream had sent it to this process as long ago as it is old: the same rules decide whether it may be
+ * stored, for how long, and which of its fields.
+ */
+const fromTier = (
+  { ageMs, content, facts, tags, varyKey }: TierEntry,
+  fetch: FetchRequest,
+  received: Moment,
+  { storage, maxEntryBytes }: Pick<TierFetchOptions, 'storage' | 'maxEntryBytes'>,
+): StoredResponse | TierRefusal => {
+  if (!isFacts(facts)) return 'malformed'
+  if (content.length > maxEntryBytes) return 'size'
+  const { fields, status } = facts
+  if (storableFields(fields, responseControl(fields)).length !== fields.length) return 'fields'
+  if (content.length > 0 && hasNoContent('GET', status)) return 'not-storable'
+  const { read } = fetch
+  const head = { status, fields }
+  // It was requested without a credential, or a shared cache was allowed to store the response to one.
+  if (storageOf(head, read, received.now, false).kind === 'no-store') return 'not-storable'
+  const requested = { now: received.now - ageMs, monotonic: received.monotonic - ageMs }
+  const stored = storage.create(
+    fetch,
+    { head, content },
+    { requested, received },
+    { upstreamTag: facts.ownTag ? undefined : fieldValue(fields, 'etag') },
+  )
+  if (!isForTier(stored)) return 'not-storable'
+  if (stored.varyKey !== varyKey) return 'variant'
+  if (stored.initialAgeMs >= stored.lifetimeMs) return 'stale'
+  if (storage.describe(read, stored) === undefined) return 'not-storable'
+  // Tags follow from the response; those that the entry has besides can only invalidate it earlier.
+  const all = new Set([...stored.tags, ...tags])
+  return all.size === stored.tags.length ? stored : setTags(stored, [...all])
+}
+
+/** Responses to credentials stay in the memory of one process, and so do partial ones. */
+const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
+  read.method === 'GET' && read.partition === 'public' && rangeFields['range'] === undefined
+
+/** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
+export const createTierFetch = (options: TierFetchOptions): RunFetch => {
+  const { tier, fetch: fetchUpstream, storage, hitForPass, clock } = options
+
+  const offer = (outcome: FetchOutcome | StreamEnd, since: SharedTier['position']): void => {
+    if (outcome.kind !== 'shareable' || outcome.notStored !== undefined || !isForTier(outcome.stored)) return
+    const { stored } = outcome
+    tier.store(toTier(stored, currentAgeMs(stored, readClock(clock))), since)
+  }
+
+  /** The entry of the tier, or the one that another process is about to store there; otherwise the function that releases the claim. */
+  const loadOrClaim = async (fetch: FetchRequest): Promise<StoredResponse | (() => void)> => {
+    const { read } = fetch
+    const query: TierQuery<StoredResponse> = {
+      key: read.key,
+      secondary: (names) => varyKey(names, read),
+      take: (entry) => fromTier(entry, fetch, readClock(clock), options),
+    }
+    const found = await tier.load(query)
+    if (found !== undefined) return found
+    const claim = await tier.claim(query)
+    if (claim.kind === 'mine') return claim.release
+    return (await claim.wait()) ?? (() => undefined)
+  }
+
+  const fetchAndOffer = async (fetch: FetchRequest, release: () => void): Promise<FetchOutcome> => {
+    // Read last: responses requested from now on are newer than every invalidation up to this position.
+    const since = tier.position
+    let isStreaming = false
+    try {
+      const outcome = await fetchUpstream(fetch)
+      offer(outcome, since)
+      if (outcome.kind === 'streaming') {
+        isStreaming = true
+        void outcome.end.then((end) => offer(end, since)).finally(release)
+      }
+      return outcome
+    } finally {
+      if (!isStreaming) release()
+    }
+  }
+
+  return async (fetch) => {
+    if (!mayUseTier(fetch) || hitForPass.has(fetch.read.key, clock.monotonic())) return fetchUpstream(fetch)
+    const found = await loadOrClaim(fetch)
+    if (typeof found === 'function') return fetchAndOffer(fetch, found)
+    return {
+      kind: 'shareable',
+      stored: found,
+      notStored: storage.storeIfCurrent(found, fetch.since),
+      upstreamStatus: found.status,
+      ownFields: [],
+      validated: false,
+      fromTier: true,
+    }
+  }
 }

@@ -2,7 +2,18 @@ import type { Found, Row } from '../contracts/row.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { contentText } from '../http/message.ts'
-import type { Shown, TaggedArguments, TaggedResponse, Tagger, WriteResponse } from './tagger.ts'
+import {
+  createTagNames,
+  invalidatedGroups,
+  namesInDescribed,
+  type Shown,
+  type TaggedArguments,
+  type TaggedResponse,
+  type Tagger,
+  type TagNames,
+  upstreamTags,
+  type WriteResponse,
+} from './tagger.ts'
 import { createChangedTags } from './tags/changed-tags.ts'
 import { companionTags } from './tags/companion-tags.ts'
 import {
@@ -10,18 +21,13 @@ import {
   type Description,
   describeItems,
   isReadable,
+  itemInPath,
   listTags,
   lookUp,
   mostItemTags,
+  namedTags,
 } from './tags/described-items.ts'
-import {
-  createTagNames,
-  invalidatedGroups,
-  namesInDescribed,
-  type TagNames,
-  upstreamTags,
-} from './tags/tag-names.ts'
-import { itemInPath, namedTags, outcomeOf } from './tags/written-change.ts'
+import { outcomeOf } from './tags/written-change.ts'
 import { createWrittenTags, type Write } from './tags/written-tags.ts'
 
 /** A quotation mark in HTML inside JSON. */

@@ -6,14 +6,17 @@ import type { ChangeEvent, ChangeRefusal } from './events.ts'
 import {
   everything,
   isWithoutRow,
+  namedToken,
   type PlainChange,
   type Push,
   readPlainChange,
   readPush,
+  signatureOf,
+  tokenOfBearer,
   UnreadableChange,
+  verifiedToken,
 } from './read-changes.ts'
 import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
-import { namedToken, signatureOf, tokenOfBearer, verifiedToken } from './signature.ts'
 
 /** A service that reports its changes. */
 export type FeedService = {

@@ -1,5 +1,5 @@
 import type { FeedState, ServiceDropReason } from './feed-state.ts'
-import type { SignatureRefusal } from './signature.ts'
+import type { SignatureRefusal } from './read-changes.ts'
 
 /** `push` and `poll` by the companion of WordPress, `plain` by any other service. */
 export type ChangeSource = 'push' | 'poll' | 'plain'

@@ -105,8 +105,7 @@ export const withChanges = (lines: FieldLines, { set, removed }: FieldChanges): 
   return kept
 }
 
-/** Methods that metrics, logs and traces name; whatever else a client writes is `other` there. */
-export const knownMethods: ReadonlySet<string> = new Set([
+const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
   'POST',
@@ -115,6 +114,9 @@ export const knownMethods: ReadonlySet<string> = new Set([
   'DELETE',
   'OPTIONS',
 ])
+
+/** The method as metrics, logs and traces name it; `_OTHER` for whatever else a client writes (OpenTelemetry HTTP conventions). */
+export const methodName = (method: string): string => (knownMethods.has(method) ? method : '_OTHER')
 
 const unicodeEscape = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -3,14 +3,14 @@ import { addressNetwork } from '../http/bounds.ts'
 import { traceContextOf } from '../http/forwardable-fields.ts'
 import {
   fieldValues,
-  knownMethods,
+  methodName,
   type RequestFields,
   type ResponseHead,
   requestField,
 } from '../http/message.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/phase-options.ts'
+import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/ports.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */
@@ -88,10 +88,8 @@ const bytesOf = ({ head, content }: Answered): number | undefined => {
 
 const microseconds = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000
 
-const methodOf = (method: string): string => (knownMethods.has(method) ? method : '_OTHER')
-
 /** In terminals some bytes outside ASCII are commands, and some readers of logs take them for the end of a line. */
-const printable = (text: string, longest: number): string => {
+export const printable = (text: string, longest: number): string => {
   const shown = text.replace(/[^\x20-\x7e]/g, '?')
   return shown.length > longest ? `${shown.slice(0, longest - 3)}...` : shown
 }
@@ -122,7 +120,7 @@ const lineOf = (
   trace: record.trace?.traceId ?? traceContextOf(request.fields)?.traceId,
   service: service.name,
   route: record.route,
-  method: methodOf(request.method),
+  method: methodName(request.method),
   status: answered.head.status,
   code: record.code,
   reason: record.reason,
@@ -171,7 +169,7 @@ export const createAccessLog = (options: AccessLogOptions): AccessLog => {
         trace: undefined,
         service,
         route: 'unmatched',
-        method: methodOf(method),
+        method: methodName(method),
         status,
         code,
         cache: 'none',

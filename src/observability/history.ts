@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
+import { printable } from './access-log.ts'
 import type { Metrics, ServiceTotals } from './metrics.ts'
 
 const sampleMs = 10_000
@@ -96,10 +97,7 @@ const withDate = <Event extends { readonly at: number }>(event: Event) => ({
   at: new Date(event.at).toISOString(),
 })
 
-const short = (text: string): string => {
-  const shown = redactTarget(text).replace(/[^\x20-\x7e]/g, '?')
-  return shown.length > longestText ? `${shown.slice(0, longestText - 3)}...` : shown
-}
+const short = (text: string): string => printable(redactTarget(text), longestText)
 
 /** The first texts, and long ones cut, so that a hundred events hold little memory. */
 const bounded = (texts: readonly string[]): readonly string[] =>

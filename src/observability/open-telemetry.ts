@@ -34,16 +34,16 @@ import {
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
 import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
-import { knownMethods } from '../http/message.ts'
+import { methodName } from '../http/message.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/phase-options.ts'
+import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/ports.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */
 type Open = { readonly outermost: Span; innermost: Span }
 
 /** A name that no client chooses (semantic conventions for HTTP spans: low cardinality). */
-const methodName = (method: string): string => (knownMethods.has(method) ? method : 'HTTP')
+const spanName = (method: string): string => methodName(method).replace('_OTHER', 'HTTP')
 
 const traceContext = (span: Span): TraceContext => {
   const { traceId, spanId, traceFlags } = span.spanContext()
@@ -76,12 +76,12 @@ const addressOf = (target: string): Attributes => {
 const attemptSpan = (tracer: Tracer, method: string, parent: Span, attempt: AttemptEvent): void => {
   const end = Date.now()
   const span = tracer.startSpan(
-    methodName(method),
+    spanName(method),
     {
       kind: SpanKind.CLIENT,
       startTime: end - attempt.durationSeconds * 1000,
       attributes: {
-        [ATTR_HTTP_REQUEST_METHOD]: knownMethods.has(method) ? method : '_OTHER',
+        [ATTR_HTTP_REQUEST_METHOD]: methodName(method),
         ...addressOf(attempt.target),
         ...(attempt.attempt > 1 ? { [ATTR_HTTP_REQUEST_RESEND_COUNT]: attempt.attempt - 1 } : {}),
         'trellis.attempt.outcome': attempt.outcome,
@@ -131,11 +131,11 @@ const createExchangeSpans = (
     begin: (exchange) => {
       const { id, origin, request, service, client, record } = exchange
       const span = tracer.startSpan(
-        origin === 'batch' ? 'batch item' : methodName(request.method),
+        origin === 'batch' ? 'batch item' : spanName(request.method),
         {
           kind: origin === 'batch' ? SpanKind.INTERNAL : SpanKind.SERVER,
           attributes: {
-            [ATTR_HTTP_REQUEST_METHOD]: knownMethods.has(request.method) ? request.method : '_OTHER',
+            [ATTR_HTTP_REQUEST_METHOD]: methodName(request.method),
             [ATTR_URL_SCHEME]: client.protocol,
             'trellis.service': service.name,
             'trellis.request.id': id,
@@ -155,7 +155,7 @@ const createExchangeSpans = (
       // Absent where no row applies: `unmatched` is no route.
       if (record.route.startsWith('/')) {
         span.setAttribute(ATTR_HTTP_ROUTE, record.route)
-        if (origin === 'client') span.updateName(`${methodName(request.method)} ${record.route}`)
+        if (origin === 'client') span.updateName(`${spanName(request.method)} ${record.route}`)
       }
       span.setAttributes({
         [ATTR_HTTP_RESPONSE_STATUS_CODE]: head.status,

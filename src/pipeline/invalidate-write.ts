@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
-import { targetKey } from '../cache/cache-key.ts'
+import { targetKey } from '../cache/cache-read.ts'
 import type { Note } from '../cache/invalidation.ts'
 import {
   asTarget,
@@ -270,4 +270,70 @@ export const invalidateWrite = (cache: Cache, { service, record }: Ready, notes:
   const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
   const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
   record.invalidated = { tags, entries }
+}
+
+export type TrackedWrite = {
+  /** No other write to one of its services was in flight since it began. */
+  isAlone(): boolean
+  /** Only the first call counts. */
+  end(): void
+}
+
+type StartedWrite = { disturbed: boolean }
+
+/** The writes in flight to one service: their number, and the one that is still alone. */
+type InFlight = { count: number; alone: StartedWrite | undefined }
+
+const enter = (inFlight: InFlight, write: StartedWrite): void => {
+  if (inFlight.count === 0) inFlight.alone = write
+  else {
+    write.disturbed = true
+    if (inFlight.alone !== undefined) inFlight.alone.disturbed = true
+    inFlight.alone = undefined
+  }
+  inFlight.count += 1
+}
+
+const leave = (inFlight: InFlight, write: StartedWrite): void => {
+  inFlight.count -= 1
+  if (inFlight.alone === write) inFlight.alone = undefined
+}
+
+/** Stored responses show the item before a write only while no other write is in flight. */
+export const createConcurrentWrites = () => {
+  // Bounded by the services that have ever been configured. Counts instead of a Set of writes: docs/decisions/0013.
+  const services = new Map<string, InFlight>()
+  const inFlightTo = (service: string): InFlight => {
+    const known = services.get(service)
+    if (known !== undefined) return known
+    const inFlight: InFlight = { count: 0, alone: undefined }
+    services.set(service, inFlight)
+    return inFlight
+  }
+  return {
+    /** `names`: all services whose upstream the write reaches. */
+    begin: (names: readonly string[]): TrackedWrite => {
+      const write = { disturbed: false }
+      const reached = names.map(inFlightTo)
+      for (const inFlight of reached) enter(inFlight, write)
+      let hasEnded = false
+      return {
+        isAlone: () => !write.disturbed,
+        end: () => {
+          if (hasEnded) return
+          hasEnded = true
+          for (const inFlight of reached) leave(inFlight, write)
+        },
+      }
+    },
+  }
+}
+
+/** The cache outlives the configurations under which its services are written to. */
+const writesOfCaches = new WeakMap<Cache, ReturnType<typeof createConcurrentWrites>>()
+
+export const concurrentWritesOf = (cache: Cache) => {
+  const known = writesOfCaches.get(cache) ?? createConcurrentWrites()
+  writesOfCaches.set(cache, known)
+  return known
 }

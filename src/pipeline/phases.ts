@@ -1,21 +1,14 @@
 import type { Clock } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Answer, GatewayResponse } from '../http/message.ts'
-import type { PipelineEvent } from './events.ts'
+import type { ExchangeEvent, PipelineEvent } from './events.ts'
 import type { Matched, Next, Outgoing, Phase, Ready, Received, Translated } from './exchange.ts'
-import type {
-  CacheContext,
-  ExchangeWatch,
-  OpenSpan,
-  OpenSpans,
-  ShedOptions,
-  SpanName,
-} from './phase-options.ts'
 import { authenticate, authorize, type RateLimitOptions, rateLimit, shed } from './phases/admit.ts'
 import { cache } from './phases/cache.ts'
 import { forward, translate } from './phases/forward.ts'
 import { answerLocally, match, validate } from './phases/request.ts'
 import { type CompressOptions, compress, observe, preconditions, recover, stamp } from './phases/response.ts'
+import type { CacheContext, ExchangeWatch, OpenSpan, OpenSpans, ShedOptions, SpanName } from './ports.ts'
 
 const watched = (span: OpenSpan, run: () => Answer): Answer => {
   const ended = (response: GatewayResponse): GatewayResponse => {
@@ -63,6 +56,8 @@ const withSpan = <In extends Received, Out>(
 export type PhaseContext = {
   readonly clock: Clock
   readonly cacheContext: CacheContext
+  /** For each exchange once; `report` gets all other events. */
+  readonly finished: (event: ExchangeEvent) => void
   readonly report: (event: PipelineEvent) => void
   readonly failed: (error: GatewayError, exchange: Received) => void
   /** Some service has `access`; otherwise `authenticate` is disabled. */
@@ -101,7 +96,7 @@ type Phases = readonly [
 /** The phases of a request, outermost first; docs/request-path.md describes them. */
 export const buildPhases = (context: PhaseContext): Phases => [
   context.watches && observe({ clock: context.clock, watches: context.watches }), // access log and traces; not in the list without them
-  stamp(context), //          counts the answer; request id and Via on the way out
+  stamp({ clock: context.clock, report: context.finished }), // counts the answer; request id and Via on the way out
   recover(context), //        an error of the phases behind it becomes a response in the service's format
   context.checksAccess ? authenticate(context) : undefined, // 401 and 403 by address and credential; not in the list without `access`
   match(), //               the method and the row of the route table, or 404, 405, 400

@@ -1,7 +1,7 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { cacheKey } from '../cache/cache-key.ts'
-import type { CacheRead } from '../cache/cache-read.ts'
+import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
+import { requestTags } from '../cache/tagger.ts'
 import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { withUncodedTags } from '../http/conditional/preconditions.ts'
@@ -205,11 +205,8 @@ export class ExchangeRead implements CacheRead {
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
     const { service, matching, sendsUndeclared } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined
-    const { callers, undeclared, storedTags } = service.tagger
-    const tags = storedTags(found, this.#exchange.arguments, response)
-    if (this.partition === 'public' && !sendsUndeclared) return tags
-    const more = [this.partition === 'public' ? undefined : callers, sendsUndeclared ? undeclared : undefined]
-    return [...new Set([...tags, ...more.filter((tag) => tag !== undefined)])]
+    const own = service.tagger.storedTags(found, this.#exchange.arguments, response)
+    return requestTags(service.tagger, own, this.partition === 'public', sendsUndeclared)
   }
 }
 

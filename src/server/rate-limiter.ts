@@ -5,8 +5,7 @@ import { matchesRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { addressGroup } from '../http/bounds.ts'
 import type { Identity } from '../pipeline/access.ts'
-import type { CountRequest, RateLimitVerdict } from '../pipeline/phase-options.ts'
-import type { RateLimitStore } from '../pipeline/shared-stores.ts'
+import type { CountRequest, RateLimitStore, RateLimitVerdict } from '../pipeline/ports.ts'
 
 /** `by`: `address`, `credential`, `key`, or `claim:` and its name. */
 type RateLimit = Pick<RateLimitConfig, 'name' | 'by' | 'max' | 'windowMs'>

@@ -2,17 +2,19 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject } from '../http/json-text.ts'
-import { type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
+import { describeRow, type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
 import type { LearnedRows } from './discovery/learn-rows.ts'
-import { describeRow } from './discovery/route-entry.ts'
-import { emptyIndex, eventsOf, type IndexSettings, knowledgeOf } from './discovery/site-index.ts'
 import {
   type DiscoveryDocument,
   documentOf,
+  emptyIndex,
+  eventsOf,
+  type IndexSettings,
+  knowledgeOf,
   type NamespaceAnswer,
   type OptionsAnswer,
   type SiteIndexAnswer,
-} from './discovery-answer.ts'
+} from './discovery/site-index.ts'
 import type { Difference } from './drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from './events.ts'
 import { createIndexSource, type IndexSourceOptions } from './index-source.ts'

@@ -2,8 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Endpoint, Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../http/json-text.ts'
 import { routeTemplate } from '../request/route-paths.ts'
-import { endpointsIn, endpointWith, type IndexDocument, methodsIn } from './discovery/index-document.ts'
-import { describeEndpoint } from './discovery/route-entry.ts'
+import {
+  describeEndpoint,
+  endpointsIn,
+  endpointWith,
+  type IndexDocument,
+  methodsIn,
+} from './discovery/index-document.ts'
 import type { DifferenceKind } from './events.ts'
 
 const typesOf = (schema: JsonObject): readonly unknown[] | undefined => {

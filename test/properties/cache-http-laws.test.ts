@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-key.ts'
+import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-read.ts'
 import { sensitivityOf } from '../../src/cache/decide-caching.ts'
 import { freshnessLifetime, responseControl } from '../../src/cache/policy/freshness.ts'
 import { deltaSeconds, parseCacheControl, varyKey } from '../../src/http/caching-fields.ts'

@@ -6,7 +6,7 @@ import {
   missingRange,
   type PartialContent,
   sliceOf,
-} from '../../src/cache/store/stored-ranges.ts'
+} from '../../src/http/conditional/ranges.ts'
 
 const whole = Buffer.from('abcdefghijklmnopqrstuvwxyz0123456789ABCD')
 const total = whole.length

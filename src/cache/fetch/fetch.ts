@@ -11,9 +11,9 @@ import {
 } from '../../http/content-coding.ts'
 import { discard, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
+import { confirmsStored, describesStored, freshenedHead, validationFields } from '../policy/reuse.ts'
 import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
-import type { MemoryStore } from '../store/memory-store.ts'
-import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
+import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
 import { ownBytes, type StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,
@@ -23,10 +23,9 @@ import type {
   StreamEnd,
   UnshareableOutcome,
   UpstreamResponse,
-} from './fetch-outcome.ts'
+} from './collapse.ts'
 import { declaredLength, type Fill, type FillEnd, fillFrom } from './fill.ts'
 import type { PartialContentStore, PartialRequest } from './partial-content.ts'
-import { confirmsStored, describesStored, freshenedHead, validationFields } from './respond-by-fetch.ts'
 
 type Fields = Readonly<Record<string, string>>
 

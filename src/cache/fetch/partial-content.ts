@@ -8,9 +8,14 @@ import {
 } from '../../http/conditional/preconditions.ts'
 import {
   type ContentRange,
+  combined,
   formatContentRange,
+  isWhole,
+  missingRange,
+  type PartialContent,
   parseContentRange,
   rangeOf,
+  sliceOf,
 } from '../../http/conditional/ranges.ts'
 import {
   discard,
@@ -22,18 +27,22 @@ import {
   withField,
   withoutFields,
 } from '../../http/message.ts'
-import { cacheKey, partsOfKey } from '../cache-key.ts'
-import type { CacheAnswer, CacheRead, ReaderFacts } from '../cache-read.ts'
-import { hitStatus } from '../events.ts'
-import { currentAgeMs, decideReuse, selectVariant } from '../policy/reuse.ts'
+import { type CacheAnswer, type CacheRead, cacheKey, partsOfKey, type ReaderFacts } from '../cache-read.ts'
+import {
+  confirmsStored,
+  currentAgeMs,
+  decideReuse,
+  describesStored,
+  freshenedHead,
+  selectVariant,
+  validationFields,
+} from '../policy/reuse.ts'
 import { storageOf } from '../policy/storability.ts'
-import type { MemoryStore } from '../store/memory-store.ts'
-import type { CompleteResponse, ResponseStorage } from '../store/store-response.ts'
-import { combined, isWhole, missingRange, type PartialContent, sliceOf } from '../store/stored-ranges.ts'
+import { hitStatus } from '../respond/responder.ts'
+import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
 import type { IncompleteResponse, StoredResponse } from '../store/stored-response.ts'
-import type { FetchRequest, UnshareableOutcome, UpstreamResponse } from './fetch-outcome.ts'
+import type { FetchRequest, UnshareableOutcome, UpstreamResponse } from './collapse.ts'
 import { fillFrom } from './fill.ts'
-import { confirmsStored, describesStored, freshenedHead, validationFields } from './respond-by-fetch.ts'
 
 /**
  * The 206 for a reader, made of an incomplete stored response; undefined when that does not hold the whole range

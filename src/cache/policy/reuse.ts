@@ -6,7 +6,19 @@ import {
   type SelectingFields,
   varyKey,
 } from '../../http/caching-fields.ts'
-import { type RequestFields, requestField } from '../../http/message.ts'
+import { formatHttpDate } from '../../http/conditional/dates.ts'
+import { matchesWeakly, parseEntityTag } from '../../http/conditional/preconditions.ts'
+import { tagOfDecoded } from '../../http/content-coding.ts'
+import { endToEndFields } from '../../http/forwardable-fields.ts'
+import {
+  fieldValue,
+  type RequestFields,
+  type ResponseHead,
+  type ResponseHints,
+  requestField,
+  withField,
+  withoutFields,
+} from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheProfile } from '../decide-caching.ts'
 import type { ForwardReason } from '../events.ts'
@@ -181,4 +193,68 @@ export const createReuse = (
     const reuse = decideReuse([], read, read.policy.profile, at)
     return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
   }
+}
+
+/** Fields of a conditional request that validates a stored response (RFC 9111 §4.3.1); empty when it has no validator. */
+export const validationFields = (stored: StoredResponse): Readonly<Record<string, string>> => {
+  const fields: Record<string, string> = {}
+  if (stored.upstreamTag !== undefined) fields['if-none-match'] = stored.upstreamTag
+  const modified = fieldValue(stored.fields, 'last-modified')
+  if (modified !== undefined) fields['if-modified-since'] = modified
+  return fields
+}
+
+/** Is a 304 about this stored response (RFC 9111 §4.3.4)? Without an entity tag it cannot be about another. */
+export const confirmsStored = (response: ResponseHead, stored: StoredResponse): boolean => {
+  const confirmed = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
+  const known = parseEntityTag(stored.upstreamTag ?? '')
+  return confirmed === undefined || known === undefined || matchesWeakly(confirmed, known)
+}
+
+/** Of the whole; undefined when it is not known. */
+const lengthOf = ({ partial, content }: StoredResponse): number | undefined =>
+  partial === undefined ? content.length : partial.total
+
+/** Does the response to a HEAD describe the stored content? Only fields that it has can contradict (RFC 9111 §4.3.5). */
+export const describesStored = (response: ResponseHead, stored: StoredResponse): boolean => {
+  const length = fieldValue(response.fields, 'content-length')
+  const modified = fieldValue(response.fields, 'last-modified')
+  const tag = fieldValue(response.fields, 'etag')
+  return (
+    (length === undefined || length === String(lengthOf(stored))) &&
+    (modified === undefined || modified === fieldValue(stored.fields, 'last-modified')) &&
+    (tag === undefined || tag === stored.upstreamTag) &&
+    fieldValue(response.fields, 'content-encoding') === fieldValue(stored.fields, 'content-encoding')
+  )
+}
+
+/** Fields that a 304 cannot change: they describe the stored content (RFC 9111 §3.2). */
+const notUpdated: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-range'])
+
+const isDecoded = ({ upstreamTag, fields }: StoredResponse): boolean => {
+  const decoded = tagOfDecoded(upstreamTag ?? '')
+  return decoded !== upstreamTag && fieldValue(fields, 'etag') === decoded
+}
+
+const freshenedHints = (
+  stored: ResponseHints | undefined,
+  given: ResponseHints | undefined,
+): ResponseHints | undefined =>
+  given === undefined ? stored : { tags: given.tags ?? stored?.tags, maxAge: given.maxAge ?? stored?.maxAge }
+
+/** Head of the stored response with the fields of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
+export const freshenedHead = (
+  stored: StoredResponse,
+  response: ResponseHead,
+  receivedAt: number,
+): ResponseHead => {
+  let updates = withoutFields(endToEndFields(response.fields), notUpdated)
+  // A 304 without a Date was made when it arrived (RFC 9110 §6.6.1); the stored Date would make the response old at once.
+  if (fieldValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
+  const tag = fieldValue(updates, 'etag')
+  // The stored content was decoded: the tag of the upstream's coded form would name other bytes.
+  if (tag !== undefined && isDecoded(stored)) updates = withField(updates, 'ETag', tagOfDecoded(tag))
+  const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
+  const fields = [...withoutFields(stored.fields, updated), ...updates]
+  return { status: stored.status, fields, hints: freshenedHints(stored.hints, response.hints) }
 }

@@ -9,15 +9,9 @@ import {
   headText,
   longestText,
 } from '../../http/message.ts'
-import type { CacheAnswer, CacheRead } from '../cache-read.ts'
-import {
-  type ForwardReason,
-  forwardedStatus,
-  hitStatus,
-  type ReadOutcome,
-  unavailableStatus,
-} from '../events.ts'
-import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/fetch-outcome.ts'
+import { type CacheAnswer, type CacheRead, cacheName, forwardedStatus } from '../cache-read.ts'
+import type { ForwardReason, HitDetail, ReadOutcome, StatusDetail } from '../events.ts'
+import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/collapse.ts'
 import { currentAgeMs, lifetimeAt } from '../policy/reuse.ts'
 import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
 import { asksForTag, currentTag, type Encodings, responseFor, takesWhole } from './encodings.ts'
@@ -73,6 +67,13 @@ export type Responder = {
   ): CacheAnswer
   unavailable(): CacheAnswer
 }
+
+/** `ttl` is negative when the response is stale (RFC 9211 §2.4). */
+export const hitStatus = (ttlSeconds: number, detail?: HitDetail): string =>
+  `${cacheName}; hit; ttl=${ttlSeconds}${detail === undefined ? '' : `; detail=${detail}`}`
+
+/** Nothing is stored, and the request allows no other source (RFC 9111 §5.2.1.7). */
+const unavailableStatus: string = `${cacheName}; detail=${'only-if-cached' satisfies StatusDetail}`
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 

@@ -1,14 +1,13 @@
 import type { Moment } from '../../clock.ts'
 import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
+import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
 import { type FieldLines, fieldValue, type HeadText, ownText, type ResponseHead } from '../../http/message.ts'
-import { isPublicKey } from '../cache-key.ts'
-import type { CacheAnswer } from '../cache-read.ts'
+import { type CacheAnswer, isPublicKey } from '../cache-read.ts'
 import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
 import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'
 import { storedFields } from '../policy/storability.ts'
-import type { StoredRanges } from './stored-ranges.ts'
 
 /** Responses that are the same for every reader that gets this form: a GET, a HEAD, a 304. */
 export type SharedForm = 'whole' | 'head' | 'not-modified'

@@ -15,12 +15,10 @@ import {
 } from '../../contracts/site/changes.ts'
 import type { CollectionTags, WriteAction } from '../../contracts/site/tags.ts'
 import { isJsonObject } from '../../http/json-text.ts'
+import type { TagNames } from '../tagger.ts'
 import { describedChange, tagOfBlog } from './companion-tags.ts'
-import { lookUp } from './described-items.ts'
-import type { TagNames } from './tag-names.ts'
+import { lookUp, type Properties } from './described-items.ts'
 import type { Write } from './written-tags.ts'
-
-type Properties = Readonly<Record<string, unknown>>
 
 /** The object before and after, with the names of the interface. */
 type Item = {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { ChangedState, MaybeState, SiteChange } from '../../contracts/site/changes.ts'
 import { ownText, type ResponseHead } from '../../http/message.ts'
-import type { TagNames } from './tag-names.ts'
+import type { TagNames } from '../tagger.ts'
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what

@@ -7,21 +7,20 @@ import {
   type Refinement,
 } from '../../contracts/site/refinements.ts'
 import { type CollectionTags, namedBy, type WriteAction } from '../../contracts/site/tags.ts'
-import type { Shown, WriteResponse } from '../tagger.ts'
+import type { Shown, TagNames, WriteResponse } from '../tagger.ts'
 import {
   type DescribedItem,
   type Description,
   describeItems,
   integersOf,
+  itemInPath,
   lookUp,
   parsedContent,
 } from './described-items.ts'
-import type { TagNames } from './tag-names.ts'
 import {
   copiesChanged,
   type ItemState,
   isComparable,
-  itemInPath,
   keepsRevisions,
   keepsTexts,
   reachOf,

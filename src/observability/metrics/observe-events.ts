@@ -78,14 +78,8 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
   }
 
   const observeItem = ({ service, route, method, status, cache }: ExchangeEvent): void => {
-    const known = methodSlots.has(method) ? method : '_OTHER'
-    families.itemRequests.series({
-      service,
-      route,
-      method: known,
-      status_class: statusClass(status),
-      cache,
-    }).value += 1
+    const labels = { service, route, method, status_class: statusClass(status), cache }
+    families.itemRequests.series(labels).value += 1
   }
 
   return (event) => {

@@ -25,7 +25,7 @@ import {
   overloaded,
   type RateLimitVerdict,
   type ShedOptions,
-} from '../phase-options.ts'
+} from '../ports.ts'
 
 type Report = (event: AccessRefusedEvent) => void
 

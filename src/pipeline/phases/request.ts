@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { cacheKey } from '../../cache/cache-key.ts'
+import { cacheKey } from '../../cache/cache-read.ts'
 import { sensitivityOf } from '../../cache/decide-caching.ts'
 import type { Operation } from '../../contracts/openapi/operation.ts'
 import type { Found, RouteFinding, Row } from '../../contracts/row.ts'
@@ -28,7 +28,7 @@ import {
   type Received,
   whenAnswered,
 } from '../exchange.ts'
-import { overloaded, type ShedOptions } from '../phase-options.ts'
+import { overloaded, type ShedOptions } from '../ports.ts'
 import { readContent } from '../reads.ts'
 import type { RecalledTarget, RefusedTarget, Service, ValidTarget } from '../service.ts'
 

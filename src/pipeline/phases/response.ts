@@ -25,7 +25,7 @@ import {
   fieldValue,
   type GatewayRequest,
   type GatewayResponse,
-  knownMethods,
+  methodName,
   type RequestFields,
   requestField,
   withField,
@@ -34,7 +34,7 @@ import {
 import { asGatewayError, errorAnswer } from '../error-answer.ts'
 import type { ExchangeEvent, PipelineEvent } from '../events.ts'
 import { type Phase, type Ready, type Received, whenAnswered } from '../exchange.ts'
-import type { ExchangeWatch } from '../phase-options.ts'
+import type { ExchangeWatch } from '../ports.ts'
 
 /** Outermost, for the access log and traces; only in the list when one of them is configured. */
 export const observe = (options: {
@@ -70,7 +70,7 @@ export const stamp = (options: {
       invalidated: record.invalidated,
       service: exchange.service.name,
       route: record.route,
-      method: knownMethods.has(request.method) ? request.method : '_OTHER',
+      method: methodName(request.method),
       status,
       cache: record.cache,
       durationSeconds: (clock.monotonic() - began) / 1000,

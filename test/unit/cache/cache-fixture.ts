@@ -1,6 +1,5 @@
 import { type Cache, createCache } from '../../../src/cache/cache.ts'
-import { cacheKey } from '../../../src/cache/cache-key.ts'
-import type { CacheAnswer, CacheRead, Forward } from '../../../src/cache/cache-read.ts'
+import { type CacheAnswer, type CacheRead, cacheKey, type Forward } from '../../../src/cache/cache-read.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/decide-caching.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CompressionOptions } from '../../../src/cache/respond/encodings.ts'

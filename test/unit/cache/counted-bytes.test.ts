@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { cacheKey } from '../../../src/cache/cache-key.ts'
+import { cacheKey } from '../../../src/cache/cache-read.ts'
 import {
   createStoredResponse,
   type StoredResponse,

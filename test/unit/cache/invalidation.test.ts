@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { targetKey } from '../../../src/cache/cache-key.ts'
-import type { CacheRead } from '../../../src/cache/cache-read.ts'
+import { type CacheRead, targetKey } from '../../../src/cache/cache-read.ts'
 import type { Purge } from '../../../src/cache/invalidation.ts'
 import { createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import {

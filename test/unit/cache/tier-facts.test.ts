@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isFacts } from '../../../src/cache/fetch/fetch-through-tier.ts'
+import { isFacts } from '../../../src/cache/shared-tier.ts'
 
 const facts = {
   status: 200,

@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest'
 import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
-import { tagsReachedBy, unsafePaths } from '../../../src/cache/tagger.ts'
+import {
+  createTagNames,
+  invalidatedGroups,
+  tagsReachedBy,
+  unsafePaths,
+  upstreamTags,
+} from '../../../src/cache/tagger.ts'
 import { companionTags } from '../../../src/cache/tags/companion-tags.ts'
-import { createTagNames, invalidatedGroups, upstreamTags } from '../../../src/cache/tags/tag-names.ts'
 
 const names = createTagNames('blog')
 

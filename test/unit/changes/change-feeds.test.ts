@@ -1,9 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type ChangeFeeds, createChangeFeeds, type FeedService } from '../../../src/changes/change-feeds.ts'
 import type { ChangeEvent } from '../../../src/changes/events.ts'
-import type { LogAnswer } from '../../../src/changes/read-changes.ts'
+import { keyOf, type LogAnswer, signatureOf, verifiedToken } from '../../../src/changes/read-changes.ts'
 import { PollError } from '../../../src/changes/service-feed.ts'
-import { keyOf, signatureOf, verifiedToken } from '../../../src/changes/signature.ts'
 
 const token = 'token-of-the-service'
 

@@ -4,8 +4,8 @@ import type { Cache } from '../../../src/cache/cache.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { unlimited } from '../../../src/http/bounds.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
-import type { CacheContext } from '../../../src/pipeline/phase-options.ts'
-import { forwardWrite } from '../../../src/pipeline/writes/forward-write.ts'
+import { forwardWrite } from '../../../src/pipeline/phases/cache.ts'
+import type { CacheContext } from '../../../src/pipeline/ports.ts'
 import { ready, siteService } from '../../phases/exchange-of.ts'
 
 /** A context that notes the steps of a write in `steps`; `spread` replaces the end of its announcement. */

@@ -4,8 +4,8 @@ import { keyNames, namespaceNames, segmentNames } from '../../../src/contracts/s
 import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import { createNames } from '../../../src/request/names.ts'
 import { type IndexDocument, readIndex } from '../../../src/site/discovery/index-document.ts'
+import type { DiscoveryDocument } from '../../../src/site/discovery/site-index.ts'
 import { createDiscovery, type Discovery, type DiscoveryOptions } from '../../../src/site/discovery.ts'
-import type { DiscoveryDocument } from '../../../src/site/discovery-answer.ts'
 import type { DiscoveryEvent } from '../../../src/site/events.ts'
 
 export const publicRoot = 'http://gateway.test/index.php/site-json'

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ChangesAnswer, ChangesCredential } from '../changes/change-feeds.ts'
+import { addressGroup } from '../http/bounds.ts'
 import { requestField } from '../http/message.ts'
 import type { Operator } from './operator.ts'
 
@@ -51,11 +52,15 @@ export const addChanges = (
       (_request, body, done) => done(null, body),
     )
     // Before the body is read: it may be long, or arrive slowly.
-    scope.addHook('onRequest', async ({ headers }, reply) => {
-      const admission = operator.changes.admit(credentialIn(headers))
-      if (admission.kind === 'refused') {
-        return sendChangesAnswer(reply.header('connection', 'close'), admission, problem)
-      }
+    scope.addHook('onRequest', async ({ headers, raw }, reply) => {
+      const refuse = (refusal: ChangesAnswer): FastifyReply =>
+        sendChangesAnswer(reply.header('connection', 'close'), refusal, problem)
+      const admission = operator.changes.admit(credentialIn(headers), {
+        address: addressGroup(raw.socket.remoteAddress ?? ''),
+        hasArrived: () => raw.complete,
+        refuse,
+      })
+      if (admission.kind === 'refused') return refuse(admission)
       reply.raw.once('close', admission.release)
       return undefined
     })

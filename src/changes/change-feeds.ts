@@ -45,6 +45,15 @@ export type ChangesRequest = ChangesCredential & {
 
 type RefusedChanges = Extract<ChangesAnswer, { readonly kind: 'refused' }>
 
+/** A request whose body may be held. */
+type ChangesSender = {
+  readonly address: string
+  /** Has the whole body arrived? */
+  hasArrived(): boolean
+  /** Another request takes its place. */
+  refuse(refusal: RefusedChanges): void
+}
+
 /** `release`: the request is over. */
 export type ChangesAdmission = { readonly kind: 'admitted'; release(): void } | RefusedChanges
 
@@ -66,7 +75,7 @@ export type ChangeFeeds = {
   /** Whether every change of a service is known; the same object for all configurations. */
   lease(service: string): ReportedLease
   /** Decides by its fields whether the body of a request is read. */
-  admit(credential: ChangesCredential): ChangesAdmission
+  admit(credential: ChangesCredential, sender: ChangesSender): ChangesAdmission
   receive(request: ChangesRequest): Promise<ChangesAnswer>
   told(message: FeedMessage): void
   /** Of the services whose log is read. */
@@ -88,6 +97,18 @@ const atOnce = 300
 
 /** Requests of a token whose bodies are held at one time. */
 const mostHeld = 64
+
+/**
+ * The oldest request of the address with most of those whose body is still arriving: a signature can be checked only with the
+ * whole body, and its fields can be copied from any report on the way.
+ */
+const replaceable = (held: readonly ChangesSender[]): ChangesSender | undefined => {
+  const arriving = held.filter((one) => !one.hasArrived())
+  const counts = new Map<string, number>()
+  for (const { address } of arriving) addCount(counts, address, 1)
+  const most = Math.max(...counts.values())
+  return arriving.find(({ address }) => counts.get(address) === most)
+}
 
 const createBuckets = (clock: Clock) => {
   const buckets = new Map<string, { left: number; at: number }>()
@@ -141,7 +162,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const running = new Map<string, Running>()
   const buckets = createBuckets(clock)
   /** By token; bounded by the tokens of configurations with requests in flight. */
-  const held = new Map<string, number>()
+  const held = new Map<string, readonly ChangesSender[]>()
 
   const begin = (service: FeedService): Running => {
     const { name, pollMs, ports } = service
@@ -258,13 +279,26 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return tokenOfBearer(authorization, tokens()) ?? refuse([], 'unknown-key')
   }
 
+  const release = (token: string, sender: ChangesSender): void => {
+    const others = (held.get(token) ?? []).filter((one) => one !== sender)
+    if (others.length === 0) held.delete(token)
+    else held.set(token, others)
+  }
+
   return {
-    admit: (credential) => {
+    admit: (credential, sender) => {
       const token = tokenNamed(credential)
       if (typeof token !== 'string') return token
-      if ((held.get(token) ?? 0) >= mostHeld) return refuse(withToken(token), 'too-many')
-      addCount(held, token, 1)
-      return { kind: 'admitted', release: () => addCount(held, token, -1) }
+      const holding = held.get(token) ?? []
+      if (holding.length >= mostHeld) {
+        const refusal = refuse(withToken(token), 'too-many')
+        const replaced = replaceable(holding)
+        if (replaced === undefined) return refusal
+        release(token, replaced)
+        replaced.refuse(refusal)
+      }
+      held.set(token, [...(held.get(token) ?? []), sender])
+      return { kind: 'admitted', release: () => release(token, sender) }
     },
     use: (services) => {
       for (const [name, { service, feed }] of running) {

@@ -54,10 +54,11 @@ export const fieldValue = (lines: FieldLines, name: string): string | undefined 
   return value
 }
 
-/** The combined value of a request field. */
+/** The combined value of a request field. node:http gives an object that inherits a `constructor`, and documents may declare such a header. */
 export const requestField = (fields: RequestFields, name: string): string | undefined => {
   const value = fields[name]
-  return Array.isArray(value) ? value.join(', ') : value
+  if (typeof value === 'string') return value
+  return Array.isArray(value) ? value.join(', ') : undefined
 }
 
 /** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */

@@ -21,7 +21,7 @@ import {
 } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
 import type { Ready } from './exchange.ts'
-import type { Service } from './service.ts'
+import { type Service, upstreamTarget } from './service.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
@@ -187,16 +187,16 @@ const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string 
   return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
 }
 
-/** Tags of one resource in the other services of the same upstream. */
+/** Tags of one resource in the other services of the same upstream. As texts: a URL object would spell the query in another way. */
 const tagsOfOthers = (found: Service, target: string): readonly string[] => {
+  const [path = '', ...query] = target.split('?')
+  const sent = upstreamTarget(found, path, query.join('?'))
   const others = found.sharing().filter(({ invalidatesTargets }) => invalidatesTargets)
-  return others.flatMap((one) =>
-    found.roots.flatMap((root) => {
-      const named = namedTarget(root + target, { url: root, roots: one.roots })
-      const key = named === undefined ? undefined : spelled(one, named)
-      return key === undefined ? [] : targetKey(one.name, key)
-    }),
-  )
+  return others.flatMap((one) => {
+    const rest = sent.startsWith(one.basePath) ? sent.slice(one.basePath.length) : undefined
+    const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(one, asTarget(rest)) : undefined
+    return key === undefined ? [] : targetKey(one.name, key)
+  })
 }
 
 /** Tags of all that is stored for the URLs that the write changes, in whichever service they are. */

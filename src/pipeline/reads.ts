@@ -19,10 +19,6 @@ export type ForwardingFacts = {
 
 type Known = Pick<Matched, 'id' | 'client' | 'request' | 'service' | 'identity' | 'matching'>
 
-/** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
-const allWithheld = ({ service }: Known, withheld: ReadonlySet<string>): ReadonlySet<string> =>
-  service.access === undefined ? withheld : new Set([...withheld, ...service.access.withheld])
-
 const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
 
 /** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
@@ -48,18 +44,31 @@ const declaredField = (
 ): string | undefined =>
   withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
 
-/** The key of a stored response has only the fields that its own operation declares: others are not sent. */
-const declaredNames = ({ service, matching }: Known): ReadonlySet<string> => {
+const headersOf = ({ matching }: Known): readonly string[] => {
   const parameters = (matching.kind === 'found' && matching.endpoint.operation?.parameters) || []
-  const own = parameters.filter(({ location, name }) => location === 'header' && isUnusualName(name))
-  return new Set([...service.declaredFields, ...own.map(({ name }) => name)])
+  return parameters.flatMap(({ location, name }) => (location === 'header' ? [name] : []))
 }
 
-const addDeclared = (sent: string[], known: Known, withheld: ReadonlySet<string>): void => {
-  for (const name of declaredNames(known)) {
-    const value = declaredField(known, name, withheld)
-    if (value !== undefined) sent.push(name, value)
-  }
+/** The key of a stored response has only the fields that its own operation declares: others are not sent. */
+const declaredNames = (known: Known): ReadonlySet<string> =>
+  new Set([...known.service.declaredFields, ...headersOf(known).filter(isUnusualName)])
+
+/** Names that many upstreams read as a declared one: `account-id` as `account_id`, by which the response is keyed. */
+const twinsOf = (known: Known, declared: ReadonlySet<string>): readonly string[] => {
+  const headers = headersOf(known)
+  return [...declared].map((name) => name.replaceAll(/[._]/g, '-')).filter((name) => !headers.includes(name))
+}
+
+/** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
+const allWithheld = (
+  known: Known,
+  declared: ReadonlySet<string>,
+  withheld: ReadonlySet<string>,
+): ReadonlySet<string> => {
+  const { access } = known.service
+  return access === undefined && declared.size === 0
+    ? withheld
+    : new Set([...withheld, ...(access?.withheld ?? []), ...twinsOf(known, declared)])
 }
 
 /** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
@@ -67,8 +76,12 @@ export const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: F
   const { identity, request } = known
   const { fields } = request
   if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
-  const sent = forwardableFields(fields, allWithheld(known, withheld))
-  addDeclared(sent, known, withheld)
+  const declared = declaredNames(known)
+  const sent = forwardableFields(fields, allWithheld(known, declared, withheld))
+  for (const name of declared) {
+    const value = declaredField(known, name, withheld)
+    if (value !== undefined) sent.push(name, value)
+  }
   for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
   if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
   return sent
@@ -82,7 +95,7 @@ const createSentField = (
 ): ((name: string) => string | undefined) => {
   const { fields } = known.request
   const declared = declaredNames(known)
-  const unsent = { named: namedAway(fields), withheld: allWithheld(known, withheld) }
+  const unsent = { named: namedAway(fields), withheld: allWithheld(known, declared, withheld) }
   return (name) =>
     Object.hasOwn(written, name)
       ? written[name]?.(known, facts)

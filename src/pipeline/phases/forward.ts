@@ -14,7 +14,7 @@ import {
   whenAnswered,
 } from '../exchange.ts'
 import { boundedContent, type ForwardingFacts, readContent, sentFields } from '../reads.ts'
-import type { Translation } from '../service.ts'
+import { type Translation, upstreamTarget } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
   if (Buffer.isBuffer(content)) return mapWhole(mapper, content)
@@ -37,16 +37,13 @@ export const translate = (): Phase<Outgoing, Translated> => ({
   name: 'translate',
   run: (exchange, next) => {
     const { service, matching, query, content, request } = exchange
-    const { translation, basePath } = service
-    if (translation === undefined) {
-      const target = query === '' ? matching.path : `${matching.path}?${query}`
-      return next(asTranslated(exchange, `${basePath}${target}`, content))
-    }
+    const { translation } = service
+    const target = upstreamTarget(service, matching.path, query)
+    if (translation === undefined) return next(asTranslated(exchange, target, content))
     const upstreamContent = Buffer.isBuffer(content)
       ? translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
       : content
-    const upstreamTarget = `${basePath}${translation.toUpstreamTarget(matching.path, query)}`
-    return whenAnswered(next(asTranslated(exchange, upstreamTarget, upstreamContent)), (response) =>
+    return whenAnswered(next(asTranslated(exchange, target, upstreamContent)), (response) =>
       translatedResponse(response, translation),
     )
   },

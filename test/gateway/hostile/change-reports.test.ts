@@ -45,8 +45,14 @@ const stored = async (): Promise<void> => {
 }
 
 /** A connection to the admin side, and what has come from it. */
-const open = async (): Promise<{ socket: Socket; text(): string; ended: Promise<unknown> }> => {
-  const socket = connect(Number(new URL(gateway.adminAddress).port), '127.0.0.1')
+const open = async (
+  localAddress = '127.0.0.1',
+): Promise<{ socket: Socket; text(): string; ended: Promise<unknown> }> => {
+  const socket = connect({
+    port: Number(new URL(gateway.adminAddress).port),
+    host: '127.0.0.1',
+    localAddress,
+  })
   sockets.push(socket)
   let text = ''
   socket.setEncoding('latin1').on('data', (chunk) => {
@@ -95,7 +101,7 @@ describe('a body that arrives slowly', () => {
     ['with a signature of an unknown key', () => signed('').replace(/key=.{4}/, 'key=0000')],
     ['with a signature that has expired', () => signed('', now() - 400)],
   ])('is not waited for %s', async (_, credential) => {
-    const connections = await Promise.all(Array.from({ length: 40 }, open))
+    const connections = await Promise.all(Array.from({ length: 40 }, () => open()))
     for (const { socket } of connections) socket.write(`${head([credential(), 'Content-Length: 200000'])}{`)
     for (const { text, ended } of connections) {
       await Promise.race([ended, pause(2_000)])
@@ -107,7 +113,7 @@ describe('a body that arrives slowly', () => {
   })
 
   test('is held for ten seconds, and 64 of them at a time', async () => {
-    const connections = await Promise.all(Array.from({ length: 300 }, open))
+    const connections = await Promise.all(Array.from({ length: 300 }, () => open()))
     const field = signed('')
     for (const { socket } of connections) socket.write(head([field, 'Content-Length: 200000']))
     const part = Buffer.alloc(100_000, 0x20)
@@ -128,6 +134,34 @@ describe('a body that arrives slowly', () => {
     await stored()
     expect(await push(bodyOf())).toMatchObject([200, { dropped: 1 }])
   }, 60_000)
+})
+
+describe('bodies that never end, with the fields of a report that was seen', () => {
+  /** Gives the number of those that were refused. */
+  const flood = async (address: string): Promise<() => number> => {
+    const field = signed('').replace(/hmac=.{8}/, 'hmac=00000000')
+    const connections = await Promise.all(Array.from({ length: 80 }, () => open(address)))
+    for (const { socket } of connections) socket.write(`${head([field, 'Content-Length: 200000'])}{`)
+    return () => connections.filter(({ text }) => text().includes('HTTP/1.1 429')).length
+  }
+
+  test.each([
+    ['from another address', '127.0.0.2', 30],
+    ['from its own address', '127.0.0.1', 31],
+  ])('keep no report out: %s', async (_, address, sequence) => {
+    await stored()
+    await expect.poll(await flood(address)).toBe(16)
+    expect(await push(bodyOf({ sequence }))).toMatchObject([200, { dropped: 1 }])
+  })
+
+  test('from another address keep out no report that arrives slowly', async () => {
+    const body = bodyOf({ sequence: 32 })
+    const { socket, text } = await open()
+    socket.write(`${head([signed(body), `Content-Length: ${body.length}`])}${body.slice(0, 5)}`)
+    await expect.poll(await flood('127.0.0.2')).toBeGreaterThan(16)
+    socket.write(body.slice(5))
+    await expect.poll(text).toContain('HTTP/1.1 200')
+  })
 })
 
 describe('a report that is not sent as others are', () => {

@@ -25,6 +25,7 @@ beforeAll(async () => {
         names: 'same',
         cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] },
       }),
+      content: siteService(origin.origin, { mount: '/content', upstream: { targets, basePath: '/rest' } }),
       shop: { contract: 'open', mount: '/', hosts: ['shop.test'], upstream: { targets }, cache: rules },
       intern: {
         contract: 'open',
@@ -114,6 +115,8 @@ test.each([
   ['its own, at another mount', '/api/users', {}, '/v1/users', undefined],
   ['its own, at a mount in front of it', '/v1/users', {}, '/api/users', undefined],
   ['its own, at another host', '/users', {}, '/users', 'shop.test'],
+  ['its own, with a query that URL objects escape', "/api/users?q='a'", {}, "/v1/users?q='a'", undefined],
+  ['its own, by another name', '/content/site/v2/posts/1', {}, '/rest/wp/v2/posts/1', undefined],
   ['that its response names', '/users', { Location: '/v1/users/7' }, '/api/users/7', undefined],
 ])('a write invalidates a URL that several services have: %s', async (_, path, fields, target, host) => {
   answerWrites(fields)

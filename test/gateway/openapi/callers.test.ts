@@ -88,6 +88,22 @@ test('a header with an unusual name is sent to the operation that declares it, w
   expect((await send('/regional', north)).cache).toContain('hit')
 })
 
+test.each([
+  ['a declared header', 'x-region', '/regional?twin'],
+  ['a declared credential', 'account-id', '/public?twin'],
+])('a header that upstreams read as %s is not sent', async (_title, name, path) => {
+  const own = await send(path, { [name]: 'mallory', 'X-Other': 'sent' })
+  expect(own.status).toBe(200)
+  expect(origin.received[0]?.fields).toMatchObject({ 'x-other': 'sent' })
+  expect(origin.received[0]?.fields).not.toHaveProperty(name)
+})
+
+test('declared headers may have names that every object has', async () => {
+  expect((await send('/inherited')).status).toBe(200)
+  await send('/inherited', { Constructor: 'a' })
+  expect(origin.received.map(({ fields }) => fields['constructor'])).toEqual([undefined, 'a'])
+})
+
 describe('where one method and path stand for several operations', () => {
   test('headers and cookies that one of them declares are part of the key, and are not checked', async () => {
     await send('/two', { 'X-Region': 'north' })

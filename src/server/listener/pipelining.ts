@@ -1,0 +1,52 @@
+import type { Socket } from 'node:net'
+import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+
+/** One read of a socket may contain two thousand requests, and one turn of the event loop many reads. */
+const turnsOfPipelined = { perTurn: 64, gatherTurns: 0 }
+
+/** Waiting requests of all connections, at a few kB each; further ones begin at once. */
+const mostWaiting = 8_192
+
+/**
+ * Begins pipelined requests in turns, with clients in rotation, so that a connection full of them delays no other client by more than
+ * the parsing of one read: no more of it is read until all have begun.
+ */
+export const createPipelinedTurns = (): ((socket: Socket, begin: () => void) => void) => {
+  const turns = createFairTurns(turnsOfPipelined)
+  const waiting = new Map<Socket, number>()
+  let total = 0
+  // node:http resumes the socket after each response.
+  const stayPaused = function (this: Socket): void {
+    this.pause()
+  }
+  const hold = (socket: Socket): void => {
+    const count = waiting.get(socket) ?? 0
+    waiting.set(socket, count + 1)
+    total += 1
+    if (count === 0) socket.on('resume', stayPaused).pause()
+  }
+  const release = (socket: Socket): void => {
+    const count = waiting.get(socket) ?? 0
+    total -= 1
+    if (count > 1) waiting.set(socket, count - 1)
+    else {
+      waiting.delete(socket)
+      socket.off('resume', stayPaused).resume()
+    }
+  }
+  return (socket, begin) => {
+    if (total >= mostWaiting) {
+      begin()
+      return
+    }
+    let isHeld = false
+    let hasBegun = false
+    turns.begin(addressGroup(socket.remoteAddress ?? ''), () => {
+      hasBegun = true
+      if (isHeld) release(socket)
+      begin()
+    })
+    isHeld = !hasBegun
+    if (isHeld) hold(socket)
+  }
+}

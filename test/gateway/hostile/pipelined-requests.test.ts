@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
+
+let origin: Origin
+let gateway: TestGateway
+const sockets: Socket[] = []
+
+beforeAll(async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({
+    services: {
+      all: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [origin.origin] },
+        cache: { rules: [{ match: 'GET /**', ttl: '1h', scope: 'public' }] },
+      },
+    },
+  })
+})
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+})
+afterAll(async () => {
+  await gateway?.close()
+  await origin?.close()
+})
+
+/** A connection and the number of responses that have come from it. */
+const open = async (): Promise<{ socket: Socket; count(): number }> => {
+  const socket = connect(Number(new URL(gateway.publicAddress).port), '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  let responses = 0
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    const parts = (text + chunk).split('HTTP/1.1 200 OK')
+    responses += parts.length - 1
+    // What may be the beginning of the next one.
+    text = (parts.at(-1) ?? '').slice(-16)
+  })
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return { socket, count: () => responses }
+}
+
+const hit = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'
+
+test('another client is answered before a connection full of requests', async () => {
+  await fetch(`${gateway.publicAddress}/a`)
+  const [full, other] = [await open(), await open()]
+  full.socket.write(hit.repeat(6_000))
+  other.socket.write(hit)
+  let before = 0
+  await new Promise<void>((resolve) =>
+    other.socket.once('data', () => {
+      before = full.count()
+      resolve()
+    }),
+  )
+  expect(before).toBeLessThan(500)
+  await expect.poll(full.count, { timeout: 20_000 }).toBe(6_000)
+})
+
+test('a connection that closes with requests that have not begun leaves none in flight', async () => {
+  await fetch(`${gateway.publicAddress}/a`)
+  const { socket, count } = await open()
+  socket.write(hit.repeat(6_000))
+  await expect.poll(count, { interval: 1 }).toBeGreaterThan(0)
+  socket.destroy()
+  await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+  const { socket: next, count: answered } = await open()
+  next.write(hit)
+  await expect.poll(answered).toBe(1)
+})

@@ -19,7 +19,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   })
   afterAll(() => site?.stop())
 
-  test.each(rowsOf(writesByIndex, 3).map((write) => [write[0], write] as const))(
+  test.each(rowsOf(writesByIndex, 6).map((write) => [write[0], write] as const))(
     '%s',
     async (_title, [, , run]) => {
       const { last } = await poll(site.origin, 0)

@@ -25,17 +25,23 @@ const needProgram = [
   'unit/observability/bounds',
   'unit/bench/*',
 ]
-/** or take five seconds and more: they wait for timeouts, drains and slow clients, or have long tables. */
+/** or take four seconds and more: they start processes, wait for timeouts, drains and slow clients, or have long tables. */
 const takeLong = [
+  'conformance/public-cache-suite',
   'gateway/access-keys',
+  'gateway/access-log-options',
+  'gateway/admin-diagnosis',
   'gateway/batch-fairness',
   'gateway/batch-idempotency',
   'gateway/batch-lines',
   'gateway/changes-consistency',
   'gateway/changes-log',
+  'gateway/cli-output',
   'gateway/cli-program',
+  'gateway/cli-signals',
+  'gateway/cli-watch',
+  'gateway/descriptors',
   'gateway/drain',
-  'gateway/installed-package',
   'gateway/fault-matrix/*',
   'gateway/hostile/buffered-bytes',
   'gateway/hostile/change-*',
@@ -46,23 +52,38 @@ const takeLong = [
   'gateway/hostile/secrets',
   'gateway/hostile/unfinished-uploads',
   'gateway/hostile/websocket-floods',
+  'gateway/installed-package',
+  'gateway/large-contents',
+  'gateway/random-targets',
   'gateway/slow-clients',
   'gateway/slow-clients-and-slots',
+  'gateway/stampede',
   'gateway/state-lines',
   'gateway/tracing',
+  'gateway/upstream-findings',
   'gateway/upstream-health',
+  'gateway/worker-handover',
+  'gateway/workers',
   'gateway/workers-*',
   'properties/*',
+  'structure/layers',
+  'structure/start-up',
+  'unit/batch/split-times',
   'unit/cache/bounded-memory',
+  'unit/cache/counted-bytes',
   'unit/cluster/cluster-answers',
   'unit/cluster/damaged-answers',
+  'unit/cluster/listener',
+  'unit/upstream/http2-pool',
 ]
 const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)
 
 /** Each starts a WordPress, or several, and waits for it most of the time. */
 const beforeWordPress = [
+  'agency',
   'batch-differential',
   'companion-*',
+  'compressed-pages',
   'differential-*',
   'discovery-*',
   'equivalence-oracle',
@@ -76,16 +97,9 @@ const beforeWordPress = [
 ].map((suite) => `test/real/${suite}.test.ts`)
 
 /** Each waits most of the time for programs that it has started, with leases that outlast what a busy machine stands still. */
-const waiting = [
-  'compose-config',
-  'container',
-  'redis-access',
-  'redis-cluster',
-  'redis-cluster-moves',
-  'redis-ledger-windows',
-  'redis-shared-tier',
-  'redis-signed-entries',
-].map((suite) => `test/real/${suite}.test.ts`)
+const waiting = ['changes-redis', 'compose-config', 'container', 'redis-*'].map(
+  (suite) => `test/real/${suite}.test.ts`,
+)
 
 /**
  * With every row of the long tables only (test/support/breadth.ts): minutes of downloads, of collecting garbage, and resident memory, which other programs
@@ -123,7 +137,8 @@ export default defineConfig({
           exclude,
           ...patience,
           isolate: false,
-          maxWorkers: 2,
+          // Most of them wait.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
@@ -132,7 +147,7 @@ export default defineConfig({
           name: 'wordpress',
           include: beforeWordPress,
           ...patience,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },

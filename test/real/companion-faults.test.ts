@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isAll, rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { faults } from './companion/faults.ts'
 import { findFaults, planted, startFaultySite } from './companion/find-faults.ts'
@@ -26,9 +27,15 @@ describeWith('php', 'faults in the WordPress companion', () => {
   afterAll(() => site?.stop())
 
   test('each that was found leaves a response outdated again after the write with which it was found', async () => {
-    const known = findingsIn(await readFile(page, 'utf8'))
-    expect(known.length).toBeGreaterThan(60)
-    const { findings, stale } = await findFaults(site, { faults, writes: faultWrites, known, tell: () => {} })
+    const all = findingsIn(await readFile(page, 'utf8'))
+    expect(all.length).toBeGreaterThan(60)
+    const known = rowsOf(all, 3)
+    const { findings, stale } = await findFaults(site, {
+      faults: faults.filter(({ name }) => isAll || known.some(({ fault }) => fault === name)),
+      writes: faultWrites,
+      known,
+      tell: () => {},
+    })
     expect(stale).toEqual([])
     const found = new Set(findings.map(({ fault }) => fault))
     expect(known.map(({ fault }) => fault).filter((fault) => !found.has(fault))).toEqual([])

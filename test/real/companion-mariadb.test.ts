@@ -19,22 +19,22 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   })
   afterAll(() => site?.stop())
 
-  test.each(rowsOf(writesByIndex, 3).map((write) => [write[0], write] as const))(
-    '%s',
-    async (_title, [, , run]) => {
-      const { last } = await poll(site.origin, 0)
-      const before = await dumpDatabase(site.dsn)
-      const count = site.intake.pushes.length
-      await run(site)
-      const objects = changedObjects(before, await dumpDatabase(site.dsn))
-      const { rows } = await poll(site.origin, last)
-      const logged = rows.flatMap(({ changes = [] }) => changes)
-      expect(uncovered(objects, logged)).toEqual([])
-      const pushed = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
-      await expect.poll(pushed).toEqual(logged)
-      expect(rows.map(({ state }) => state)).toEqual(rows.map(() => 'closed'))
-    },
-  )
+  // Of rows that SQL alone inserts only the database knows the ids.
+  const some = rowsOf(writesByIndex, 6, ([title]) => title.startsWith('$wpdb: rows'))
+
+  test.each(some.map((write) => [write[0], write] as const))('%s', async (_title, [, , run]) => {
+    const { last } = await poll(site.origin, 0)
+    const before = await dumpDatabase(site.dsn)
+    const count = site.intake.pushes.length
+    await run(site)
+    const objects = changedObjects(before, await dumpDatabase(site.dsn))
+    const { rows } = await poll(site.origin, last)
+    const logged = rows.flatMap(({ changes = [] }) => changes)
+    expect(uncovered(objects, logged)).toEqual([])
+    const pushed = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
+    await expect.poll(pushed).toEqual(logged)
+    expect(rows.map(({ state }) => state)).toEqual(rows.map(() => 'closed'))
+  })
 
   test.each([
     ['is emptied, so that it counts from 1 again', 'TRUNCATE TABLE wp_trellis_changes'],

@@ -170,7 +170,7 @@ describeWith('php', 'the tags of answers', () => {
     'REST: a user is deleted',
     'REST: settings are changed',
   ])
-  const some = rowsOf(writesByIndex, 20, ([title]) => named.has(title))
+  const some = rowsOf(writesByIndex, 40, ([title]) => named.has(title))
 
   test.each(some.map((write) => [write[0], write] as const))(
     '%s: every answer that changes is reached by its tags',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
 import { type Change, poll } from './companion/intake.ts'
@@ -41,7 +42,9 @@ describeWith('php', 'the WordPress companion reports every write', () => {
     return { pushed, logged, missing: uncovered(objects, pushed) }
   }
 
-  test.each(writes.map((write) => [write[0], write] as const))('%s', async (_title, write) => {
+  const some = rowsOf(writes, 2, ([title]) => title.includes('permalinks'))
+
+  test.each(some.map((write) => [write[0], write] as const))('%s', async (_title, write) => {
     const { pushed, logged, missing } = await observe(write)
     const names = pushed.map(short)
     expect(missing, `reported: ${names.join(', ')}`).toEqual([])

@@ -27,6 +27,24 @@ export const cost = (run: () => unknown, enoughMs: number, tries = 10): number =
 }
 
 /**
+ * How many times as long `run` takes as `yardstick`, on this machine at this time: the best of several tries of each, by turns; the
+ * first ratio below `enough` ends them.
+ */
+export const costBeside = (
+  run: () => unknown,
+  yardstick: () => unknown,
+  enough: number,
+  tries = 10,
+): number => {
+  let [best, usual] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  for (let turn = 0; turn < tries && (turn === 0 || best / usual >= enough); turn += 1) {
+    usual = Math.min(usual, took(yardstick))
+    best = Math.min(best, took(run))
+  }
+  return best / usual
+}
+
+/**
  * Milliseconds of processor time that this process takes while `run` goes on, compared in the same way. All that the process does
  * meanwhile is counted, a gateway and an origin inside the test among it.
  */

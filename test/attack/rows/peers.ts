@@ -241,7 +241,6 @@ const withoutKey = (): string | undefined => {
 export const peerRows: readonly AttackRow[] = [
   row<readonly string[]>({
     name: 'forged-entries',
-    isShort: true,
     description:
       'Entries in Redis with framing, statuses, cookies and sizes that no gateway stores are not served.',
     missing: withoutRedis,

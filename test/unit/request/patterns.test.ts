@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { safePattern } from '../../../src/request/openapi/safe-pattern.ts'
 import { compilePattern } from '../../../src/request/validation/scalars.ts'
+import { cost } from '../../support/cost.ts'
 
 describe('patterns from schemas', () => {
   test.each([
@@ -53,10 +54,11 @@ describe('patterns of OpenAPI documents', () => {
   })
 
   test('a text that is too long for its pattern is left to the upstream, without being read', () => {
-    const began = performance.now()
-    expect(safePattern(large)?.test(`a${'!/'.repeat(2_500)} `)).toBe(true)
-    expect(safePattern('^[a-z]$')?.test(' '.repeat(1_000_000))).toBe(true)
-    expect(performance.now() - began).toBeLessThan(100)
+    const read = (): void => {
+      expect(safePattern(large)?.test(`a${'!/'.repeat(2_500)} `)).toBe(true)
+      expect(safePattern('^[a-z]$')?.test(' '.repeat(1_000_000))).toBe(true)
+    }
+    expect(cost(read, 100)).toBeLessThan(100)
   })
 
   test('a small pattern reads five kilobytes', () => {

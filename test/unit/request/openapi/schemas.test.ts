@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { uncheckedSchemas } from '../../../../src/request/openapi-requests.ts'
+import { cost } from '../../../support/cost.ts'
 import { contractOf, described, oneGet, onePost } from './described.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -10,9 +11,8 @@ describe('patterns run in linear time', () => {
   const hostile = ['^(a+)+$', '(a|a)*b', '^(([a-z])+.)+[A-Z]([a-z])+$', '(x+x+)+y', '^(.*?,){11}P']
   test.each(hostile)('%s answers within a second', (pattern) => {
     const service = described(oneGet('/x', [{ name: 'p', in: 'query', schema: { type: 'string', pattern } }]))
-    const began = performance.now()
-    service.validate({ query: `p=${'a'.repeat(50_000)}%21` })
-    expect(performance.now() - began).toBeLessThan(1_000)
+    const query = `p=${'a'.repeat(50_000)}%21`
+    expect(cost(() => service.validate({ query }), 1_000, 3)).toBeLessThan(1_000)
   })
 
   /** ECMAScript is the judge where its own machine is safe. */

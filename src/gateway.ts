@@ -335,7 +335,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   feeds.useBuilt(current.built)
   try {
     await publicPort.listen(config.listen.host, port)
-    await admin.listen({ host: config.admin.host, port: config.admin.port })
+    await admin.listen({
+      host: config.admin.host,
+      port: config.admin.port,
+      listenTextResolver: (address) => `admin side listens on ${address}`,
+    })
   } catch (error) {
     // Close everything that was opened, for example when a port is in use.
     await Promise.all([publicPort.close(0), closeAdmin(), closeParts()])

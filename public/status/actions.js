@@ -41,11 +41,11 @@ const onSubmit = (id, action) => {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     forget()
-    action(new FormData(form)).catch(() => say('The gateway did not answer.'))
+    action(new FormData(form)).catch(() => say('The gateway did not respond.'))
   })
 }
 
-/** What a purge may be told by, and an example of each; nothing more is asked for everything. */
+/** An example of each way to select responses; `all` needs no value. */
 const examples = {
   url: '/index.php/site-json/site/v2/posts?per_page=5',
   tag: 'site/any/posts',
@@ -104,18 +104,19 @@ const askPurge = async (data) => {
   const asked = purgeOf(data)
   const dryRun = await write('cache/purge', { ...asked, dryRun: true })
   if (!dryRun.ok) return say(fault(dryRun))
-  const verb = asked['mode'] === 'soft' ? 'mark as stale' : 'drop'
+  const isSoft = asked['mode'] === 'soft'
   const concerned = storedResponses(dryRun.content.entries)
-  say(`It would concern ${concerned}.`)
-  confirmFirst(`Really ${verb} ${concerned}?`, async () => {
+  say('')
+  confirmFirst(isSoft ? `Mark ${concerned} as stale?` : `Remove ${concerned}?`, async () => {
     const done = await write('cache/purge', asked)
-    say(done.ok ? `Done: ${storedResponses(done.content.entries)}.` : fault(done))
+    const verb = isSoft ? 'Marked as stale' : 'Removed'
+    say(done.ok ? `${verb}: ${storedResponses(done.content.entries)}.` : fault(done))
   })
 }
 
 const askDrain = async () =>
   confirmFirst(
-    'Really drain? It takes no new requests from then on, finishes what it has and ends.',
+    'Drain? The gateway finishes the requests in flight, takes no new ones, and ends.',
     async () => {
       const done = await write('drain', {})
       say(done.ok ? 'Draining.' : fault(done))
@@ -155,6 +156,6 @@ export const listen = () => {
   element('yes').addEventListener('click', () => {
     const action = pending
     forget()
-    action?.().catch(() => say('The gateway did not answer.'))
+    action?.().catch(() => say('The gateway did not respond.'))
   })
 }

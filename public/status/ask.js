@@ -1,14 +1,14 @@
-// Requests to the admin side that served this page; addresses are relative, it may stand behind a path of something else.
+// Requests to the admin side. Addresses are relative: a proxy may serve the page below a path.
 
 import { element } from './draw.js'
 
-/** The token stays in the field: nothing is kept in the browser. */
+/** The token stays in the field: the browser stores nothing. */
 const authorization = () => {
   const token = /** @type {HTMLInputElement} */ (element('token')).value
   return token === '' ? {} : { Authorization: `Bearer ${token}` }
 }
 
-/** A gateway that takes a connection and says nothing would leave the last numbers standing. */
+/** Without a timeout, a gateway that accepts the connection and sends nothing would look alive. */
 const patienceMs = 10_000
 
 /** @param {string} address */

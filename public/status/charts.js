@@ -1,4 +1,4 @@
-// The last hour: charts of what the gateway has kept in steps of ten seconds.
+// Charts of the last hour, in steps of ten seconds.
 
 import { read } from './ask.js'
 import { element, make, makeSvg } from './draw.js'
@@ -113,10 +113,10 @@ const draw = (whole) => {
       1,
     ),
     chart(
-      'Time to answer',
+      'Response time',
       [
-        { name: 'p99', values: history.p99, style: 'line second' },
-        { name: 'p50', values: history.p50, style: 'line' },
+        { name: '99 %', values: history.p99, style: 'line second' },
+        { name: 'median', values: history.p50, style: 'line' },
       ],
       duration,
       times,

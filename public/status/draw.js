@@ -1,4 +1,4 @@
-// Writes into the page. Texts only ever become text nodes: nothing that is shown can be markup.
+// Writes into the page. Texts become text nodes, so that no text can be markup.
 
 const svgSpace = 'http://www.w3.org/2000/svg'
 
@@ -33,11 +33,11 @@ export const makeSvg = (name, attributes) => {
 
 /**
  * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad' }} Tile
- * @param {HTMLElement} place
+ * @param {HTMLElement} parent
  * @param {readonly Tile[]} tiles
  */
-export const drawTiles = (place, tiles) => {
-  place.replaceChildren(
+export const drawTiles = (parent, tiles) => {
+  parent.replaceChildren(
     ...tiles.map(({ name, value, note, mood }) => {
       const tile = make('div', { class: `tile ${mood ?? ''}`.trim() })
       tile.append(
@@ -66,9 +66,9 @@ const tableCell = (cell, first, numeric, title) => {
 
 /**
  * @param {HTMLElement} table
- * @param {readonly string[]} head those that begin with `#` stand over numbers
+ * @param {readonly string[]} head titles of columns; `#` before a title means numbers
  * @param {readonly (readonly Cell[])[]} rows
- * @param {string} none said when there are no rows
+ * @param {string} none shown when there are no rows
  */
 export const drawTable = (table, head, rows, none) => {
   const numeric = head.map((name) => name.startsWith('#'))

@@ -1,4 +1,4 @@
-// Lists to look things up in: recent errors, what invalidated what, and stored responses.
+// Lists: recent errors, refusals and invalidations, and stored responses.
 
 import { read } from './ask.js'
 import { drawTable, element } from './draw.js'
@@ -8,7 +8,8 @@ import { age, counted, decimals, size } from './numbers.js'
 /** @typedef {{ service: string, url: string, partition: string, status: number, bytes: number, hits: number, ageSeconds: number, ttlSeconds: number, tags: readonly string[] }} Entry */
 
 const everyMs = 3_000
-const rowsShown = 20
+const rowsShown = 10
+const tagsShown = 3
 const entriesOfPage = 25
 const mostEntries = 1_000
 
@@ -22,7 +23,7 @@ const drawErrors = (list, recent, none) => {
     .map(({ at, id, service, route, status, code }) => [
       clockTime(at),
       { text: String(status), mood: status >= 500 ? /** @type {const} */ ('bad') : undefined },
-      code === '' ? 'sent by the upstream' : code,
+      code === '' ? 'from the upstream' : code,
       service === 'none' ? 'no service' : `${service} ${route}`,
       { text: id, kind: /** @type {const} */ ('id') },
     ])
@@ -36,14 +37,14 @@ const drawInvalidations = ({ invalidations }) => {
     [cause, service].filter((text) => text !== '').join(', '),
     decimals(entries),
     {
-      text: `${reach.join('  ')}${tags > reach.length ? `  and ${tags - reach.length} more` : ''}`,
+      text: `${reach.slice(0, tagsShown).join('  ')}${tags > tagsShown ? `  and ${tags - tagsShown} more` : ''}`,
       kind: /** @type {const} */ ('code'),
     },
     { text: id === '' ? 'admin side' : id, kind: /** @type {const} */ ('id') },
   ])
   drawTable(
     element('invalidations'),
-    ['Time', 'Cause', '#Dropped', 'Tags or URL', 'Request id'],
+    ['Time', 'Cause', '#Responses removed', 'Tags or URL', 'Request id'],
     rows,
     'No write and no purge yet.',
   )
@@ -111,12 +112,12 @@ const turn = (step) => () => {
   drawEntries()
 }
 
-/** Draws the lists, and makes the stored responses listed when asked for. */
+/** Draws the lists; stored responses when the button is pressed. */
 export const showLists = () => {
   const load = () => {
     page = 0
     loadEntries().catch(() => {
-      element('entries-count').textContent = 'The gateway did not answer.'
+      element('entries-count').textContent = 'The gateway did not respond.'
     })
   }
   element('entries-form').addEventListener('submit', (event) => {

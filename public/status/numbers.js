@@ -1,4 +1,4 @@
-// What is reckoned from two reports: pure, so that it can be tested without a page.
+// Numbers made from two reports: pure functions, so that tests need no page.
 
 /**
  * @typedef {{ le: number | null, count: number }} Bucket

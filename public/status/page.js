@@ -1,4 +1,4 @@
-// Asks for the report every two seconds while the page is visible, and shows what changed between two of them.
+// Fetches the report every two seconds while the page is visible, and shows rates between two of them.
 
 import { listen } from './actions.js'
 import { read } from './ask.js'
@@ -18,11 +18,20 @@ const fromCache = ['hit', 'revalidated', 'collapsed', 'stale']
 /** @type {Seen[]} */
 const seen = []
 
+/** @type {Record<Report['readiness']['degraded'][number]['reason'], string>} */
+const problems = {
+  config: 'the last reload was refused',
+  shared: 'no contact to the other processes or Redis',
+  workers: 'a worker is being replaced',
+  changes: 'changes may be missing',
+  upstreams: 'all targets fail, or the breaker is not closed',
+}
+
 /** @param {Report} report */
 const verdictOf = ({ readiness }) => {
-  if (!readiness.ready) return { text: 'Takes no requests', mood: 'bad' }
-  if (readiness.degraded.length > 0) return { text: 'Works, degraded', mood: 'warn' }
-  return { text: 'All is well', mood: 'good' }
+  if (!readiness.ready) return { text: 'Not ready', mood: 'bad' }
+  if (readiness.degraded.length > 0) return { text: 'Ready, with problems', mood: 'warn' }
+  return { text: 'Ready', mood: 'good' }
 }
 
 /** @param {Report} report */
@@ -33,7 +42,7 @@ const drawHead = (report) => {
   if (verdict.textContent !== text) verdict.textContent = text
   verdict.className = `verdict ${mood}`
   const degraded = report.readiness.degraded.map(({ reason, service }) =>
-    service === undefined ? reason : `${service}: ${reason}`,
+    service === undefined ? problems[reason] : `${service}: ${problems[reason]}`,
   )
   element('reasons').textContent = [...report.readiness.reasons, ...degraded].join(', ')
   const workers =
@@ -65,12 +74,12 @@ const drawNumbers = (now, before) => {
     {
       name: 'Answered from the cache',
       value: percent(hits, asked),
-      note: `${counted(is.cache.collapsed, 'reader')} shared a request`,
+      note: `${decimals(is.cache.collapsed)} collapsed since the start`,
     },
     {
-      name: 'Time to answer',
+      name: 'Response time (median)',
       value: duration(quantile(is.durations.buckets, was.durations.buckets, 0.5)),
-      note: `p99 ${duration(quantile(is.durations.buckets, was.durations.buckets, 0.99))}`,
+      note: `99 % within ${duration(quantile(is.durations.buckets, was.durations.buckets, 0.99))}`,
     },
     {
       name: 'Errors (5xx)',
@@ -93,7 +102,7 @@ const drawNumbers = (now, before) => {
     {
       name: 'Event loop delay',
       value: duration(is.process.loopDelaySeconds),
-      note: 'p99, with 10 ms of its own',
+      note: '99 % below; 10 ms when idle',
       ...(is.process.loopDelaySeconds > 0.1 ? { mood: /** @type {const} */ ('warn') } : {}),
     },
   ])
@@ -126,7 +135,7 @@ const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
       target.target,
       target.up
         ? { text: 'up', mood: /** @type {const} */ ('good') }
-        : { text: target.leftOut ? 'left out' : 'failing, in use', mood: /** @type {const} */ ('bad') },
+        : { text: target.leftOut ? 'ejected' : 'failing, in use', mood: /** @type {const} */ ('bad') },
       breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
       latency(target, was.get(`${service} ${target.target}`), 0.5),
       latency(target, was.get(`${service} ${target.target}`), 0.99),
@@ -144,10 +153,10 @@ const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
       'Target',
       'State',
       'Breaker',
-      '#p50',
-      '#p99',
-      '#Outstanding',
-      '#In flight / waiting',
+      '#Median time',
+      '#99 % within',
+      '#In flight',
+      '#Service: in flight / queued',
       '#Attempts',
       '#Failed',
       '#Retries left',
@@ -172,7 +181,7 @@ const drawRoutes = (now, before) => {
   ])
   drawTable(
     element('routes'),
-    ['Route', 'Service', '#Per second', '#Requests', '#From the cache', '#Mean time', '#Errors'],
+    ['Route', 'Service', '#Per second', '#Since the start', '#From the cache', '#Mean time', '#Errors'],
     rows,
     'No request yet.',
   )
@@ -187,7 +196,12 @@ const drawRefusals = (now, before) => {
     .map((row) => ({ ...row, recent: row.count - (was.get(keyOf(row)) ?? 0) }))
     .sort((one, other) => other.recent - one.recent || other.count - one.count)
   const others = [
-    ...now.report.protocolRefusals.map(({ reason, count }) => [reason, 'not HTTP', '', decimals(count)]),
+    ...now.report.protocolRefusals.map(({ reason, count }) => [
+      reason,
+      'malformed HTTP',
+      '',
+      decimals(count),
+    ]),
     ...now.report.shed.map(({ class: name, signal, count }) => [
       `shed: ${name}`,
       signal,
@@ -198,7 +212,7 @@ const drawRefusals = (now, before) => {
   ]
   drawTable(
     element('refused'),
-    ['Reason', 'Where', '#Last 30 s', '#In all'],
+    ['Reason', 'Where', '#Last 30 s', '#Since the start'],
     [
       ...rows.map(({ code, service, route, recent, count }) => [
         code,
@@ -208,7 +222,7 @@ const drawRefusals = (now, before) => {
       ]),
       ...others,
     ],
-    'Nothing was refused.',
+    'Nothing refused yet.',
   )
 }
 
@@ -219,7 +233,7 @@ const drawBatches = ({ batch }) => {
     ...batch.items.map(({ outcome, count }) => [`items ${outcome}`, decimals(count)]),
     ...batch.splits.map(({ split, count }) => [`sent as ${split}`, decimals(count)]),
   ]
-  drawTable(element('batch'), ['What', '#In all'], rows, 'No batch yet.')
+  drawTable(element('batch'), ['Count of', '#Since the start'], rows, 'No batch yet.')
 }
 
 /** @param {Report} report */

@@ -74,7 +74,7 @@ const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(1))} s`
 export const closingNotice = (delayMs: number, timeoutMs: number): string => {
   const delay =
     delayMs === 0 ? '' : `requests are served for another ${seconds(delayMs)} (drain.delay), then `
-  return `: ${delay}those in flight have ${seconds(timeoutMs)} (drain.timeout); a second signal ends it at once`
+  return `: ${delay}those in flight have ${seconds(timeoutMs)} (drain.timeout); a second signal ends it immediately`
 }
 
 /** JSON for scripts, indented so that people can read it, too. */

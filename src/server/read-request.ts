@@ -244,8 +244,8 @@ const clientAmong = (hopsFromRight: readonly Hop[], isTrusted: TrustedProxies): 
 }
 
 /**
- * Reads the fields of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write the latter
- * and pass the former on as their client sent it.
+ * Reads the fields of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write X-Forwarded
+ * and pass Forwarded on as their client sent it.
  */
 const clientSaid = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
   const addresses = requestField(fields, 'x-forwarded-for')
@@ -315,7 +315,7 @@ const sendEarlyHints = (outgoing: ServerResponse, head: ResponseHead): void => {
 }
 
 /**
- * Relays a 1xx (RFC 9110 §15.2). node:http can write 102 and 103 (the latter with at least one Link). Others are dropped, and so
+ * Relays a 1xx (RFC 9110 §15.2). node:http can write 102, and 103 with at least one Link. Others are dropped, and so
  * are all for HTTP/1.0, which has no interim responses, and all after the final response.
  */
 const createInterim = (outgoing: ServerResponse): Interim => {

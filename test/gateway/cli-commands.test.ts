@@ -467,7 +467,7 @@ describe('start', () => {
     expect(stderr).toContain("'http://127.0.0.1:8080/plants?limit=3'")
     expect(stops).toEqual([40_000])
     expect(notices).toEqual([
-      ': requests are served for another 5 s (drain.delay), then those in flight have 30 s (drain.timeout); a second signal ends it at once',
+      ': requests are served for another 5 s (drain.delay), then those in flight have 30 s (drain.timeout); a second signal ends it immediately',
     ])
   })
 

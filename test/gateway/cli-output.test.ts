@@ -62,7 +62,7 @@ test('a gateway with log.format: pretty keeps answering after its terminal has c
       text += chunk
     })
     await untilAlive(`http://127.0.0.1:${admin}/livez`)
-    await expect.poll(() => text).toMatch(/^\[[\d:.]+\] .*INFO.*: .*Server listening at/m)
+    await expect.poll(() => text).toMatch(/^\[[\d:.]+\] .*INFO.*: .*admin side listens on/m)
     program.stdout.destroy()
     for (let i = 0; i < 3; i += 1) {
       const refused = await fetch(`http://127.0.0.1:${port}/nothing`)

@@ -86,7 +86,7 @@ export const createChecker = (options: CheckerOptions) => {
   /** What was said instead of an answer, and how often. */
   const refusals = new Map<string, number>()
   let writes = 0
-  /** No other write runs while a member is stopped midway: the member would learn of it first and check its lease. */
+  /** No other write runs while a member is stopped midway: the member would receive it first and check its lease. */
   let isQuiet = false
 
   const noteRefusal = (method: string, { status, text }: Reply): void => {

@@ -17,7 +17,7 @@ import {
 import { throughNetwork, type Write, writes } from './companion/writes.ts'
 import type { RedisServer } from './shared/redis-server.ts'
 
-/** By the door: the beginning of a title. */
+/** How it is written: the beginning of a title. */
 const doorOf = (title: string): string => title.split(':', 1)[0] ?? title
 
 /** Every write and every answer: `SHOW_KEPT=1 COMPANION_MATRIX=all npx vitest run test/real/companion-matrix.test.ts`. */

@@ -120,7 +120,7 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
     await heard(pushed)
   }, 60_000)
 
-  test('trusts nothing while the site is in maintenance and another server writes, and learns of it afterwards', async () => {
+  test('trusts nothing while the site is in maintenance and another server writes, and gets the changes afterwards', async () => {
     await later(polling)
     expect(await title(polling, 10)).toBe('before')
     const maintenance = `${site.site}/.maintenance`

@@ -18,7 +18,7 @@ const section = (title: string): string =>
 const block = (language: string): string => blocksOf(section('Before'), language)[0] ?? ''
 
 const beside = shownCommands(section('Beside nginx'))
-const instead = shownCommands(section('In its place'))
+const instead = shownCommands(section('Instead of nginx'))
 
 let folder: string
 let wordpress: WordPress
@@ -83,7 +83,7 @@ describeWith('nginx', 'docs/migration.md goes as it is written', () => {
       trellis = await startTrellis('8080')
     })
 
-    test.each(instead)('in its place: $command', async ({ command, output }) => {
+    test.each(instead)('instead of nginx: $command', async ({ command, output }) => {
       expect(comparable(await printed(command))).toBe(comparable(output))
     })
   })

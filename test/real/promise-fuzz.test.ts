@@ -12,7 +12,7 @@ const common: Pick<RunOptions, 'seed' | 'answersPerWrite' | 'firstOnly' | 'tell'
   tell: (line) => process.stdout.write(`${line}\n`),
 }
 
-describeWith('php', 'random writes through every door, on a real WordPress', () => {
+describeWith('php', 'random writes of every kind, on a real WordPress', () => {
   let sites: FuzzedSites
 
   beforeAll(async () => {

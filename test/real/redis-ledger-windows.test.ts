@@ -82,7 +82,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     await pause(forgetAfterMs + leaseMs)
     redis.signal('SIGCONT')
     const back = performance.now()
-    // It may still acknowledge writes that other members do not learn of: no lease until it returns or is removed.
+    // It may still acknowledge writes that other members do not receive: no lease until it returns or is removed.
     const said = await until(a, granted)
     expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
     expect(said.members).toEqual([])

@@ -147,6 +147,22 @@ const banned: readonly Row[] = [
   },
   { pattern: /\bthe state before\b/i, plain: 'older data', example: 'shows the state before' },
   { pattern: /\banswered write\b/i, plain: 'acknowledged write', example: 'after an answered write' },
+  {
+    pattern: /\bfor you alone\b/i,
+    plain: 'from this machine only',
+    example: 'a port for you alone',
+  },
+  { pattern: /\bthe (?:latter|former)\b/i, plain: 'its name', example: 'most proxies write the latter' },
+  {
+    pattern: /\blearns? of\b/i,
+    plain: 'receives, finds',
+    example: 'other members do not learn of those',
+  },
+  {
+    pattern: /\b(?:each|every|which|whichever|what) doors?\b/i,
+    plain: 'the kind of request',
+    example: 'writes by every door',
+  },
   { pattern: /\bsent or not\b/i, plain: 'outcome unknown', example: 'sent or not, that is open' },
   {
     pattern: /\botherwise than\b/i,
@@ -209,6 +225,15 @@ type Scope = {
   readonly textOf: (content: string) => string
 }
 
+/** Comments of a file with `#` before them. */
+const hashCommentsOf = (source: string): string => (source.match(/(?<=^|\s)# .*$/gm) ?? []).join('\n. ')
+
+/** Texts and comments of the status page. */
+const wordsOfPage = (source: string): string =>
+  source.startsWith('<')
+    ? source.replaceAll(/<[^>]*>/g, '\n. ')
+    : `${wordsOfSource(source)}. ${proseOf((source.match(/`[^`]* [^`]*`/g) ?? []).join('\n. '))}`
+
 const scopes: readonly Scope[] = [
   {
     title: 'documents',
@@ -216,11 +241,30 @@ const scopes: readonly Scope[] = [
       'README.md',
       'CONTRIBUTING.md',
       'CHANGELOG.md',
+      ...(await sourcesIn('deploy', '.md')),
       ...(await readdir('docs', { recursive: true }))
         .filter((file) => file.endsWith('.md'))
         .map((file) => `docs/${file}`),
     ],
     textOf: proseOf,
+  },
+  {
+    title: 'comments of configurations',
+    files: async () => [
+      'compose.yaml',
+      ...(await sourcesIn('config', '.yaml')),
+      ...(await sourcesIn('deploy', '.yaml')),
+      ...(await sourcesIn('deploy', '.service')),
+    ],
+    textOf: hashCommentsOf,
+  },
+  {
+    title: 'status page',
+    files: async () => [
+      ...(await sourcesIn('public/status', '.html')),
+      ...(await sourcesIn('public/status', '.js')),
+    ],
+    textOf: wordsOfPage,
   },
   {
     title: 'comments and texts of src',

@@ -11,17 +11,18 @@ const helpOption = '  -h, --help          show this help'
 const jsonOption = '      --json          print JSON'
 const adminOptions = [
   '      --admin URL     admin side of the gateway; default: that of the configuration, else http://127.0.0.1:9090',
-  '  -c, --config FILE   configuration with the address and the token of the admin side; default: as for start',
+  '  -c, --config FILE   configuration with the URL and token of the admin side; default: TRELLIS_CONFIG, else ./trellis.yaml',
 ]
-const tokenNote = 'The token is that of the configuration; with --admin alone it is TRELLIS_ADMIN_TOKEN.'
+const tokenNote =
+  'The token is `admin.token` of the configuration; with --admin alone, it is TRELLIS_ADMIN_TOKEN.'
 
 const helpTexts: Readonly<Record<CommandName, Help>> = {
   start: {
     usage: 'trellis start [-c FILE | --demo]',
     summary: 'run the gateway',
     details: [
-      'Runs until SIGTERM or SIGINT. Then it reports "not ready", finishes the requests in flight, and exits.',
-      'A second signal stops at once.',
+      'It is ready when it prints "Trellis listens on". After SIGTERM or SIGINT, /readyz is 503, requests in flight are finished,',
+      'and the process ends. A second signal ends it immediately.',
       '',
       configOption,
       demoOption,
@@ -34,11 +35,11 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     details: [
       'Prints FILE:LINE:COLUMN KEY: MESSAGE for each fault, and exits with 1 if there are any.',
       'With --upstreams, it also sends a few GETs to the upstream of each site service, and reports problems such as a wrong',
-      'basePath, a front page that redirects to itself, or a home URL that bypasses the gateway. The exit code is then 1.',
+      'basePath, a front page that redirects to itself, or a home URL that bypasses the gateway. These also exit with 1.',
       '',
       configOption,
       demoOption,
-      '  --upstreams         check the upstreams too',
+      '      --upstreams     check the upstreams too',
       jsonOption,
       helpOption,
     ],
@@ -48,9 +49,10 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     summary: 'write a commented configuration to ./trellis.yaml',
     details: [
       '`trellis init wordpress https://blog.example` is for a WordPress: its REST API is cached, its pages pass through.',
-      '`trellis init openapi pets.yaml` is for a service with an OpenAPI document: the file lists its operations and suggests rules;',
-      'without a URL, the upstream is the first of `servers`.',
-      '`trellis init open http://127.0.0.1:3000` is for any other HTTP service. Check the file with `trellis check`.',
+      '`trellis init openapi pets.yaml` is for a service with an OpenAPI document: its operations are listed, with suggested rules.',
+      'Without a URL, the upstream is the first of `servers`.',
+      '`trellis init open http://127.0.0.1:3000` is for any other HTTP service.',
+      'The URL is that of the service itself. Check the file with `trellis check`.',
       '',
       '      --force         replace the file',
       helpOption,
@@ -59,19 +61,20 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
   schema: {
     usage: 'trellis schema',
     summary: 'print the JSON Schema of the configuration',
-    details: [helpOption],
+    details: ['For editors: trellis schema > gateway.schema.json', '', helpOption],
   },
   routes: {
     usage: 'trellis routes [--upstreams | --drift] [-c FILE]',
     summary: 'print the route table: method, path, service, caching, batch',
     details: [
-      'With --upstreams, it reads the index of each site upstream once, and adds the routes learned from it.',
+      'CACHED is the ttl of the rule, or - for a route that is not cached; BATCHABLE says whether a batch may contain it.',
+      'With --upstreams, it adds the routes that the index of each site upstream announces (of plugins).',
       'With --drift, it prints how these indexes differ from the contract; the exit code is 1 if they do.',
       '',
       configOption,
       demoOption,
-      '  --upstreams         add the routes that upstreams announce beyond the contract',
-      '  --drift             compare with the upstreams instead',
+      '      --upstreams     add the routes that upstreams announce beyond the contract',
+      '      --drift         compare with the upstreams instead',
       jsonOption,
       helpOption,
     ],
@@ -92,7 +95,8 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     usage: 'trellis purge {--url URL | --tag TAG | --prefix PATH}... | --all [options]',
     summary: 'remove stored responses of a running gateway',
     details: [
-      'Removes all variants of the URLs, the responses with one of the tags, those under the paths, or everything. Repeat options as needed.',
+      'Removes the responses of the URLs, with one of the tags, below the paths, or all. Options may be repeated.',
+      "Example: trellis purge --url '/wp-json/wp/v2/posts?per_page=5' --prefix /shop --dry-run",
       tokenNote,
       '',
       '      --url URL       public URL or path',
@@ -100,7 +104,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       '      --prefix PATH   beginning of public paths',
       '      --all           everything',
       '      --service NAME  only of this service',
-      '      --soft          mark stale instead: still served while a new response is fetched, where rules allow it',
+      '      --soft          mark as stale: still served while a new response is fetched, if the rule allows it',
       '      --dry-run       only count',
       '      --warm N        fetch the N most used of the removed responses again, in the background',
       ...adminOptions,
@@ -112,7 +116,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     usage: 'trellis warm URL... [--json] [--admin URL]',
     summary: 'make a running gateway fetch URLs into its cache',
     details: [
-      'The gateway fetches them in the background, without a credential, as fast as cache.warm allows.',
+      'The gateway fetches them in the background, without a credential, at the pace of `cache.warm`.',
       tokenNote,
       '',
       ...adminOptions,
@@ -126,10 +130,11 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     details: [
       'Shows the route, the canonical form, the cache key, the tags and the rule, why the response is cached or not,',
       'and what a write may invalidate. The request has no body.',
+      "Example: trellis explain GET '/wp-json/wp/v2/posts?per_page=5' -H 'Cookie: theme=dark'",
       '',
       configOption,
       demoOption,
-      '  --upstreams         include the routes that upstreams announce beyond the contract',
+      '      --upstreams     include the routes that upstreams announce beyond the contract',
       '  -H, --header FIELD  a request header, as in curl; repeatable',
       jsonOption,
       helpOption,

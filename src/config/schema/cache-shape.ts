@@ -136,7 +136,7 @@ export const changes = z
         `expected at least ${leastTokenLength} characters: openssl rand -hex 32`,
       )
       .prefault('')
-      .describe('Secret for requests that report changes, at least 16 characters; empty = off'),
+      .describe('Secret. For requests that report changes, at least 16 characters; empty = off'),
     poll: wait
       .refine((ms) => ms === 0 || ms >= shortestPollMs, 'expected 0s, or at least 100ms')
       .optional()

@@ -353,6 +353,7 @@ export const secretPaths = [
   ['cache', 'shared', 'tls', 'ca'],
   ['cache', 'shared', 'tls', 'cert'],
   ['cache', 'shared', 'tls', 'key'],
+  ['services', '*', 'changes', 'token'],
   ['services', '*', 'upstream', 'tls', 'ca'],
   ['services', '*', 'upstream', 'tls', 'cert'],
   ['services', '*', 'upstream', 'tls', 'key'],

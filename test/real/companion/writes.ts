@@ -1,6 +1,6 @@
 import type { CompanionSite } from './site.ts'
 
-/** A write, by whichever door, and the changes that must be reported for it: `kind:detail` of each. */
+/** A write of any kind, and the changes that must be reported for it: `kind:detail` of each. */
 export type Write = readonly [
   title: string,
   reports: readonly string[],
@@ -747,7 +747,7 @@ export const throughNetwork: readonly Write[] = [
 /** What needs no other file of WordPress than its index.php. */
 export const writesByIndex: readonly Write[] = [...throughRest, ...throughPhp, ...direct, ...importer]
 
-/** Every door by which content changes. The order matters: later writes meet the content of earlier ones. */
+/** Every way in which content changes. The order matters: later writes meet the content of earlier ones. */
 export const writes: readonly Write[] = [...throughForms, ...throughXmlRpc, ...throughCron, ...writesByIndex]
 
 /** Writes that no answer shows: nothing is reported for them. */

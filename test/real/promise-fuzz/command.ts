@@ -1,4 +1,4 @@
-// npm run fuzz:promise: random writes through every door, and what is stored compared with WordPress itself.
+// npm run fuzz:promise: random writes of every kind, and what is stored compared with WordPress itself.
 import { plantInCompanion } from '../companion/plant-in-companion.ts'
 import { prepare } from '../companion/site.ts'
 import { plantAll } from './plant-all.ts'

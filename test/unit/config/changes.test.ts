@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { checkConfig } from '../../../src/config/load.ts'
@@ -34,4 +37,12 @@ test('the token is hidden, and the lifetime is a week unless it is set', async (
   expect(redactedConfig(result.config)).toMatchObject({
     services: [{ changes: { token: '[redacted]', ttlWhileHeardMs: 604_800_000 } }],
   })
+})
+
+test('the token may be in a file', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'trellis-token-')), 'token')
+  await writeFile(file, 'token-of-the-service\n')
+  const result = await checked({ token: `file:${file}` })
+  if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
+  expect(result.config.services[0]?.changes?.token.reveal()).toBe('token-of-the-service')
 })

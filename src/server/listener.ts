@@ -9,7 +9,7 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } f
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
-import type { Config } from '../config/config.ts'
+import type { Config, LimitsConfig } from '../config/config.ts'
 import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { type Traffic, watchConnections } from './listener/connections.ts'
@@ -35,20 +35,20 @@ export const freePort = (host: string): Promise<number> =>
     })
   })
 
-export type ListenerOptions = {
+type ListenerLimits =
+  | 'headerBytes'
+  | 'headersTimeoutMs'
+  | 'requestTimeoutMs'
+  | 'keepAliveTimeoutMs'
+  | 'readerTimeoutMs'
+  | 'connections'
+  | 'connectionsPerAddress'
+
+export type ListenerOptions = Pick<LimitsConfig, ListenerLimits> & {
   /** Undefined: plain HTTP/1.1. */
   readonly certificate: Certificate | undefined
   /** Offered by ALPN beside HTTP/1.1; needs a certificate. */
   readonly http2: boolean
-  readonly headerBytes: number
-  /** Timeouts for the fields of a request, and for the whole request. */
-  readonly headersTimeoutMs: number
-  readonly requestTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
-  readonly readerTimeoutMs: number
-  /** 0 = no bound. */
-  readonly connections: number
-  readonly connectionsPerAddress: number
   readonly isExempt: (address: string) => boolean
   readonly report: (event: EdgeEvent) => void
 }

@@ -9,7 +9,7 @@ import {
 import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import type { Logger } from 'pino'
-import type { Config } from '../config/config.ts'
+import type { Config, LimitsConfig } from '../config/config.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import {
   type Answer,
@@ -71,10 +71,7 @@ type EdgeOptions = Omit<
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly services: readonly Service[]
-  readonly limits: {
-    readonly urlBytes: number
-    readonly keepAliveTimeoutMs: number
-  }
+  readonly limits: Pick<LimitsConfig, 'urlBytes' | 'keepAliveTimeoutMs'>
   readonly trustedProxies: readonly string[]
   /** The port offers HTTP/2 too. */
   readonly http2: boolean

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import type { LimitsConfig } from '../config/config.ts'
 import { addCount, addressGroup, createFairTurns } from '../http/bounds.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
@@ -31,8 +32,6 @@ const goingAwayMasked = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe9])
 /** After a close frame the peer gets this time to end the connection. */
 const closingMs = 2_000
 
-type Limits = { readonly perService: number; readonly perClient: number; readonly idleTimeoutMs: number }
-
 /** A WebSocket that is counted before its handshake is sent to the upstream. */
 export type CountedWebSocket = {
   /** The handshake was not completed. */
@@ -51,7 +50,7 @@ export type WebSockets = {
 }
 
 type WebSocketsOptions = {
-  limits(): Limits
+  limits(): LimitsConfig['websockets']
   readonly report: (event: WebSocketEvent) => void
 }
 

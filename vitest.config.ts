@@ -97,9 +97,21 @@ const beforeWordPress = [
 ].map((suite) => `test/real/${suite}.test.ts`)
 
 /** Each waits most of the time for programs that it has started, with leases that outlast what a busy machine stands still. */
-const waiting = ['changes-redis', 'compose-config', 'container', 'redis-*'].map(
-  (suite) => `test/real/${suite}.test.ts`,
-)
+const waiting = [
+  'changes-redis',
+  'compose-config',
+  'container',
+  'redis-access',
+  'redis-cluster',
+  'redis-cluster-moves',
+  'redis-forged-entries',
+  'redis-ledger-windows',
+  'redis-ports',
+  'redis-refused-writes',
+  'redis-shared-tier',
+  'redis-signed-entries',
+  'redis-store-faults',
+].map((suite) => `test/real/${suite}.test.ts`)
 
 /**
  * With every row of the long tables only (test/support/breadth.ts): minutes of downloads, of collecting garbage, and resident memory, which other programs

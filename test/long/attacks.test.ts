@@ -8,7 +8,7 @@ import { isAll } from '../support/breadth.ts'
 // `npm run attack` in short: some rows with every change, every row with TRELLIS_TESTS=all.
 
 /** `npm run attack` takes ten. */
-const seconds = Number(process.env['ATTACK_SECONDS'] ?? 2)
+const seconds = Number(process.env['ATTACK_SECONDS'] ?? 3)
 
 let neighbours: Neighbours
 beforeAll(async () => {

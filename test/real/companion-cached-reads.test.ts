@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import {
   cachedReads,
@@ -36,12 +35,7 @@ const makeCachedNetwork = async (site: CompanionSite): Promise<RedisServer> => {
   return addObjectCache(site)
 }
 
-/** On a plain site companion-tags.test.ts has all of them. */
-const base = rowsOf(
-  hiddenReads.filter(([, shortcode]) => shortcode !== 'early'),
-  4,
-  ([title]) => undescribed.cache.includes(title) || undescribed.network.includes(title),
-)
+const base = hiddenReads.filter(([, shortcode]) => shortcode !== 'early')
 
 describeWith('mariadb', 'reads that a persistent object cache or a network hides', () => {
   describe.each([

@@ -241,6 +241,7 @@ const withoutKey = (): string | undefined => {
 export const peerRows: readonly AttackRow[] = [
   row<readonly string[]>({
     name: 'forged-entries',
+    isShort: true,
     description:
       'Entries in Redis with framing, statuses, cookies and sizes that no gateway stores are not served.',
     missing: withoutRedis,

@@ -125,6 +125,7 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   starving({
     name: 'slow-upstream-100',
+    isShort: true,
     description: '100 connections of one address ask for what takes the upstream three seconds.',
     settings: plain,
     attack: (scene, signal) =>
@@ -139,6 +140,7 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   starving({
     name: 'rapid-reset',
+    isShort: true,
     description: 'Four HTTP/2 connections begin and reset streams as fast as they can.',
     settings: overTls,
     attack: (scene, signal) =>

@@ -50,7 +50,7 @@ type ChangesSender = {
   readonly address: string
   /** Has the whole body arrived? */
   hasArrived(): boolean
-  /** Another request takes its place. */
+  /** It is refused in favour of a newer request. */
   refuse(refusal: RefusedChanges): void
 }
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { requestField } from '../http/message.ts'
-import type { LocalRequest } from '../pipeline/service.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/ports.ts'
+import type { LocalRequest } from '../pipeline/service.ts'
 
 /** The parsed Idempotency-Key field. */
 type IdempotencyKey =

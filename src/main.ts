@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from 'node:fs'
+import module from 'node:module'
 import { env, stderr, stdin, stdout } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +15,10 @@ import { packageFile } from './package-file.ts'
 // V8 would put objects in the old generation if objects of the same code survived before. Under slow requests such as
 // uploads it then does so for each request, and young collections take six times as long from then on (docs/decisions/0015).
 setFlagsFromString('--no-allocation-site-pretenuring')
+
+// Since Node 22.8: a start reads the compiled code that an earlier one has left, if it could write there (docs/decisions/0016).
+const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }
+enableCompileCache?.(fileURLToPath(packageFile('dist/compile-cache')))
 
 const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 const defaultFile = './trellis.yaml'

@@ -57,7 +57,7 @@ const counted = async (request: () => Promise<number>) => {
   await request()
   await session.post('Profiler.takePreciseCoverage')
   const status = await request()
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await new Promise((resolve) => setTimeout(resolve, 10))
   const { result } = await session.post('Profiler.takePreciseCoverage')
   const names: string[] = []
   let functions = 0

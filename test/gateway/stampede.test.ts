@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
@@ -44,6 +45,8 @@ const stampede = async (
   // Answers when all clients wait: a request that was not collapsed would be counted.
   origin.script = async (received, wire, count) => {
     while ((await gateway.metric('in_flight_requests')) < readers) await pause(50)
+    // Pipelined requests begin in turns of the event loop, 64 in each.
+    for (let turn = 0; turn < readers / 32; turn += 1) await setImmediate()
     await script(received, wire, count)
   }
   const answers = await Promise.all(Array.from({ length: connections }, () => askOn(gateway)))

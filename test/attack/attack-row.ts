@@ -77,10 +77,10 @@ const machineP99 = ({ idle, meanwhile }: Seen<unknown>): number =>
 const machineMax = ({ idle, meanwhile }: Seen<unknown>): number =>
   2 * Math.max(0, meanwhile.directMax - idle.directMax || 0)
 
-/** Misses may take twice as long as on the idle gateway and 100 ms more. */
+/** Misses may take twice as long as on the idle gateway and 250 ms more; without fair shares they take seconds. */
 export const slowMisses = (seen: Seen<unknown>): readonly Fault[] => {
   const { idle, meanwhile } = seen
-  const most = 2 * idle.missP99 + 100 + machineP99(seen)
+  const most = 2 * idle.missP99 + 250 + machineP99(seen)
   if (meanwhile.missP99 <= most) return []
   const text = `p99 of honest misses ${Math.round(meanwhile.missP99)} ms, idle ${Math.round(idle.missP99)} ms`
   return [{ text, isLatency: true }]

@@ -51,10 +51,11 @@ const dial = async (initialWindowSize: number): Promise<ClientHttp2Session> => {
 }
 const keepBusy = (client: ClientHttp2Session): NodeJS.Timeout =>
   setInterval(() => client.destroyed || client.ping(() => {}), 50).unref()
+/** `close` alone is not enough: a write at the moment of the reset may stay pending in node:http2, and its stream is never destroyed. */
 const closed = (stream: ClientHttp2Stream): Promise<number> =>
   new Promise((resolve) => {
     stream.on('error', () => {})
-    stream.once('close', () => resolve(stream.rstCode))
+    for (const event of ['aborted', 'close']) stream.once(event, () => resolve(stream.rstCode))
   })
 const inFlight = (): Promise<number> => gateway.metric('trellis_in_flight_requests')
 const cut = (reason: string): Promise<number> =>

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { requirements } from '../support/requirements.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -110,4 +110,52 @@ test('the last line counts all reports, and a report without a test is a failure
     spawnSync(process.execPath, [join(root, '.ci/count.mjs'), ...reports], { encoding: 'utf8' })
   expect(count(...paths.slice(0, 2))).toMatchObject({ stdout: '3 passed, 0 failed, 0 skipped\n', status: 0 })
   expect(count(...paths).status).toBe(1)
+})
+
+describe('a file that failed', () => {
+  const failedFile = (name: string, message: string) => ({
+    ...file('failed', passed),
+    name,
+    assertionResults: [passed, { status: 'failed', fullName: 'a title', failureMessages: [message] }],
+  })
+  const write = (name: string, ...testResults: readonly unknown[]): string => {
+    const path = join(folder, `${name}.json`)
+    writeFileSync(path, JSON.stringify({ testResults }))
+    return path
+  }
+  const mayRunAgain = (...testResults: readonly unknown[]) => {
+    const args = [join(root, '.ci/failed-files.mjs'), write('first', ...testResults)]
+    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    return { stdout, status }
+  }
+  const late = 'expected 0 to be 1'
+  const sound = { ...file('passed', passed), name: 'sound.test.ts' }
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => failedFile(`${name}.test.ts`, late))
+
+  test('may run again, up to three of them', () => {
+    expect(mayRunAgain(sound, a)).toEqual({ stdout: 'a.test.ts\n', status: 0 })
+    expect(mayRunAgain(a, b, sound, c)).toEqual({ stdout: 'a.test.ts\nb.test.ts\nc.test.ts\n', status: 0 })
+    expect(mayRunAgain(a, b, c, d)).toEqual({ stdout: '', status: 1 })
+    expect(mayRunAgain(sound)).toEqual({ stdout: '', status: 1 })
+  })
+
+  test.each([
+    ['a.test.ts', 'stale: GET /posts'],
+    ['a.test.ts', 'expected an OLDER title'],
+    ['redis-consistency.test.ts', late],
+    ['promise-fuzz.test.ts', late],
+  ])('does not run again after an outdated response: %s, %s', (name, message) => {
+    expect(mayRunAgain(failedFile(name, message))).toEqual({ stdout: '', status: 1 })
+  })
+
+  test('counts as its second run, and is named', () => {
+    const path = write('twice', failedFile('a.test.ts', late), sound)
+    const count = () => spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
+    expect(count()).toMatchObject({ status: 1 })
+    write('twice-again', { ...file('passed', passed, passed), name: 'a.test.ts' })
+    const named = 'failed once, passed alone: a.test.ts > a title'
+    expect(count()).toMatchObject({ stdout: `${named}\n3 passed, 0 failed, 0 skipped\n`, status: 0 })
+    write('twice-again', failedFile('a.test.ts', late))
+    expect(count()).toMatchObject({ status: 1 })
+  })
 })

@@ -1,7 +1,7 @@
 /**
  * Bundles the command line (src/main.ts), the module for other projects (src/index.ts) and all that they import, packages too, into
  * dist/: a user installs nothing else (docs/decisions/0020), and a few files start faster than hundreds of modules that are opened one
- * by one. What is imported with `import()` becomes a file of its own, which is read when it is needed.
+ * by one. What is imported with `import()` becomes a separate file, which is read when it is needed.
  *
  * node build.mjs [--if-outdated]
  */

@@ -1,5 +1,5 @@
 // count.mjs REPORT...   Prints the slowest files, what failed and, as the last line of a CI run, "N passed, N failed, N skipped", from
-// vitest's JSON reports. Beside REPORT.json, REPORT-again.json may hold the second run of files that failed: it takes their place.
+// vitest's JSON reports. Beside REPORT.json, REPORT-again.json may hold the second run of files that failed: it replaces the first.
 // Exit code 1 when anything failed or was skipped, or when a report is missing or empty.
 import { existsSync, readFileSync } from 'node:fs'
 
@@ -17,7 +17,7 @@ const countFile = ({ name, status, message, assertionResults, startTime, endTime
     else if (outcome === 'failed') reportFailure(name, fullName, failureMessages.join('\n'))
     else counts.skipped += 1
   }
-  // A file that could not even be loaded, or whose hooks failed, has no failed test of its own.
+  // A file that could not even be loaded, or whose hooks failed, has no failed test.
   if (status === 'failed' && counts.failed === failedBefore) reportFailure(name, 'the file', message ?? '')
 }
 

@@ -1,4 +1,4 @@
-/** The answer to an item as WordPress gives it to somebody who may edit, some 4 kB; in its one-line JSON with escaped slashes. */
+/** The response to an item for a user who may edit, some 4 kB: one line of JSON with escaped slashes, as WordPress writes it. */
 export function itemAnswer(
   origin: string,
   mount: string,

@@ -9,7 +9,7 @@ export type Way = { readonly name: string; run(round: number): Promise<unknown> 
 
 /** A client of one origin that sends the same updates in different ways. */
 export type BatchClient = {
-  /** The items in so many batches at once. */
+  /** The items in a number of concurrent batches. */
   batches(count: number, round: number): Promise<void>
   /** Gives back how many of its items got no answer in time. */
   hurriedBatch(round: number): Promise<number>
@@ -24,7 +24,7 @@ const updatesOf = (ids: readonly number[], update: Update, round: number): Item[
   return ids.map((id) => ({ method: 'PUT', path: `/wp/v2/${collection}/${id}`, body: body(round, id) }))
 }
 
-/** So many items of what is updated, the newest ones; where there are fewer, and it can be done, they are made first. */
+/** The newest items, as many as are updated; creates missing ones where that is possible. */
 export async function updatable(
   origin: string,
   options: { readonly authorization: string; readonly update: Update; readonly count: number },

@@ -24,7 +24,7 @@ const site = (at: string, origin: string, { upstream, batch, discovery }: Settin
 /** Until the compiler has seen the way of an item often enough: the first batches after a start cost several times as much. */
 const warmUp = Number(process.env['BENCH_WARM'] ?? 400)
 
-/** Other settings of `batch.split`, each of a service of its own in front of the same upstream. */
+/** Other settings of `batch.split`, each in a separate service in front of the same upstream. */
 const splits = ['whole', 'chunk'] as const
 export type OtherSplit = (typeof splits)[number]
 export const mountOf = (split: OtherSplit): string => `/${split}/wp-json`
@@ -38,7 +38,7 @@ export async function batchGateway(
   const other = await startSlowUpstream({ workers: 16, startUpMs: 0, itemMs: 0, batchRoute: true })
   const gateway = await startGatewayProcess({
     log: { level: 'error' },
-    // Another service, so that what `auto` learns of the measured one it learns before everybody's eyes.
+    // Another service, so that `auto` starts without measurements of the service under test.
     services: {
       site: site(mount, origin, chosen),
       ...Object.fromEntries(

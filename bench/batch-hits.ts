@@ -6,7 +6,7 @@ import { median, quantile } from './statistics.ts'
 
 const run = promisify(execFile)
 
-/** In a process of its own, so that what it measures is not its neighbour in this one. */
+/** In a separate process, so that this process does not disturb the measurement. */
 async function hitTimes(url: string, seconds: number): Promise<PacedGets> {
   const main = fileURLToPath(new URL('./run.ts', import.meta.url))
   const args = ['--import', 'tsx', main, 'paced-gets', url, String(seconds)]

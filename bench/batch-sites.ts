@@ -7,14 +7,14 @@ export type Site = {
   readonly name: string
   readonly origin: string
   readonly authorization: string
-  /** Of its programs; none where somebody else has started them. */
+  /** Process ids of its programs; empty where another program started them. */
   readonly pids: readonly number[]
   /** Of all posts, so that saving a title costs in the last round what it cost in the first. */
   forgetRevisions(): Promise<void>
   stop(): Promise<void>
 }
 
-/** For a site whose revisions nobody can get at. */
+/** For a site whose revisions are not accessible. */
 export const keepsRevisions = async (): Promise<void> => {}
 
 async function stackSite(name: string, settings: StackSettings): Promise<Site> {

@@ -42,7 +42,7 @@ ${Object.entries(environment)
 php_admin_flag[display_errors] = off
 `
 
-/** Files that end in .php are run, with the rest of the path behind them; what is no file goes to index.php. */
+/** Files that end in .php are run, with the rest of the path behind them; requests without a file go to index.php. */
 export const nginxSettings = (folder: string, site: string, port: number): string => `user root;
 daemon off;
 worker_processes 2;

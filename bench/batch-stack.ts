@@ -93,13 +93,13 @@ async function buildFiles(folder: string): Promise<string> {
   return site
 }
 
-/** Starts all of it in a folder of its own; `stop` ends it by its process ids and removes the folder. */
+/** Starts all of it in a new folder; `stop` ends it by its process ids and removes the folder. */
 export async function startStack(settings: StackSettings): Promise<Stack> {
   const { flush, opcache, companion = {} } = settings
   const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
   const started: RunningProcess[] = []
   const stop = async (): Promise<void> => {
-    // Nothing of it is kept.
+    // The folder is removed at the end.
     for (const program of [...started].reverse()) await program.stop(0)
     await rm(folder, { recursive: true, force: true })
   }

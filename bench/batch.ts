@@ -13,7 +13,7 @@ import { pin } from './pin.ts'
 // npm run bench batch                       batches in front of a real WordPress, and of slow upstreams
 // BENCH_ROUNDS=10 npm run bench batch       a short look
 // BENCH_UPDATES=tag,user                    what is updated: see bench/batch-updates.ts; or all of it; no scripted upstreams, no hits
-// BENCH_LOAD=2                              beside so many programs that always want a processor
+// BENCH_LOAD=2                              beside two programs that always want a processor
 // BENCH_SITE=stack,sqlite                 some of bench/batch-sites.ts
 // BENCH_WARM=0                              a gateway that has just been started
 // BENCH_LAYOUT=apart                        the WordPress on the last processor, the gateway and the clients on the others
@@ -40,7 +40,7 @@ const own = "WordPress's own batch of 25"
 /** Few enough that what `auto` still has to learn shows, were it much. */
 const warmUp = 12
 
-/** In a deployment WordPress has machines of its own; here it has a processor of its own. */
+/** In a deployment WordPress has its own machines; here it has its own processor. */
 async function setApart(site: Site, gateway: GatewayProcess): Promise<void> {
   const last = availableParallelism() - 1
   const others = last === 0 ? '0' : `0-${last - 1}`
@@ -71,7 +71,7 @@ async function againstSite(site: Site, update: Update, measuresHits: boolean): P
     for (const client of [through, ...others.map((other) => other.client)]) await client.batches(1, -1 - at)
   await direct.batches(1, -1)
   console.log(
-    `\n${site.name}, 25 updates (${update}), ${rounds} rounds, ${isApart ? 'each on processors of its own, ' : ''}${load()}`,
+    `\n${site.name}, 25 updates (${update}), ${rounds} rounds, ${isApart ? 'each on its own processors, ' : ''}${load()}`,
   )
   const times = await interleaved(ways, rounds, site.forgetRevisions)
   console.log(comparison(times, trellis))

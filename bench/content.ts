@@ -19,7 +19,7 @@ export const contents: readonly { readonly ending: string; readonly tag: string;
   { ending: '/192k', tag: '"bench-192k"', text: list(768) },
 ]
 
-/** The discovery document of the stand-in origin: no routes of its own. */
+/** The discovery document of the origin: no routes. */
 export const indexContent = JSON.stringify({
   name: 'Bench',
   description: '',

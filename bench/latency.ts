@@ -45,7 +45,7 @@ function inWords(turns: readonly (readonly [Latency, Latency])[], other: string)
   return `${p50}; p99 ${of(0, 'p99Ms')} and ${of(1, 'p99Ms')} ms: ${median(ratios).toFixed(2)} (${spread})`
 }
 
-/** Sends so many requests per second on each connection and reads how long each took. */
+/** Sends requests on each connection at the given rate per second, and reads how long each took. */
 async function latencyAt(pinned: Pin, url: string, perConnection: number): Promise<Latency> {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-latency-'))
   const log = join(folder, 'log')

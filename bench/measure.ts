@@ -90,7 +90,7 @@ function ask(
   })
 }
 
-/** What a client sends of its own: to revalidate, the tag that this very peer has given it (peers change tags). */
+/** Additional headers of a client: to revalidate, the tag from a response of the same peer (peers change tags). */
 async function fieldsOf(running: RunningPeer, scenario: Scenario): Promise<readonly string[]> {
   const { fields = [], revalidates } = factsOf(scenario)
   if (revalidates === undefined) return fields

@@ -44,13 +44,13 @@ const listOf = (n: number): Buffer => {
     type: 'post',
     slug: `plant-of-the-day-${n + i}`,
     title: { rendered: `Plant of the day ${n + i}` },
-    excerpt: { rendered: '<p>Leaf, stem and root, and what becomes of them in</p>' },
+    excerpt: { rendered: '<p>Leaf, stem and root, and how they change in</p>' },
   }))
   const text = JSON.stringify(posts)
   return Buffer.from(text.length < 2000 ? text.slice(0, -1).padEnd(1999) + text.slice(-1) : text)
 }
 
-/** Strings of their own, as they come from a socket: literals would be counted once for all entries. */
+/** New strings, as a socket gives them: literals would be counted once for all entries. */
 const fieldsOf = (n: number): string[] =>
   [
     'Content-Type',

@@ -11,7 +11,7 @@ export type ReadyAnswer = {
 export type PeerContext = {
   readonly port: number
   readonly originPort: number
-  /** A folder of its own for configuration files. */
+  /** A separate folder for configuration files. */
   readonly folder: string
   readonly answers: readonly ReadyAnswer[]
 }

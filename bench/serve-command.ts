@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-/** The command that runs one of bench/servers.ts in a process of its own. */
+/** The command that runs one of bench/servers.ts in a separate process. */
 export function serveCommand(name: string, port: number, argument = ''): readonly string[] {
   const run = fileURLToPath(new URL('./run.ts', import.meta.url))
   // The origin is not a server to measure.

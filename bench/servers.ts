@@ -8,7 +8,7 @@ import { contents, indexContent } from './content.ts'
 import type { ReadyAnswer } from './peer.ts'
 
 /**
- * Servers that run as `bench/run.ts serve NAME PORT ARGUMENT`, each in a process of its own: the origin behind all
+ * Servers that run as `bench/run.ts serve NAME PORT ARGUMENT`, each in a separate process: the origin behind all
  * peers, and the peers that are bare Node.
  */
 export const servers: Readonly<Record<string, (port: number, argument: string) => Promise<void>>> = {
@@ -66,7 +66,7 @@ async function serveFromMap(port: number, answerFile: string): Promise<void> {
     )
   }
   const [item] = answers
-  /** One of a working set: stored with a content of its own when it is first requested, as a cache would. */
+  /** One of a working set: stored with its own content when it is first requested, as a cache would. */
   const storeItem = (target: string): Held | undefined => {
     const one = target.startsWith('/files/item/') ? plain.get(item?.target ?? '') : undefined
     if (one === undefined) return undefined

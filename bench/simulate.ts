@@ -1,4 +1,4 @@
 import { simulationTable } from './simulation.ts'
 
-/** `npm run simulate`: what becomes of hit ratio, upstreams and the store with more instances and regions. */
+/** `npm run simulate`: hit ratio, and load of upstreams and the store, with more instances and regions. */
 for (const line of simulationTable()) console.log(line)

@@ -39,9 +39,9 @@ const syncsPerSecond = 4
 /** Within a region: network and both event loops. */
 const localRoundTrip = 0.0005
 
-/** When each key was last fetched, by place; of what was never fetched it is minus infinity. */
-const fetchTimes = (places: number, keys: number): Float64Array =>
-  new Float64Array(places * keys).fill(Number.NEGATIVE_INFINITY)
+/** When each key was last fetched, by cache; minus infinity for a key that was never fetched. */
+const fetchTimes = (caches: number, keys: number): Float64Array =>
+  new Float64Array(caches * keys).fill(Number.NEGATIVE_INFINITY)
 
 type Counts = { memory: number; tier: number; upstream: number; lookups: number }
 
@@ -100,7 +100,7 @@ const play = (scenario: Scenario): { readonly counts: Counts; readonly reads: nu
   return { counts, reads }
 }
 
-/** What becomes of a scenario: who is told of a write sees it at once, others when the ttl is over. */
+/** The result of a scenario: instances that are notified of a write show it at once, others when the ttl has passed. */
 const simulate = (scenario: Scenario): Outcome => {
   const { counts, reads } = play(scenario)
   const { instancesPerRegion, regions, readsPerSecond, writesPerSecond } = scenario

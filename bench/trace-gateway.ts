@@ -17,7 +17,7 @@ import type { Service } from '../src/pipeline/service.ts'
 /** What came back: all that a reader could tell an old state by. */
 export type TraceAnswer = { readonly status: number; readonly text: string; readonly total: string }
 
-/** The phases, the cache and the contract as in the product, without sockets in front and with a clock of their own. */
+/** The phases, the cache and the contract as in the product, without sockets in front and with a separate clock. */
 export type TraceGateway = {
   ask(method: string, target: string, content?: string): Promise<TraceAnswer & { readonly hit: boolean }>
   readonly upstreamRequests: number
@@ -55,7 +55,7 @@ const read = async (content: Buffer | Readable | undefined): Promise<string> => 
   return Buffer.concat(chunks).toString()
 }
 
-/** Counts what goes upstream, and knows when nothing is under way there. */
+/** Counts upstream requests, and waits until none is in flight. */
 const counted = (service: Service) => {
   const count = { requests: 0, pending: new Set<Promise<unknown>>() }
   const { upstream } = service

@@ -120,7 +120,7 @@ export type TraceOptions = {
   readonly pages: readonly number[]
 }
 
-/** Readers follow Zipf's law over what is asked for and over who asks; writes are what editors do. */
+/** Reads follow Zipf's law over targets and over clients; writes are those of editors. */
 export function* traceRequests(options: TraceOptions): Generator<TraceRequest> {
   const { posts, pages } = options
   const random = randomFrom(options.seed)

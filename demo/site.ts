@@ -39,7 +39,7 @@ export type EmbeddedSiteOptions = EmbeddedSettings & {
 
 type Target = { readonly method: string; readonly path: string; readonly query: string }
 
-/** Method and path as WordPress understands them: both may be replaced by parameters, the traps a gateway must know. */
+/** Method and path as WordPress reads them: parameters can replace both, which is a trap for a gateway. */
 const understood = (request: ReceivedRequest, prefix: string): Target | undefined => {
   const mark = request.target.indexOf('?')
   const path = mark === -1 ? request.target : request.target.slice(0, mark)

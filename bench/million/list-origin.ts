@@ -10,7 +10,7 @@ const post = (id: number): string =>
     type: 'post',
     slug: `plant-of-the-day-${id}`,
     title: { rendered: `Plant of the day ${id}` },
-    excerpt: { rendered: '<p>Leaf, stem and root, and what becomes of them in</p>' },
+    excerpt: { rendered: '<p>Leaf, stem and root, and how they change in</p>' },
   })
 
 /** As many lists of 2 kB as posts: list `n` shows posts `n` to `n + 9`. */

@@ -9,7 +9,7 @@ export type PipelinedGets = {
   readonly connections: number
 }
 
-/** So many are asked for before the first is answered, on each connection. */
+/** Requests in flight on each connection. */
 const depth = 16
 
 /** In no content of the bench. */

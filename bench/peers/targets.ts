@@ -12,7 +12,7 @@ export const fileTargets = {
   mixed: '/files/item/',
 } as const satisfies Partial<Record<Scenario, string>>
 
-/** What goes past every cache. */
+/** Targets that every cache bypasses. */
 export const plainTargets = { pass: '/plain/list', upload: '/plain/upload' } as const satisfies Partial<
   Record<Scenario, string>
 >

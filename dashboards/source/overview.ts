@@ -7,7 +7,7 @@ const answered = rate(requests)
 const asked = series('requests', { cache: '~hit|stale|collapsed|miss|revalidated' })
 const served = series('requests', { cache: '~hit|stale|collapsed' })
 
-/** What somebody looks at first. */
+/** The first dashboard to look at. */
 export const overview: DashboardFacts = {
   name: 'overview',
   title: 'Trellis overview',

@@ -10,10 +10,10 @@ export type Unit =
   | 'dateTimeFromNow'
   | 'none'
 
-/** One line in a panel; the legend names the labels that tell lines apart. */
+/** One line in a panel; the legend names the labels that distinguish lines. */
 export type Query = { readonly expression: string; readonly legend: string }
 
-/** What a panel shows, before it has a place. */
+/** What a panel shows, without its position. */
 export type PanelFacts = {
   readonly kind: 'timeseries' | 'stat' | 'state-timeline' | 'table'
   readonly title: string

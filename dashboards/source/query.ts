@@ -69,7 +69,7 @@ export const mean = <Key extends KeyOf<'histogram'>>(
   return `${part('_sum')} / ${part('_count')}`
 }
 
-/** Share of one in the other; 0 where there is nothing of the first, nothing where there is nothing of the second. */
+/** The first as a share of the second: 0 without a value of the first, no value without one of the second. */
 export const share = (part: string, whole: string): string => `(${part} or 0 * ${whole}) / (${whole} > 0)`
 
 /** Names that prom-client gives to what it measures of the process. */

@@ -46,7 +46,7 @@ const incomingOf = (call: Call, item: Values): Incoming | undefined => {
 const refusalOf = (dispatcher: Dispatcher, incoming: Incoming | undefined): Answer | undefined => {
   if (incoming === undefined) return faultAnswer(parsePathFailed)
   const { method, path } = incoming
-  // Unlike a request of its own, an item's path must be exact at both ends.
+  // Unlike that of a single request, an item's path must be exact at both ends.
   const exact = path.startsWith('/') && (path === '/' || !path.endsWith('/'))
   const matched = exact ? dispatcher.match(method, path) : undefined
   if (matched === undefined) return faultAnswer(noRoute)

@@ -53,7 +53,7 @@ export type Resource = {
   run(call: Call): Answer
 }
 
-/** An answer of 200 without headers of its own. */
+/** A response with status 200 without additional headers. */
 export const ok = (body: unknown, headers: Readonly<Record<string, string>> = {}): Answer => ({
   status: 200,
   headers,

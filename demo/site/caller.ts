@@ -1,6 +1,6 @@
 import type { User } from './entry.ts'
 
-/** Who asks. An unknown user or a wrong password is anonymous, as WordPress 6.9 treats them. */
+/** The user of a request. An unknown user or a wrong password is anonymous, as WordPress 6.9 treats them. */
 export type Caller = { readonly role: 'anonymous' | 'reader' | 'admin'; readonly userId: number }
 
 const anonymous: Caller = { role: 'anonymous', userId: 0 }
@@ -9,7 +9,7 @@ const anonymous: Caller = { role: 'anonymous', userId: 0 }
 const password = 'trellis-demo'
 const roles = { admin: 'admin', reader: 'reader' } as const
 
-/** Who a request comes from. A wrong password or another scheme makes nobody of the caller, not an error. */
+/** The user that sent a request. A wrong password or another scheme makes the request anonymous; it is no error. */
 export const callerOf = (authorization: string | undefined, users: ReadonlyMap<number, User>): Caller => {
   if (authorization?.slice(0, 6).toLowerCase() !== 'basic ') return anonymous
   const decoded = Buffer.from(authorization.slice(6).trim(), 'base64').toString('utf8')

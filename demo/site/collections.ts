@@ -16,7 +16,7 @@ export type CollectionSpec = {
   readonly readers: Readers
   readonly newStatus: string
   readonly revisions: boolean
-  /** Whether items have a page of their own, and so a Link rel=alternate. */
+  /** Do items have their own page, and so a Link rel=alternate? */
   readonly viewable: boolean
   readonly links: readonly ('author' | 'replies' | 'versions' | 'up' | 'featured' | 'attachments')[]
 }

@@ -22,7 +22,7 @@ const tree = (paths: readonly string[]): Wanted => {
     if (rest.length === 0) whole.add(head)
     heads.set(head, [...(heads.get(head) ?? []), ...(rest.length === 0 ? [] : [rest.join('.')])])
   }
-  // A parent asked for as a whole swallows its parts.
+  // A parent that is requested as a whole includes its parts.
   return Object.fromEntries([...heads].map(([head, rest]) => [head, whole.has(head) ? true : tree(rest)]))
 }
 

@@ -81,7 +81,7 @@ export const namespaceResource: Resource = {
   },
 }
 
-/** What OPTIONS tells of a route: its endpoints and a schema made of what can be written. */
+/** What OPTIONS shows for a route: its endpoints and a schema made of what can be written. */
 export const optionsOf = (site: Site, row: Row): Record<string, unknown> => {
   const create = row.endpoints.find((endpoint) => endpoint.methods.includes('POST'))
   const schema = {

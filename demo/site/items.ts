@@ -76,7 +76,7 @@ const checkStatuses = (call: Call): void => {
 const list = (call: Call, spec: CollectionSpec): Answer => {
   const path = `/${call.site.names.content}/${spec.base}`
   const page = cutPage(call, path, listEntries(call, spec), 'rest_post_invalid_page_number')
-  // Items are left out after they were counted: the totals tell of more than the list shows.
+  // Items are left out after they were counted: the totals are higher than the number of items in the list.
   const readable = page.items.filter((entry) => mayRead(call.caller, spec, entry))
   return ok(
     readable.map((entry) => renderItem(call, spec, entry)),
@@ -152,7 +152,7 @@ const without = (entry: Entry, gone: Entry): Entry | undefined => {
   return { ...entry, parent: entry.type === 'page' ? gone.parent : 0 }
 }
 
-/** What hung on a deleted entry is let go, as WordPress does it. */
+/** Removes what belonged to a deleted entry, as WordPress does. */
 const letGo = (call: Call, gone: Entry): void => {
   const { store } = call.site
   for (const entry of ['post', 'page', 'attachment', 'nav_menu_item'].flatMap((type) => store.ofType(type))) {

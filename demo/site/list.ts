@@ -22,7 +22,7 @@ const idFilters: readonly [string, (entry: Entry) => number][] = [
   ['parent', (entry) => entry.parent],
 ]
 
-/** Identifiers asked for win over those left out: a list of the former ignores the latter. */
+/** `include` wins over `exclude`: a list with both ignores `exclude`. */
 const excludedNames = (args: Values): readonly (readonly [string, (entry: Entry) => number])[] =>
   idFilters
     .filter(([name]) => name !== 'include' || integers(args, 'include').length === 0)

@@ -127,7 +127,7 @@ const renderComment = (call: Call, comment: Comment): Record<string, unknown> =>
   }
 }
 
-/** Comments, the list and one; nobody writes any. */
+/** Comments, the list and one; read only. */
 export const commentsResource: Resource = {
   permit: (call) => {
     const id = integer(call.path, 'id')

@@ -1,7 +1,7 @@
 import { requestField } from '../../src/http/message.ts'
 import type { Call, Values } from './call.ts'
 
-/** Parameters of a form or JSON body as they came, for the few places that look at what the contract does not list. */
+/** Parameters of a form or JSON body, unchanged: for code that needs some that the contract does not list. */
 export const rawBody = (call: Call): Values => {
   const type = requestField(call.fields, 'content-type') ?? ''
   if (call.content.length === 0) return {}

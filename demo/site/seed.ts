@@ -119,7 +119,7 @@ const seedMenu = (store: Store, home: string): void => {
   const top = add(1, 'Home', custom(`${home}/`))
   for (let i = 2; i <= 8; i += 1) add(i, `Item ${i}`, custom(`https://example.org/${i}`), i > 5 ? top.id : 0)
   const page = store.ofType('page').at(-1)
-  // These two have no title of their own: it follows the page's and the category's.
+  // These two have no own title: they take that of the page and of the category.
   add(9, '', { type: 'post_type', object: 'page', object_id: page?.id ?? 0, url: '' })
   add(10, '', { type: 'taxonomy', object: 'category', object_id: 2, url: '' })
 }

@@ -10,7 +10,7 @@ const customised = (call: Call, kind: TemplateKind, noun: string): Template => {
   const id = call.path['parent'] ?? call.path['id'] ?? ''
   const template = findTemplate(call, kind, id)
   if (call.caller.role !== 'admin' || (template.postId === 0 && call.method === 'GET')) {
-    // A theme's file has no post, so nobody may read the versions of one: 403 for the administrator too.
+    // A theme's file has no post, so no user may read its versions: 403 for the administrator too.
     throw denied(call.caller, 'rest_cannot_read', `Sorry, you are not allowed to view ${noun} of this post.`)
   }
   return template

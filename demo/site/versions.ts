@@ -96,7 +96,7 @@ const cannotRead = (call: Call, noun: string): SiteFault =>
   denied(call.caller, 'rest_cannot_read', `Sorry, you are not allowed to view ${noun} of this post.`)
 
 const cannotDelete = (call: Call): SiteFault => {
-  // WordPress maps the deletion of a revision to a right that nobody has.
+  // WordPress maps the deletion of a revision to a right that no user has.
   const what = call.caller.role === 'admin' ? 'this revision' : 'revisions of this post'
   return denied(call.caller, 'rest_cannot_delete', `Sorry, you are not allowed to delete ${what}.`)
 }
@@ -157,7 +157,7 @@ export const revisionsResource = (spec: CollectionSpec): Resource => ({
   },
 })
 
-/** One revision: readable for editors, deletable by nobody. */
+/** One revision: editors can read it, no user can delete it. */
 export const revisionResource = (spec: CollectionSpec): Resource => ({
   permit: (call) => {
     parentOf(call, spec, integer(call.args, 'parent'))

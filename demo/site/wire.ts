@@ -17,7 +17,7 @@ export type WireContext = {
   readonly fields: RequestFields
   readonly caller: Caller
   readonly root: string
-  /** Answers that must not be kept although nobody is signed in: a bad nonce. */
+  /** Responses that must not be stored although the request is anonymous: a bad nonce. */
   readonly noCache: boolean
 }
 

@@ -97,7 +97,7 @@ final class Trellis_Log {
 					$kept[ $field ] = $this->$field;
 				}
 			}
-			// The outer result is not freed by ours, and no text of ours needs to be checked for its character set.
+			// A query of the companion does not free the outer result, and its texts need no check of their character set.
 			$this->result              = null;
 			$this->check_current_query = false;
 			return $kept;
@@ -248,7 +248,7 @@ final class Trellis_Log {
 		return $rows && self::check_in( $rows[0]->note ) === $check;
 	}
 
-	/** The log was restored from a copy: what gateways know of its sequences is no longer true. Of two polls that see it, one counts. */
+	/** The log was restored from a copy: the sequence numbers that gateways hold are no longer valid. Of two polls that see it, one counts. */
 	public function renew() {
 		$old = $this->birth();
 		$new = array( 'incarnation' => bin2hex( random_bytes( 16 ) ) ) + $old;
@@ -306,7 +306,7 @@ final class Trellis_Log {
 			$this->take( $rows[0] );
 		}
 		$row = $this->around;
-		// Without a mark of its own the request cannot know.
+		// A request without a mark cannot decide this.
 		$alone = $mark > 0 && 0 === $row->later + $row->still_open + $row->ended;
 		return array( 'newest' => (int) $row->newest, 'previous' => (int) $row->previous, 'alone' => $alone );
 	}
@@ -471,7 +471,7 @@ final class Trellis_Changes {
 	const MAX_OBJECTS = 500;
 	const MAX_STEPS   = 5;
 
-	/** An importer, which suspends WordPress's own invalidation, changes most lists: its single objects are not looked at for long. */
+	/** An importer, which suspends WordPress's own invalidation, changes most lists: few of its single objects are recorded. */
 	const MAX_IMPORTED = 20;
 
 	/** After this many seconds with an open mark the changes so far are reported, so that a long import does not hold them back. */
@@ -543,7 +543,7 @@ final class Trellis_Changes {
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
-	/** A transaction is not committed yet: others still read the old state, which they must not be told to fetch again. */
+	/** A transaction is not committed yet: other connections still read the old state, and a gateway must not fetch that again. */
 	private $is_uncommitted = false;
 	private $autocommit     = true;
 	private $count      = 0;
@@ -559,7 +559,7 @@ final class Trellis_Changes {
 
 	public function start() {
 		add_filter( 'query', array( $this, 'see' ), PHP_INT_MAX );
-		// A plugin that writes through a connection of its own calls these.
+		// A plugin that writes through its own connection calls these.
 		foreach ( array( 'post', 'comment', 'user' ) as $kind ) {
 			add_action(
 				"clean_{$kind}_cache",
@@ -578,7 +578,7 @@ final class Trellis_Changes {
 
 	/** The row of the log that will have the changes of this request; '' when there is none yet, or an earlier part was not accepted. */
 	public function row() {
-		// The changes of a transaction take a row of their own.
+		// The changes of a transaction take a separate row.
 		$is_only = $this->is_marked && 1 === count( $this->marks ) && ! $this->is_uncommitted && ! $this->transacted && ! $this->has_failed;
 		$birth   = $is_only ? $this->log->birth() : null;
 		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] . ' ' . $this->log->check( $this->marks[0] ) : '';
@@ -630,7 +630,7 @@ final class Trellis_Changes {
 			$this->read_only( $verb, $sql );
 			return;
 		}
-		// The mark is a row of its own, and would change what the statement gets.
+		// The mark is a separate row, and would change what the statement gets.
 		$id = ! $this->is_marked && false !== stripos( $sql, 'LAST_INSERT_ID' ) ? $this->log->last_insert_id() : 0;
 		$this->write( $verb, $sql );
 		$this->log->restore_insert_id( $id );
@@ -1066,7 +1066,7 @@ final class Trellis_Changes {
 		return is_array( $all );
 	}
 
-	/** Whether a blog without a language of its own has the one that WordPress is written in. */
+	/** Does a blog without its own language have the one that WordPress is written in? */
 	private function is_english() {
 		global $wpdb;
 		if ( defined( 'WPLANG' ) || isset( $GLOBALS['wp_local_package'] ) ) {
@@ -1093,7 +1093,7 @@ final class Trellis_Changes {
 		return $unchanged;
 	}
 
-	/** @param array|null|false $state Before the write that follows; null: not there; false: not looked at. */
+	/** @param array|null|false $state Before the write that follows; null: not there; false: not read. */
 	private function touch( $site, $kind, $id, $state = false, $counts_only = false ) {
 		if ( $this->count > ( empty( $GLOBALS['_wp_suspend_cache_invalidation'] ) ? self::MAX_OBJECTS : self::MAX_IMPORTED ) ) {
 			$this->reason = 'overflow';
@@ -1279,7 +1279,7 @@ final class Trellis_Changes {
 			$store   = function () use ( $is_last, $mark, $site, $part, $around ) {
 				return $this->log->close( $is_last ? $mark : 0, $site, $part['json'], $around['newest'] );
 			};
-			// The row that a gateway knows of (see `row`) must not seem to be all when an earlier one is missing.
+			// The row of a push (see `row`) must not seem to be complete when an earlier one is missing.
 			if ( '[]' === $part['json'] || $this->has_failed ) {
 				$store();
 				continue;
@@ -1462,7 +1462,7 @@ final class Trellis_Push {
 		return self::by_curl( $requests, $body, $meanwhile );
 	}
 
-	/** A handle of its own: the filters of WordPress's HTTP API cannot send it elsewhere or slow it down. */
+	/** A separate handle: the filters of WordPress's HTTP API cannot send it elsewhere or slow it down. */
 	private static function by_curl( $requests, $body, $meanwhile ) {
 		$all     = curl_multi_init();
 		$handles = array();
@@ -1593,7 +1593,7 @@ final class Trellis_Poll {
 			$GLOBALS['wpdb']->send_reads_to_masters();
 		}
 		$asked  = (int) $_GET['trellis-changes'];
-		// The newest row that the gateway knows, and its check value.
+		// The newest row that the gateway has, and its check value.
 		$known  = isset( $_GET['known'] ) && is_string( $_GET['known'] ) && preg_match( '/^(\d{1,18})\.([0-9a-f]{16})$/D', $_GET['known'], $part ) ? $part : array( '', 0, '' );
 		$print  = Trellis_Companion::fingerprint();
 		$answer = $log->rows_after( $asked, self::MAX_ROWS, self::MAX_BYTES, (int) $known[1] );
@@ -1636,7 +1636,7 @@ final class Trellis_Poll {
  * Stands before a persistent object cache while an answer is made, and notes what the cache gives: such a read sends no statement.
  */
 final class Trellis_Cache_Reads {
-	/** Methods that give nothing of what is stored. */
+	/** Methods that return no stored value. */
 	const BLIND = array( 'delete', 'delete_multiple', 'set_multiple', 'add_multiple', 'flush', 'flush_group', 'flush_runtime', 'add_global_groups', 'add_non_persistent_groups', 'switch_to_blog', 'close', 'reset', 'stats' );
 
 	private $trellis_inner;
@@ -1698,7 +1698,7 @@ final class Trellis_Cache_Reads {
 		} else {
 			$value = $this->trellis_inner->$name;
 		}
-		// Counters and settings show nothing of what is stored.
+		// Counters and settings contain no stored value.
 		$this->trellis_is_sure = $this->trellis_is_sure && is_scalar( $value );
 		return $value;
 	}
@@ -1731,7 +1731,7 @@ final class Trellis_Cache_Reads {
 		}
 	}
 
-	/** Whether WordPress asks it, and not the cache behind it. A group that is not stored is asked, so that this costs nothing. */
+	/** Does WordPress call this object, and not the cache behind it? A group that is not stored is read, which costs nothing. */
 	public function trellis_is_asked() {
 		wp_cache_get( 'trellis', 'counts' );
 		wp_cache_get_multiple( array( 'trellis-many' ), 'counts' );
@@ -2428,7 +2428,7 @@ final class Trellis_Tags {
 		foreach ( array( 'name' => "{$table}post_name", 'relation' => '\w+\.term_taxonomy_id', 'parent' => "{$table}post_parent", 'author' => "{$table}post_author" ) as $name => $column ) {
 			$values = $value( array( $column ) );
 			if ( null !== $values && count( $values ) <= 5 ) {
-				// What the values of a change tell need not be told by its columns.
+				// The values of a change say what its columns would say.
 				unset( $used[ 'relation' === $name ? 'term_taxonomy_id' : "post_$name" ] );
 				$filter = array();
 				foreach ( $values as $one ) {
@@ -2455,7 +2455,7 @@ final class Trellis_Tags {
 		}
 	}
 
-	/** An author is shown to everybody if he has published anything: the number does not matter. */
+	/** Every visitor sees an author with a published post: how many posts does not matter. */
 	private function asks_for_author( $sql ) {
 		if ( ! preg_match( '/^\s*SELECT\s+COUNT\s*\(\s*\*\s*\)\s+FROM\b/i', $sql ) || has_filter( 'get_usernumposts' ) ) {
 			return false;
@@ -2826,7 +2826,7 @@ final class Trellis_Command {
 
 	private function show( $outcomes ) {
 		if ( ! $outcomes ) {
-			WP_CLI::warning( 'TRELLIS_GATEWAYS names no gateway: each learns of changes when it polls.' );
+			WP_CLI::warning( 'TRELLIS_GATEWAYS names no gateway: each gateway finds changes when it polls.' );
 		}
 		$failed = 0;
 		foreach ( $outcomes as $gateway => $outcome ) {

@@ -272,6 +272,22 @@ const scopes: readonly Scope[] = [
     textOf: wordsOfSource,
   },
   {
+    title: 'comments and texts of the demo, the benchmark, the dashboards and CI',
+    files: async () => [
+      'build.mjs',
+      ...(await sourcesIn('demo', '.ts')),
+      ...(await sourcesIn('bench', '.ts')),
+      ...(await sourcesIn('dashboards/source', '.ts')),
+      ...(await sourcesIn('.ci', '.mjs')),
+    ],
+    textOf: wordsOfSource,
+  },
+  {
+    title: 'comments and texts of the companion',
+    files: () => sourcesIn('deploy', '.php'),
+    textOf: wordsOfSource,
+  },
+  {
     title: 'descriptions of arguments',
     files: () => sourcesIn('src', '.json'),
     textOf: (content) =>

@@ -136,7 +136,11 @@ export class GatewayError extends Error {
   readonly incomplete: boolean
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
+    // Clients can cause these errors at any rate; a stack trace costs some five microseconds, and the code says as much.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(errorTable[code].message, { cause: options.cause })
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'GatewayError'
     this.code = code
     this.detail = options.detail

@@ -20,8 +20,8 @@ import {
   withField,
 } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
-import type { Ready } from './exchange.ts'
-import { type Service, upstreamTarget } from './service.ts'
+import { type Ready, upstreamTarget } from './exchange.ts'
+import type { Service } from './service.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 

@@ -11,9 +11,10 @@ import { batchPath } from '../contracts/openapi/operation.ts'
 import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
-import type { Validator } from '../contracts/validation.ts'
+import type { ValidationInput } from '../contracts/validation.ts'
 import { addressGroup, type ByteBudget, type Reservation } from '../http/bounds.ts'
 import { parsedJson } from '../http/json-text.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
 import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
@@ -38,21 +39,13 @@ const asks = (mode: ExtensionsMode, content: Buffer | undefined): boolean => {
   return isExtended(mode, parsedJson(content.toString()))
 }
 
-/** Checks a batch with extensions by their rules, and every other batch as WordPress does. */
-export const withBatchExtensions = (validator: Validator, mode: ExtensionsMode): Validator => {
-  const extended = new WeakMap<Endpoint, Endpoint>()
-  const extendedOf = (endpoint: Endpoint): Endpoint => {
-    const known = extended.get(endpoint) ?? extendedBatch(endpoint)
-    extended.set(endpoint, known)
-    return known
-  }
-  return {
-    validate: (input) =>
-      input.row.kind === 'batch' && asks(mode, input.content)
-        ? validator.validate({ ...input, endpoint: extendedOf(input.endpoint) })
-        : validator.validate(input),
-  }
-}
+const extended = rememberedFor(extendedBatch)
+
+/** A batch with extensions is checked by their rules, every other batch as WordPress does. */
+export const batchEndpoint =
+  (mode: ExtensionsMode) =>
+  ({ endpoint, content }: ValidationInput): Endpoint =>
+    asks(mode, content) ? extended(endpoint) : endpoint
 
 /** Limits of one batch, beside those of all content. */
 type BatchBounds = {

@@ -1,4 +1,4 @@
-import { batchRequests, batchRows, withBatchBounds, withBatchExtensions } from '../batch/batch-route.ts'
+import { batchEndpoint, batchRequests, batchRows, withBatchBounds } from '../batch/batch-route.ts'
 import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import { createStructuralTagger } from '../cache/structural-tagger.ts'
@@ -108,14 +108,12 @@ const byRules = (
 const validatorOf = (service: SiteConfig | OpenConfig, limits: LimitsConfig): Validator => {
   switch (service.contract) {
     case 'site':
-      return withBatchExtensions(
-        createSiteValidator({
-          limits,
-          unknownParameters: service.parameters.unknown,
-          trackingParameters: service.parameters.tracking,
-        }),
-        service.batch.extensions,
-      )
+      return createSiteValidator({
+        limits,
+        unknownParameters: service.parameters.unknown,
+        trackingParameters: service.parameters.tracking,
+        batchEndpoint: batchEndpoint(service.batch.extensions),
+      })
     case 'open':
       return createOpenValidator({ limits })
   }

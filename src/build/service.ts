@@ -47,7 +47,13 @@ type SiteDocument = Extract<ReturnType<Discovery['options']>, { readonly kind: '
 /** Gives the documents of a site with links for the service that was asked: they are made for one root. */
 const createDocumentResponse = (madeFor: string) => {
   const namesFor = remembered((publicRoot) =>
-    createNames({ mode: 'same', table: siteNameTable, publicRoot, upstreamRoots: () => [madeFor] }),
+    createNames({
+      mode: 'same',
+      table: siteNameTable,
+      publicRoot,
+      learned: { root: madeFor },
+      upstreamRoots: () => [madeFor],
+    }),
   )
   return ({ fields, content }: SiteDocument, { publicRoot }: Service): GatewayResponse => {
     const isAsMade = publicRoot === madeFor
@@ -203,15 +209,14 @@ const siteParts = (
       mode: config.names,
       table: siteNameTable,
       publicRoot: root,
-      upstreamRoots: () => {
-        const learned = discovery.upstreamRoot()
+      learned: discovery.upstream,
+      upstreamRoots: (learned) => {
         if (learned === undefined) return ownRoots
         // An upstream that gets the client's host may write its links with it.
         const isOfHost = hostField !== address.hostField && new URL(learned).host === address.hostField
         return [learned, ...(isOfHost ? [urlAtHost(learned, hostField)] : []), ...ownRoots]
       },
     })
-  const names = namesAt(publicRoot, address.hostField)
   const index = createIndexFetch(upstream, basePath)
   const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
   const discovery: Discovery = createDiscovery({
@@ -247,6 +252,7 @@ const siteParts = (
     rowsLearned: contract.learn,
     report: parts.metrics.observe.discovery,
   })
+  const names = namesAt(publicRoot, address.hostField)
   const local = siteAnswers({ publicRoot, discovery, mayRemember: parts.mayRemember })
   return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }

@@ -262,12 +262,20 @@ const behind = (roots: readonly string[], url: URL): string | undefined => {
   return asTarget(url.href.slice(root.length))
 }
 
-/** The target in a Location or Content-Location, if it belongs to this service. */
-export const namedTarget = (
+/**
+ * The target in a Location or Content-Location, if it belongs to this service. With a query also as it was written: a URL object
+ * escapes quotation marks, clients may not.
+ */
+export const namedTargets = (
   value: string | undefined,
   { url, roots }: Pick<UnsafeRequest, 'url' | 'roots'>,
-): string | undefined =>
-  value !== undefined && URL.canParse(value, url) ? behind(roots, new URL(value, url)) : undefined
+): readonly string[] => {
+  const target =
+    value !== undefined && URL.canParse(value, url) ? behind(roots, new URL(value, url)) : undefined
+  if (target === undefined) return []
+  const query = /^[^?#]*(\?[^#]*)/.exec(value ?? '')?.[1]
+  return query === undefined ? [target] : [target, target.split('?', 1)[0] + query]
+}
 
 /**
  * Public paths that an unsafe request invalidates (RFC 9111 §4.4): its own, and those of Location and Content-Location on the same
@@ -287,8 +295,7 @@ export const unsafePaths = (
   }
   const named = ['location', 'content-location'].flatMap((name) => {
     const value = fieldValue(response.fields, name)
-    const own = namedTarget(value, request)
-    return [own === undefined ? [] : mount + own, namedTarget(value, forClients) ?? []].flat()
+    return [...namedTargets(value, request).map((own) => mount + own), ...namedTargets(value, forClients)]
   })
   return [...new Set([mount + target, ...named])]
 }

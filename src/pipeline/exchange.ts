@@ -261,6 +261,16 @@ export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing =>
   return outgoing
 }
 
+/** What the upstream is asked for; `query` has no `?`. */
+export const upstreamTarget = (
+  { basePath, translation }: Pick<Service, 'basePath' | 'translation'>,
+  path: string,
+  query: string,
+): string => {
+  if (translation !== undefined) return basePath + translation.toUpstreamTarget(path, query)
+  return query === '' ? basePath + path : `${basePath}${path}?${query}`
+}
+
 /** An outgoing request in the upstream's names. */
 export type Translated = Outgoing & {
   /** Path and query in the upstream's names, base path included. */
@@ -272,11 +282,11 @@ export type Translated = Outgoing & {
 /** As `asMatched`. */
 export const asTranslated = (
   exchange: Outgoing,
-  upstreamTarget: string,
+  target: string,
   upstreamContent: Translated['upstreamContent'],
 ): Translated => {
   const known = exchange as Growing<Translated>
-  known.upstreamTarget = upstreamTarget
+  known.upstreamTarget = target
   known.upstreamContent = upstreamContent
   return known
 }

@@ -4,7 +4,7 @@ import { targetKey } from '../cache/cache-read.ts'
 import type { Note } from '../cache/invalidation.ts'
 import {
   asTarget,
-  namedTarget,
+  namedTargets,
   type Shown,
   type UnsafeRequest,
   unsafePaths,
@@ -20,8 +20,8 @@ import {
   withField,
 } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
-import type { Ready } from './exchange.ts'
-import { type Service, upstreamTarget } from './service.ts'
+import { type Ready, upstreamTarget } from './exchange.ts'
+import type { Service } from './service.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
@@ -176,14 +176,14 @@ const spelled = (service: Service, target: string): string | undefined => {
 
 /** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */
 export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => {
-  const named = namedTarget(fieldValue(head.fields, 'content-location'), unsafeRequest(exchange))
-  return named !== undefined && spelled(exchange.service, named) === exchange.target
+  const named = namedTargets(fieldValue(head.fields, 'content-location'), unsafeRequest(exchange))
+  return named.some((target) => spelled(exchange.service, target) === exchange.target)
 }
 
 /** The path of the resource that a write has created (RFC 9110 §15.3.2). */
 const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string | undefined => {
   if (status !== 201 || !exchange.service.invalidatesTargets) return undefined
-  const named = namedTarget(fieldValue(fields, 'location'), unsafeRequest(exchange))
+  const [named] = namedTargets(fieldValue(fields, 'location'), unsafeRequest(exchange))
   return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
 }
 

@@ -49,14 +49,19 @@ const headersOf = ({ matching }: Known): readonly string[] => {
   return parameters.flatMap(({ location, name }) => (location === 'header' ? [name] : []))
 }
 
-/** The key of a stored response has only the fields that its own operation declares: others are not sent. */
-const declaredNames = (known: Known): ReadonlySet<string> =>
-  new Set([...known.service.declaredFields, ...headersOf(known).filter(isUnusualName)])
+/** The name that many upstreams read as this one: `account-id` for `account_id`. */
+const twinOf = (name: string): string => name.replaceAll(/[._]/g, '-')
 
-/** Names that many upstreams read as a declared one: `account-id` as `account_id`, by which the response is keyed. */
+/** The key of a stored response has only the fields that its own operation declares: others are not sent, nor is the twin of a claim. */
+const declaredNames = (known: Known): ReadonlySet<string> => {
+  const names = [...known.service.declaredFields, ...headersOf(known).filter(isUnusualName)]
+  return new Set(names.filter((name) => known.service.access?.claimFields.includes(twinOf(name)) !== true))
+}
+
+/** The response is keyed by the declared one. */
 const twinsOf = (known: Known, declared: ReadonlySet<string>): readonly string[] => {
   const headers = headersOf(known)
-  return [...declared].map((name) => name.replaceAll(/[._]/g, '-')).filter((name) => !headers.includes(name))
+  return [...declared].map(twinOf).filter((name) => !headers.includes(name))
 }
 
 /** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */

@@ -148,16 +148,6 @@ export type Service = {
   readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
 }
 
-/** What the upstream is asked for; `query` has no `?`. */
-export const upstreamTarget = (
-  { basePath, translation }: Pick<Service, 'basePath' | 'translation'>,
-  path: string,
-  query: string,
-): string => {
-  if (translation !== undefined) return basePath + translation.toUpstreamTarget(path, query)
-  return query === '' ? basePath + path : `${basePath}${path}?${query}`
-}
-
 /** The part of a request that a local answer is made from. */
 export type LocalRequest = {
   readonly id: string

@@ -177,8 +177,10 @@ export type NamesOptions = {
   readonly table: NameTable
   /** Absolute URL of the REST root as clients see it. */
   readonly publicRoot: string
-  /** Absolute URLs of the REST root as the upstream writes it, the learned one first; called for each content. */
-  readonly upstreamRoots: () => readonly string[]
+  /** The REST root that the upstream writes its links with; undefined until learned. */
+  readonly learned: { readonly root: string | undefined }
+  /** Absolute URLs of the REST root as the upstream may write it, the learned one first. */
+  readonly upstreamRoots: (learned: string | undefined) => readonly string[]
 }
 
 const withoutSlash = (url: string): string => (url.endsWith('/') ? url.slice(0, -1) : url)
@@ -278,20 +280,19 @@ export const createNames = (options: NamesOptions) => {
         : (content: Buffer) => (isUnmapped(content) ? content : undefined)
     return { urls, rules: createJsonRules(swap, urls), whole }
   }
-  // Rebuilt only when a root has been learned.
-  let builtFor: readonly string[] = []
-  let toPublic = directionBetween([], publicRoot)
-  let toUpstream = directionBetween([], publicRoot)
-  const rebuildForNewRoots = (): void => {
-    const roots = options.upstreamRoots()
-    if (roots.length === builtFor.length && roots.every((root, i) => root === builtFor[i])) return
-    builtFor = [...roots]
-    toPublic = directionBetween(withBothSchemes(roots, publicRoot), publicRoot)
-    toUpstream = directionBetween([publicRoot], withoutSlash(roots[0] ?? publicRoot))
+  const directionsFor = (learned: string | undefined) => {
+    const roots = options.upstreamRoots(learned)
+    return {
+      learned,
+      toPublic: directionBetween(withBothSchemes(roots, publicRoot), publicRoot),
+      toUpstream: directionBetween([publicRoot], withoutSlash(roots[0] ?? publicRoot)),
+    }
   }
-  const currentToPublic = (): Direction => {
-    rebuildForNewRoots()
-    return toPublic
+  let directions = directionsFor(options.learned.root)
+  const current = () => {
+    const { root } = options.learned
+    if (root !== directions.learned) directions = directionsFor(root)
+    return directions
   }
 
   return {
@@ -303,25 +304,22 @@ export const createNames = (options: NamesOptions) => {
     /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
     toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer => {
       const type = essence(contentType)
-      if (isJson(type)) {
-        rebuildForNewRoots()
-        return mapJson(content, toUpstream)
-      }
+      if (isJson(type)) return mapJson(content, current().toUpstream)
       if (type !== 'application/x-www-form-urlencoded') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
     /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */
     fromUpstreamFields: (lines: FieldLines): FieldLines => {
-      const { urls } = currentToPublic()
+      const { urls } = current().toPublic
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
     fromUpstreamContent: (lines: FieldLines): ContentMapper | undefined => {
-      const direction = currentToPublic()
+      const direction = current().toPublic
       return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
-    fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, currentToPublic()),
+    fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, current().toPublic),
   }
 }
 

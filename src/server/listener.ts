@@ -276,7 +276,7 @@ type PublicPort = Pick<Listener, 'traffic'> & {
 
 /** Creates the public port from the first configuration; settings that a reload may change are read from the current generation. */
 export const createPublicPort = (
-  { limits, listen, overload: { intervalMs } }: Config,
+  { limits, listen, overload: overloadConfig }: Config,
   { inFlight, current, report, reportLifecycle }: PublicPortParts,
 ): PublicPort => {
   let isProxy: (address: string) => boolean = () => false
@@ -291,8 +291,8 @@ export const createPublicPort = (
     report,
   })
   const overload = createOverload({
-    thresholds: () => current().config.overload,
-    inFlight: () => inFlight.count,
+    thresholds: overloadConfig,
+    inFlight,
     report,
   })
   /** Hits are shed last; until then they are not checked. */
@@ -315,12 +315,15 @@ export const createPublicPort = (
     overload,
     traffic: listener.traffic,
     use: () => {
-      isProxy = createAddressList(current().config.trustedProxies)
+      const { trustedProxies, overload: thresholds } = current().config
+      isProxy = createAddressList(trustedProxies)
+      overload.use(thresholds)
       takeRequests()
       showCertificate()
     },
     listen: async (host, port) => {
       await listener.listen(host, port)
+      const { intervalMs } = overloadConfig
       if (intervalMs === 0) return
       sensor = startPressureSensor(intervalMs, (reading) => {
         const before = level

@@ -201,10 +201,8 @@ export const decideShedding = (
 }
 
 type OverloadOptions = {
-  /** The configured thresholds; read each time, since a reload may change them. */
-  thresholds(): PressureThresholds
-  /** Requests in flight. */
-  inFlight(): number
+  readonly thresholds: PressureThresholds
+  readonly inFlight: Pick<InFlight, 'count'>
   report(event: OverloadEvent): void
 }
 
@@ -214,23 +212,29 @@ export type Overload = {
   admits(work: WorkClass): boolean
   /** Takes a measurement; returns the new level. */
   measured(readings: PressureReadings): PressureLevel
+  /** After a reload. */
+  use(thresholds: PressureThresholds): void
 }
 
 /** Starts at level 0. */
-export const createOverload = ({ thresholds, inFlight, report }: OverloadOptions): Overload => {
+export const createOverload = ({ inFlight, report, ...options }: OverloadOptions): Overload => {
   let pressure: Pressure = noPressure
+  let { thresholds } = options
   return {
     admits: (work) => {
-      const signal = decideShedding(work, pressure, inFlight(), thresholds())
+      const signal = decideShedding(work, pressure, inFlight.count, thresholds)
       if (signal === undefined) return true
       report({ kind: 'shed', class: work, signal })
       return false
     },
     measured: (readings) => {
-      const now = decidePressure(readings, thresholds())
+      const now = decidePressure(readings, thresholds)
       if (now.level !== pressure.level) report({ kind: 'pressure-changed', ...now })
       pressure = now
       return now.level
+    },
+    use: (configured) => {
+      thresholds = configured
     },
   }
 }

@@ -76,7 +76,7 @@ export type DiscoveryOptions = IndexSettings &
     readonly source:
       | ({ readonly kind: 'upstream' } & Pick<IndexSourceOptions, 'refreshMs' | 'timeoutMs' | 'retryAfterMs'>)
       | { readonly kind: 'static'; readonly identity: JsonObject }
-    /** Names and URLs of the upstream's index → public ones; called after `upstreamRoot` is up to date. */
+    /** Names and URLs of the upstream's index → public ones; called after the root is up to date. */
     toPublic(content: Buffer): Buffer
     /** Called when the learned rows are others than before, so that the router is built anew. */
     rowsLearned(rows: readonly Row[]): void
@@ -89,7 +89,7 @@ export type DiscoveryOptions = IndexSettings &
  */
 export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
-  let root: string | undefined
+  const learned: { root: string | undefined } = { root: undefined }
   let known =
     source.kind === 'static' ? knowledgeOf({ ...emptyIndex, identity: source.identity }, options) : undefined
   /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
@@ -117,7 +117,7 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     const announced = readIndex(content)
     if (announced.kind === 'refused') return announced.reason
     // First the root, then the names: links are found by it.
-    root = rootOf(announced.index, options.upstreamBasePath) ?? root
+    learned.root = rootOf(announced.index, options.upstreamBasePath) ?? learned.root
     const mapped = readIndex(options.toPublic(content))
     if (mapped.kind === 'refused') return mapped.reason
     take(mapped.index)
@@ -166,8 +166,8 @@ export const createDiscovery = (options: DiscoveryOptions) => {
       const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
       return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
     },
-    /** REST root that the upstream writes its links with; undefined until learned. */
-    upstreamRoot: (): string | undefined => root,
+    /** The REST root that the upstream writes its links with; undefined until learned. */
+    upstream: learned,
     learned: (): LearnedRows => (known ?? tableOnly).learned,
     drift: (): readonly Difference[] => known?.drift ?? [],
     /** Reads the index now; resolves also when that fails. */

@@ -14,7 +14,7 @@ export const edgeMetrics = {
   connectionsCut: counter(
     'connections_cut_total',
     ['reason'],
-    'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets` (HTTP/2) or `drain`.',
+    'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets`, `pipelining` or `drain`.',
   ),
   rateLimited: counter('rate_limited_total', ['limit'], 'Requests and items refused with 429.'),
   accessRefused: counter(

@@ -11,10 +11,11 @@ import {
   type Outgoing,
   type Phase,
   type Translated,
+  upstreamTarget,
   whenAnswered,
 } from '../exchange.ts'
 import { boundedContent, type ForwardingFacts, readContent, sentFields } from '../reads.ts'
-import { type Translation, upstreamTarget } from '../service.ts'
+import type { Translation } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
   if (Buffer.isBuffer(content)) return mapWhole(mapper, content)

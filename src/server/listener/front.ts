@@ -291,7 +291,7 @@ export const createFront = (options: FrontOptions): Front => {
       refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noConnectionUpgrade }))
     else refuse(incoming, outgoing, new GatewayError('websockets_off'))
   }
-  const inTurn = createPipelinedTurns()
+  const inTurn = createPipelinedTurns(options.report)
   const { inFlight } = options
   const guard: Omit<GuardOptions, 'take'> = {
     takePipelined: (incoming, outgoing, takeNow) => {

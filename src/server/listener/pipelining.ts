@@ -1,17 +1,22 @@
 import type { Socket } from 'node:net'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import type { EdgeEvent } from '../events.ts'
 
 /** One read of a socket may contain two thousand requests, and one turn of the event loop many reads. */
 const turnsOfPipelined = { perTurn: 64, gatherTurns: 0 }
 
-/** Waiting requests of all connections, at a few kB each; further ones begin at once. */
+/** Waiting requests at a few kB each: a connection may have this many, and more while all together have fewer than `mostWaiting`. */
+const mostOfConnection = 64
 const mostWaiting = 8_192
 
 /**
  * Begins pipelined requests in turns, with clients in rotation, so that a connection full of them delays no other client by more than
- * the parsing of one read: no more of it is read until all have begun.
+ * the parsing of one read: no more of it is read until all have begun. A connection with too many is cut: `begin` then finds its
+ * socket destroyed.
  */
-export const createPipelinedTurns = (): ((socket: Socket, begin: () => void) => void) => {
+export const createPipelinedTurns = (
+  report: (event: EdgeEvent) => void,
+): ((socket: Socket, begin: () => void) => void) => {
   const turns = createFairTurns(turnsOfPipelined)
   const waiting = new Map<Socket, number>()
   let total = 0
@@ -35,7 +40,11 @@ export const createPipelinedTurns = (): ((socket: Socket, begin: () => void) => 
     }
   }
   return (socket, begin) => {
-    if (total >= mostWaiting) {
+    if (!socket.destroyed && total >= mostWaiting && (waiting.get(socket) ?? 0) >= mostOfConnection) {
+      report({ kind: 'connection-cut', reason: 'pipelining' })
+      socket.destroy()
+    }
+    if (socket.destroyed) {
       begin()
       return
     }

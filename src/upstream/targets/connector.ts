@@ -1,7 +1,8 @@
 import dns from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, errors } from 'undici'
-import { Deadline, resetCode } from '../failure.ts'
+import { Deadline } from '../../clock.ts'
+import { resetCode } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
 
 type Found = Parameters<LookupFunction>[2]

@@ -78,6 +78,14 @@ describe('a write invalidates what its response names', () => {
   test.each([
     ['in a service below its own', '/users', { Location: '/admin/users/7' }, '/admin/users/7'],
     ['with a query', '/users', { Location: '/admin/users?page=2' }, '/admin/users?page=2'],
+    [
+      'with a query that URL objects escape',
+      '/users',
+      { Location: "/admin/users?q='a'" },
+      "/admin/users?q='a'",
+    ],
+    ['with that query escaped', '/users', { Location: "/admin/users?q='a'" }, '/admin/users?q=%27a%27'],
+    ['with a path that they escape', '/users', { Location: '/admin/{7}^|' }, '/admin/{7}^|'],
     ['at the mount of that service', '/users', { 'Content-Location': '/admin?page=2' }, '/admin?page=2'],
     ['relative to its URL', '/users/7', { 'Content-Location': '../admin/x' }, '/admin/x'],
     ['in a service above its own', '/admin/users', { Location: '/users/7' }, '/users/7'],

@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { keyLine } from '../../support/issuer.ts'
+import { audience, createKey, type Issuer, issuerName, keyLine, startIssuer } from '../../support/issuer.ts'
 import { type Origin, type Script, startOrigin } from '../../support/origin.ts'
 
 let origin: Origin
 let gateway: TestGateway
 
 let folder: string
+let issuer: Issuer
 
 const echo: Script = ({ target, fields }, wire) => {
   const { 'x-shop': shop = '', account_id: account = '', 'x-region': region = '', cookie = '' } = fields
@@ -21,6 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callers-'))
   const file = join(folder, 'keys')
   await writeFile(file, keyLine('app', 'secret'))
+  issuer = await startIssuer([await createKey('first')])
   origin = await startOrigin()
   const api = {
     contract: 'openapi',
@@ -32,6 +34,19 @@ beforeAll(async () => {
     services: {
       api: { ...api, mount: '/' },
       guarded: { ...api, mount: '/guarded', access: { apiKeys: { file, required: 'writes' } } },
+      claims: {
+        ...api,
+        mount: '/claims',
+        access: {
+          jwt: {
+            jwks: issuer.url,
+            issuer: issuerName,
+            audience,
+            forward: { sub: 'X-Region', shop: 'Account-Id' },
+            required: 'writes',
+          },
+        },
+      },
     },
   })
 })
@@ -44,6 +59,7 @@ beforeEach(() => {
 afterAll(async () => {
   await gateway.close()
   await origin.close()
+  await issuer.close()
   await rm(folder, { recursive: true })
 })
 
@@ -96,6 +112,22 @@ test.each([
   expect(own.status).toBe(200)
   expect(origin.received[0]?.fields).toMatchObject({ 'x-other': 'sent' })
   expect(origin.received[0]?.fields).not.toHaveProperty(name)
+})
+
+test.each([
+  ['a header that the operation declares', 'x_region', '/claims/regional'],
+  ['a credential that the document declares', 'account_id', '/claims/public'],
+])('%s is not sent where upstreams read it as a claim', async (_title, name, path) => {
+  const token = await issuer.token({ claims: { sub: 'north', shop: 'ann' } })
+  const sent = { Authorization: `Bearer ${token}`, [name]: 'mallory', 'X-Other': 'sent' }
+  expect((await send(path, sent)).status).toBe(200)
+  await send(path, { [name]: 'mallory' })
+  expect(origin.received.map(({ fields }) => fields[name])).toEqual([undefined, undefined])
+  expect(origin.received[0]?.fields).toMatchObject({
+    'x-region': 'north',
+    'account-id': 'ann',
+    'x-other': 'sent',
+  })
 })
 
 test('declared headers may have names that every object has', async () => {

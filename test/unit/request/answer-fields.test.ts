@@ -78,11 +78,11 @@ describe('fields of a response', () => {
   })
 
   test('a root that is learned later is translated from then on', () => {
-    let roots: string[] = []
-    const mapper = names({ upstreamRoots: () => roots })
+    const learned: { root: string | undefined } = { root: undefined }
+    const mapper = names({ learned, upstreamRoots: (root) => (root === undefined ? [] : [root]) })
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
     expect(mapper.fromUpstreamFields(lines)).toEqual(lines)
-    roots = [`${upstreamRoot}/`]
+    learned.root = `${upstreamRoot}/`
     expect(mapper.fromUpstreamFields(lines)[1]).toBe(`${publicRoot}/site/v2/posts/5`)
   })
 

@@ -7,7 +7,14 @@ export const upstreamRoot = 'http://wordpress.test/index.php/wp-json'
 export const table: NameTable = { namespaces: namespaceNames, keys: keyNames, segments: segmentNames }
 
 export const names = (changed: Partial<NamesOptions> = {}): Names =>
-  createNames({ mode: 'wordpress', table, publicRoot, upstreamRoots: () => [upstreamRoot], ...changed })
+  createNames({
+    mode: 'wordpress',
+    table,
+    publicRoot,
+    learned: { root: undefined },
+    upstreamRoots: () => [upstreamRoot],
+    ...changed,
+  })
 
 export const jsonFields = ['Content-Type', 'application/json; charset=UTF-8']
 

@@ -84,17 +84,17 @@ describe('refused requests', () => {
 
 test('each piece of work is reported, and each change of the level once', () => {
   const events: OverloadEvent[] = []
-  let thresholds: PressureThresholds = { ...unlimited, rssBytes: 100 }
+  const thresholds: PressureThresholds = { ...unlimited, rssBytes: 100 }
   const overload = createOverload({
-    thresholds: () => thresholds,
-    inFlight: () => 0,
+    thresholds,
+    inFlight: { count: 0 },
     report: (event) => events.push(event),
   })
   expect(overload.admits('batch')).toBe(true)
   expect(overload.measured({ ...idle, rssBytes: 105 })).toBe(1)
   expect(overload.measured({ ...idle, rssBytes: 106 })).toBe(1)
   expect([overload.admits('miss'), overload.admits('pass')]).toEqual([false, true])
-  thresholds = { ...thresholds, rssBytes: 200 }
+  overload.use({ ...thresholds, rssBytes: 200 })
   expect(overload.measured({ ...idle, rssBytes: 106 })).toBe(0)
   expect(overload.admits('miss')).toBe(true)
   expect(events).toEqual([

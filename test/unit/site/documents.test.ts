@@ -166,7 +166,7 @@ describe('what unlisted routes are to be', () => {
     const document = parsed(await discovery.index(''))
     expect(Object.keys(document)).toEqual(['name', 'namespaces', 'authentication', 'routes', 'extra'])
     expect(Object.keys(document['routes'] as object)).toHaveLength(58)
-    expect(discovery.upstreamRoot()).toBeUndefined()
+    expect(discovery.upstream.root).toBeUndefined()
     await discovery.close()
   })
 })

@@ -60,7 +60,7 @@ describe('the index of the upstream', () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => discovery.index('')))
     expect(new Set(all).size).toBe(1)
     expect(origin.received).toHaveLength(1)
-    expect(discovery.upstreamRoot()).toBe(upstreamRoot)
+    expect(discovery.upstream.root).toBe(upstreamRoot)
   })
 
   test('is fetched at start, and no request waits for it later', async () => {
@@ -242,7 +242,7 @@ test.each([
   const { discovery } = begin()
   origin.script = answers(JSON.stringify({ ...JSON.parse(realIndex.toString()), ...changed }))
   await discovery.index('')
-  expect(discovery.upstreamRoot()).toBe(expected)
+  expect(discovery.upstream.root).toBe(expected)
 })
 
 test('drift is reported once, and again when it changes', async () => {

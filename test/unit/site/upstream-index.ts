@@ -22,6 +22,7 @@ const names = createNames({
   mode: 'wordpress',
   table,
   publicRoot,
+  learned: { root: undefined },
   upstreamRoots: () => [upstreamRoot],
 })
 

@@ -88,7 +88,7 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
     ['memory', 'the memory limit', `ini_set( 'memory_limit', '80M' );`],
     ['time', 'the time limit', ''],
   ])('%s: the changes before it are pushed at once', { timeout: longest }, async (how, title, extra) => {
-    const step = isAll ? 1 : 15
+    const step = isAll ? 1 : 9
     for (let at = 3; at < statements.length - 3; at += step) {
       const { objects, notPolled, notPushed, dead, open } = await die(how, at, `${how}${at}`, extra)
       const seen = { at, notPolled, notPushed, dead, open }

@@ -12,7 +12,7 @@ import { type Mix, type MixedWrite, mixOn } from './hit-ratio/mix.ts'
 const isLong = process.env['READS'] !== undefined
 const leastHits = 0.95
 const leastTimes = 15
-const reads = Number(process.env['READS'] ?? times(200, 5000))
+const reads = Number(process.env['READS'] ?? times(400, 5000))
 const seed = Number(process.env['SEED'] ?? 2)
 const readsOfWrite = 100
 const atOnce = 4

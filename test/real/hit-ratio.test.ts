@@ -10,7 +10,7 @@ import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 /** READS=10000 for a long look; SEED=n to see the same again. */
-const reads = Number(process.env['READS'] ?? times(300, 5000))
+const reads = Number(process.env['READS'] ?? times(600, 5000))
 const seed = Number(process.env['SEED'] ?? 2)
 const readsOfWrite = 100
 
@@ -120,7 +120,7 @@ describeWith('php', 'a mix of reads and writes on a real WordPress', () => {
     const readAll = (): Promise<Reply[]> => forAll(mix.targets, (target) => fromGateway(`${root}/${target}`))
     const counts = new Map<string, { writes: number; same: number; kept: number }>()
     let before = await readAll()
-    for (let done = 0; done < times(6, 40); done += 1) {
+    for (let done = 0; done < times(12, 40); done += 1) {
       const write = mix.nextWrite()
       await send(root, wordpress, write)
       const after = await readAll()

@@ -31,7 +31,7 @@ if ( isset( $_GET['pair'] ) ) {
 }
 ?>`
 
-const pairs = times(40, 300)
+const pairs = times(60, 300)
 
 /** What a read takes without the companion on the machine whose milliseconds the limits are. A slower or busier one has higher limits. */
 const processorTimeOfRead = 10

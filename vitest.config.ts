@@ -101,6 +101,7 @@ const waiting = [
   'changes-redis',
   'compose-config',
   'container',
+  'prometheus',
   'redis-access',
   'redis-cluster',
   'redis-cluster-moves',

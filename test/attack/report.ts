@@ -33,7 +33,7 @@ const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): re
     `${ms(idle.directP99)} > ${ms(meanwhile.directP99)}`,
     `${ms(memory.beforeMiB)} > ${ms(memory.peakMiB)}`,
     ms(memory.cacheMiB),
-    tries > 1 ? `${verdict} (second try)` : verdict,
+    tries > 1 ? `${verdict} (try ${tries})` : verdict,
   ]
 }
 

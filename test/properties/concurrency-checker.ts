@@ -36,8 +36,8 @@ export type CheckerOptions = {
 
 const anyOf = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T
 
-/** As many times as long as it should, a run may take. */
-const patience = 3
+/** A busy machine may need as much longer until all that disturbs a run has happened. */
+const patienceOfRunMs = 90_000
 
 /** Most writes in flight have ended by then. */
 const quietMs = 100
@@ -249,7 +249,7 @@ export const createChecker = (options: CheckerOptions) => {
     const began = Date.now()
     const goesOn = (): boolean => {
       const tookMs = Date.now() - began
-      if (left <= 0 || tookMs >= options.longestMs * patience) return false
+      if (left <= 0 || tookMs >= options.longestMs + patienceOfRunMs) return false
       return tookMs < options.longestMs || !isEnough(seen)
     }
     const work = async (step: () => Promise<void>, restMs: number): Promise<void> => {

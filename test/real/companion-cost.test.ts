@@ -31,6 +31,8 @@ if ( isset( $_GET['pair'] ) ) {
 }
 ?>`
 
+const pairs = times(60, 300)
+
 /** What a read takes without the companion on the machine whose milliseconds the limits are. A slower or busier one has higher limits. */
 const processorTimeOfRead = 10
 
@@ -96,7 +98,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
   ): Promise<{ readonly more: Cost; readonly without: Cost }> => {
     const file = `${site.site}/measured`
     await rm(file, { force: true })
-    const waited = median(await differences(times(60, 300), act('?pair=with'), act(`?pair=${other}`)))
+    const waited = median(await differences(pairs, act('?pair=with'), act(`?pair=${other}`)))
     const lines = (await readFile(file, 'utf8')).trim().split('\n')
     const rows = lines.map((line) => line.split(' '))
     const of = (kind: string, column: number): number =>
@@ -129,7 +131,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
       'a save',
       save(10, (n) => ({ title: `title ${n} ${Math.random()}` })),
     )
-    expect(site.intake.pushes.length - pushes).toBeGreaterThan(50)
+    expect(site.intake.pushes.length - pushes).toBeGreaterThanOrEqual(pairs)
     expect(more.statements).toBe(4)
     expect(more.processor).toBeLessThan(2 * slower)
     if (isIdle) expect(more.waited).toBeLessThan(4 * slower)

@@ -64,7 +64,7 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
   test('SIGKILL before any statement: the poll reports a superset', { timeout: longest }, async () => {
     let withDead = 0
     let tried = 0
-    for (let at = 1; ; at += isAll ? 1 : 4) {
+    for (let at = 1; ; at += isAll ? 1 : 6) {
       const { code, objects, notPolled, open, dead } = await die('kill', at, `k${at}`)
       // The work has ended before that statement.
       if (code === 0) break

@@ -6,7 +6,7 @@ import { poll } from './companion/intake.ts'
 /** COMPANION_IMPORT=10000 for a large one. */
 const posts = Number(process.env['COMPANION_IMPORT'] ?? 500)
 const longestMs = 3_600_000
-/** Imports with and without the companion take turns, so that the load of the machine meets both. */
+/** Imports with and without the companion take turns. A busy machine only adds time: the least of each kind is compared. */
 const turns = 4
 
 /** As the importer of WordPress does it; prints the milliseconds of processor time and in all, and the memory in MiB. */
@@ -70,24 +70,24 @@ describeWith('mariadb', 'an import into a WordPress with the companion', () => {
   test(
     `${posts} posts take at most 1.2 times the processor time, and 32 MiB more memory`,
     async () => {
-      const sums = {
-        with: { processor: 0, elapsed: 0, memory: 0 },
-        without: { processor: 0, elapsed: 0, memory: 0 },
+      const least = {
+        with: { processor: Infinity, elapsed: Infinity, memory: 0 },
+        without: { processor: Infinity, elapsed: Infinity, memory: 0 },
       }
       for (let turn = 0; turn < turns; turn += 1) {
         const order = turn % 2 === 0 ? (['with', 'without'] as const) : (['without', 'with'] as const)
         for (const kind of order) {
           const figures = await runImport(Math.ceil(posts / (2 * turns)), `${kind} ${turn}`, kind === 'with')
-          const sum = sums[kind]
-          sum.processor += figures.processor
-          sum.elapsed += figures.elapsed
-          sum.memory = Math.max(sum.memory, figures.memory)
+          const one = least[kind]
+          one.processor = Math.min(one.processor, figures.processor)
+          one.elapsed = Math.min(one.elapsed, figures.elapsed)
+          one.memory = Math.max(one.memory, figures.memory)
         }
       }
-      const { with: one, without: other } = sums
+      const { with: one, without: other } = least
       const ratio = (member: keyof Figures): number => one[member] / other[member]
       process.stdout.write(
-        `an import of ${posts} posts, half of them with the companion: ${ratio('processor').toFixed(2)} of the processor time of PHP (${(other.processor / 1000).toFixed(1)} s without), ${ratio('elapsed').toFixed(2)} of the time (${(other.elapsed / 1000).toFixed(1)} s without), ${(one.memory - other.memory).toFixed(1)} MiB more than ${other.memory.toFixed(0)} MiB\n`,
+        `${turns} imports of ${Math.ceil(posts / (2 * turns))} posts with the companion and as many without, the least of each: ${ratio('processor').toFixed(2)} of the processor time of PHP (${(other.processor / 1000).toFixed(1)} s without), ${ratio('elapsed').toFixed(2)} of the time (${(other.elapsed / 1000).toFixed(1)} s without), ${(one.memory - other.memory).toFixed(1)} MiB more than ${other.memory.toFixed(0)} MiB\n`,
       )
       expect(ratio('processor')).toBeLessThan(1.2)
       expect(one.memory - other.memory).toBeLessThan(32)

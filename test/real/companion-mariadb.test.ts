@@ -20,7 +20,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   afterAll(() => site?.stop())
 
   // Of rows that SQL alone inserts only the database knows the ids.
-  const some = rowsOf(writesByIndex, 6, ([title]) => title.startsWith('$wpdb: rows'))
+  const some = rowsOf(writesByIndex, 12, ([title]) => title.startsWith('$wpdb: rows'))
 
   test.each(some.map((write) => [write[0], write] as const))('%s', async (_title, [, , run]) => {
     const { last } = await poll(site.origin, 0)

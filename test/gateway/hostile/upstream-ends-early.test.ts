@@ -51,7 +51,13 @@ describe.each(['http', 'https'])(
           files: {
             contract: 'open',
             mount: '/files',
-            upstream: { targets: [target], basePath: '/files', tls: { acceptAnyCertificate: true } },
+            upstream: {
+              targets: [target],
+              basePath: '/files',
+              // Forty connections at once, both ends of them in this process.
+              timeouts: { connect: '20s' },
+              tls: { acceptAnyCertificate: true },
+            },
           },
         },
       })

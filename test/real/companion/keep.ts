@@ -25,7 +25,13 @@ export const forAll = async <In, Out>(
   return results
 }
 
-type Answer = { readonly isHit: boolean; readonly shown: unknown; readonly tags: string }
+type Answer = {
+  readonly isHit: boolean
+  /** Another read may find it stored: the gateway stores no error, and its own documents have no Cache-Status. */
+  readonly isStorable: boolean
+  readonly shown: unknown
+  readonly tags: string
+}
 
 /** What one write left of the stored answers. */
 export type Kept = {
@@ -77,9 +83,11 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
     const response = await fetch(origin + root + path)
     const text = await response.text()
     const counts = ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
-    const isHit = response.headers.get('cache-status')?.startsWith('trellis; hit') === true
+    const cacheStatus = response.headers.get('cache-status') ?? ''
+    const isHit = cacheStatus.startsWith('trellis; hit')
+    const isStorable = cacheStatus !== '' && response.ok
     const tags = response.headers.get('trellis-tags') ?? ''
-    return { isHit, tags, shown: shownOf(response.status, counts, text) }
+    return { isHit, isStorable, tags, shown: shownOf(response.status, counts, text) }
   }
 
   /** What WordPress itself says: many answers in one request, and those that differ by their own request. */
@@ -108,11 +116,15 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
   /** Reads until everything is stored that can be; while a request writes nothing is. */
   const store = async (): Promise<ReadonlyMap<string, unknown>> => {
     const stored = new Map<string, unknown>()
-    for (let tries = 0; tries < 6 && stored.size < paths.length; tries += 1) {
-      if (tries > 1) await new Promise((resolve) => setTimeout(resolve, 300 * tries))
-      const missing = paths.filter((path) => !stored.has(path))
-      const answers = await forAll(missing, (path) => read(gateway.publicAddress, path))
-      for (const [at, { isHit, shown }] of answers.entries()) if (isHit) stored.set(missing[at] ?? '', shown)
+    let missing = paths
+    for (let tries = 0; tries < 20 && missing.length > 0; tries += 1) {
+      if (tries > 1) await new Promise((resolve) => setTimeout(resolve, 200))
+      const answers = await forAll(missing, async (path) => ({
+        path,
+        ...(await read(gateway.publicAddress, path)),
+      }))
+      for (const { path, isHit, shown } of answers) if (isHit) stored.set(path, shown)
+      missing = answers.filter(({ isHit, isStorable }) => isStorable && !isHit).map(({ path }) => path)
     }
     return stored
   }

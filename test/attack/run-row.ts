@@ -69,7 +69,7 @@ const tryRow = async (
 
 const mostTries = 3
 
-/** Runs one attack against its own gateway; a row that is broken by latency alone runs again: what others do on the machine is not in all three. */
+/** Runs one attack against its own gateway; a row that is broken by latency alone runs again, because other programs rarely disturb all three runs. */
 export const runRow = async (row: AttackRow, neighbours: Neighbours, lengths: Lengths): Promise<Outcome> => {
   const { name, description } = row
   const missing = row.missing?.()

@@ -77,19 +77,27 @@ export const unlimited: Reservation = { reserve: () => true, shrink: () => {}, r
 type FairTurnsOptions = {
   /** At most this many pieces of work start in one turn of the event loop. */
   readonly perTurn: number
-  /** While every turn brings new work, none starts for up to this many turns, so that the clients are known before the order is chosen. */
-  readonly gatherTurns: number
+  /**
+   * While every turn brings new work, none starts for this long, so that the clients are known before the order is chosen. Time and not
+   * turns: those of a busy process are long, and 32 of them kept new clients waiting for seconds.
+   */
+  readonly gatherMs: number
 }
+
+type Waiting = { readonly work: () => void; next: Waiting | undefined }
+/** Linked, because taking the first element of an array with tens of thousands of them copies the others. */
+type Queue = { readonly first: Waiting; last: Waiting }
 
 /**
  * Node processes everything that has arrived within one turn of the event loop, in order of arrival, so a client with a thousand
  * pieces of work would delay all others. Here each turn starts only `perTurn` pieces, one for each client in rotation.
  */
-export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions) => {
+export const createFairTurns = ({ perTurn, gatherMs }: FairTurnsOptions) => {
   // A Map keeps insertion order: the first client is served next and moves to the end.
-  const queues = new Map<string, (() => void)[]>()
+  const queues = new Map<string, Queue>()
   let startedThisTurn = 0
-  let gatheredTurns = 0
+  /** When the gathering began; infinite when it has not. */
+  let gathersSinceMs = Number.POSITIVE_INFINITY
   let isTurnScheduled = false
   let hasNewWork = false
   let hadNewWork = false
@@ -99,12 +107,11 @@ export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions) => {
     isTurnScheduled = true
     setImmediate(runTurn)
   }
-  const startNext = (client: string, queue: (() => void)[]): void => {
+  const startNext = (client: string, { first, last }: Queue): void => {
     queues.delete(client)
-    const work = queue.shift()
-    if (queue.length > 0) queues.set(client, queue)
+    if (first.next !== undefined) queues.set(client, { first: first.next, last })
     startedThisTurn += 1
-    work?.()
+    first.work()
   }
   const runTurn = (): void => {
     isTurnScheduled = false
@@ -112,32 +119,42 @@ export const createFairTurns = ({ perTurn, gatherTurns }: FairTurnsOptions) => {
     hadNewWork = hasNewWork
     hasNewWork = false
     if (hadNewWork || queues.size > 0) scheduleTurn()
-    if (hadNewWork && gatheredTurns < gatherTurns) {
-      gatheredTurns += 1
-      return
+    if (hadNewWork && gatherMs > 0) {
+      const nowMs = performance.now()
+      gathersSinceMs = Math.min(gathersSinceMs, nowMs)
+      if (nowMs - gathersSinceMs < gatherMs) return
     }
-    gatheredTurns = 0
+    gathersSinceMs = Number.POSITIVE_INFINITY
     for (const [client, queue] of queues) {
       if (startedThisTurn >= perTurn) return
       startNext(client, queue)
     }
   }
-  const mayStart = (): boolean =>
-    queues.size === 0 && startedThisTurn < perTurn && !(hadNewWork && gatheredTurns < gatherTurns)
+  /** Counts a piece of work that begins now, if no other waits and this turn has capacity. */
+  const mayBegin = (): boolean => {
+    hasNewWork = true
+    scheduleTurn()
+    if (queues.size > 0 || startedThisTurn >= perTurn || (hadNewWork && gatherMs > 0)) return false
+    startedThisTurn += 1
+    return true
+  }
 
   return {
-    /** Runs `work` at once if no other work waits and this turn has capacity; otherwise in a later turn. */
+    /** For work that costs nothing unless it has to wait: after `false`, `begin` makes it wait. */
+    mayBegin,
+    /** Runs `work` at once if `mayBegin`; otherwise in a later turn. */
     begin: (client: string, work: () => void): void => {
-      hasNewWork = true
-      scheduleTurn()
-      if (mayStart()) {
-        startedThisTurn += 1
+      if (mayBegin()) {
         work()
         return
       }
+      const added: Waiting = { work, next: undefined }
       const queue = queues.get(client)
-      if (queue === undefined) queues.set(client, [work])
-      else queue.push(work)
+      if (queue === undefined) queues.set(client, { first: added, last: added })
+      else {
+        queue.last.next = added
+        queue.last = added
+      }
     },
   }
 }

@@ -13,7 +13,8 @@ import type { Config, LimitsConfig } from '../config/config.ts'
 import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { type Traffic, watchConnections } from './listener/connections.ts'
-import { boundStreams, requestsInTurn } from './listener/http2.ts'
+import { boundStreams } from './listener/http2.ts'
+import { createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
   type InFlight,
@@ -178,26 +179,21 @@ export const createListener = (options: ListenerOptions): Listener => {
     server.close(() => {})
   }
 
-  const takeCurrent = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
-    current?.request(incoming, outgoing)
-  // A request over HTTP/2 may wait for its turn; the handlers that are current then take it.
-  const takeInTurn = options.http2 ? requestsInTurn(takeCurrent) : undefined
-  // RFC 9110 §10.1.1. Such requests are rare, so the current handlers may be looked up here.
+  // A request may wait for its turn; the handlers that are current then take it.
+  const take = createRequestTurns(
+    (incoming, outgoing) => current?.request(incoming, outgoing),
+    options.report,
+  )
+  // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
+  for (const event of ['request', 'checkExpectation']) server.on(event, take)
+  // RFC 9110 §10.1.1.
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     tellToContinue(outgoing)
-    const take = takeInTurn ?? takeCurrent
     take(incoming, outgoing)
   })
 
   return {
     use: (handlers) => {
-      // Over HTTP/1.1 registered directly, not behind a lookup of the current handlers: hits do not pay for the lookup.
-      const request = (takeInTurn ?? handlers.request) as (...given: unknown[]) => void
-      for (const event of ['request', 'checkExpectation']) {
-        if (current !== undefined) server.removeListener(event, takeInTurn ?? current.request)
-        // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
-        server.on(event, request)
-      }
       if (current !== undefined) server.removeListener('clientError', current.clientError)
       server.on('clientError', handlers.clientError)
       // node:http gives a connection away as soon as there is a listener.

@@ -128,7 +128,7 @@ class FrameEnds {
 }
 
 /** A chunk has some 64 KiB. Of all WebSockets together only a few are passed on in each turn of the event loop. */
-const turnsOfChunks = { perTurn: 8, gatherTurns: 0 }
+const turnsOfChunks = { perTurn: 8, gatherMs: 0 }
 
 type Direction = {
   readonly from: Duplex

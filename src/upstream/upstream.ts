@@ -49,7 +49,7 @@ const snapshotOf = (target: Target) => ({
 })
 
 /** Long responses that continue in one turn of the event loop, 128 KiB each: some milliseconds. */
-const turnsOfLongResponses = { perTurn: 4, gatherTurns: 0 }
+const turnsOfLongResponses = { perTurn: 4, gatherMs: 0 }
 
 /** Connects nothing until the first request or probe. */
 export const createUpstream = (

@@ -67,7 +67,7 @@ const mostRefused = 10_000
  * per turn, in the order of the kernel's queue. Connections are accepted first, which costs a tenth of a millisecond each, and then
  * start in fair order.
  */
-const turnsOfConnections = { perTurn: 4, gatherTurns: 32 }
+const turnsOfConnections = { perTurn: 4, gatherMs: 4 }
 
 /** Up to this number of open connections without TLS, a new one starts at once: gathering would leave the processor idle. */
 const fewConnections = 64

@@ -20,13 +20,10 @@ import {
 import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
 import { faultOfHttp2 } from './http2.ts'
-import { createPipelinedTurns } from './pipelining.ts'
 
 type GuardOptions = {
   /** Handles a valid request. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
-  /** Handles a valid request behind others of its connection, when its turn has come. */
-  takePipelined(incoming: IncomingMessage, outgoing: ServerResponse, take: GuardOptions['take']): void
   /** Handles a valid request for another protocol. */
   takeUpgrade(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Answers an invalid request with an error and `Connection: close`. */
@@ -80,20 +77,9 @@ const ignored = new WeakSet<ServerResponse>()
  * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
  * ignored, because the start of the next request is unknown.
  */
-const createGuard = ({
-  take,
-  takePipelined,
-  takeUpgrade,
-  refuse,
-  distrusted,
-}: GuardOptions): GuardOptions['take'] => {
+const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
   const inspect = createMessageLook()
   const closeWithSocket = watchPipelined()
-  const start: GuardOptions['take'] = (incoming, outgoing) => {
-    if (outgoing.socket === null) takePipelined(incoming, outgoing, take)
-    else take(incoming, outgoing)
-  }
-
   return (incoming, outgoing) => {
     // HTTP/2 has frames, and other rules for malformed requests (RFC 9113 §8.1.1).
     if (isHttp2(incoming)) {
@@ -115,7 +101,7 @@ const createGuard = ({
       return
     }
     if (!seen.asksUpgrade) {
-      start(incoming, outgoing)
+      take(incoming, outgoing)
       return
     }
     // node:http loses bytes that arrive together with such a request.
@@ -242,8 +228,6 @@ export type FrontOptions = {
     socket: Socket,
     incoming: IncomingMessage | undefined,
   ): string
-  /** Called for each request that waits for its turn. */
-  readonly inFlight: { enter(): void; leave(): void }
   report(event: EdgeEvent): void
   /** Why a request is refused under overload; undefined if it is not. Used by `turnAway` only. */
   turnedAway(): GatewayError | undefined
@@ -291,17 +275,7 @@ export const createFront = (options: FrontOptions): Front => {
       refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noConnectionUpgrade }))
     else refuse(incoming, outgoing, new GatewayError('websockets_off'))
   }
-  const inTurn = createPipelinedTurns(options.report)
-  const { inFlight } = options
   const guard: Omit<GuardOptions, 'take'> = {
-    takePipelined: (incoming, outgoing, takeNow) => {
-      // A reload must not close its service.
-      inFlight.enter()
-      inTurn(incoming.socket, () => {
-        if (!incoming.socket.destroyed) takeNow(incoming, outgoing)
-        inFlight.leave()
-      })
-    },
     takeUpgrade,
     distrusted: options.distrusted,
     refuse: (incoming, outgoing, fault) => {

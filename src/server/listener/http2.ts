@@ -4,13 +4,12 @@ import {
   type Http2SecureServer,
   type Http2ServerRequest,
   type Http2ServerResponse,
-  type Http2Session,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
-import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import { addressGroup } from '../../http/bounds.ts'
 import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
 import { authorityForm, isHttp2 } from '../read-request.ts'
@@ -186,38 +185,6 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
     })
   }
   server.on('session', bound)
-}
-
-type TakeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void
-
-/** One read of a socket may contain a hundred HTTP/2 requests. */
-const turnsOfRequests = { perTurn: 8, gatherTurns: 0 }
-
-/**
- * Starts at most `perTurn` requests in one turn of the event loop, with clients in rotation. A request that is reset while it waits
- * costs nothing more.
- */
-export const requestsInTurn = (take: TakeRequest): TakeRequest => {
-  const turns = createFairTurns(turnsOfRequests)
-  const groups = new WeakMap<Http2Session, string>()
-  const groupOf = (session: Http2Session): string => {
-    const known = groups.get(session)
-    if (known !== undefined) return known
-    const group = addressGroup(session.socket.remoteAddress ?? '')
-    groups.set(session, group)
-    return group
-  }
-  return (incoming, outgoing) => {
-    if (!isHttp2(incoming)) {
-      take(incoming, outgoing)
-      return
-    }
-    const { session } = (incoming as unknown as Http2ServerRequest).stream
-    if (session === undefined) return
-    turns.begin(groupOf(session), () => {
-      if (!isReset(incoming)) take(incoming, outgoing)
-    })
-  }
 }
 
 /**

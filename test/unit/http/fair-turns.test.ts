@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createFairTurns } from '../../../src/http/bounds.ts'
 
-const turnsOf = (perTurn: number, gatherTurns = 0) => {
-  const turns = createFairTurns({ perTurn, gatherTurns })
+const turnsOf = (perTurn: number, gatherMs = 0) => {
+  const turns = createFairTurns({ perTurn, gatherMs })
   const log: string[] = []
   const bring = (client: string, count: number): void => {
     for (let at = 0; at < count; at += 1) turns.begin(client, () => log.push(client))
@@ -29,10 +29,10 @@ test('a client with little work does not wait for a client with much', async () 
   expect(log.slice(2)).toEqual(['many', 'few'])
 })
 
-test.each([0, 8])(
-  'after a turn without any, work begins at once (gathered for %i turns)',
-  async (gatherTurns) => {
-    const { log, bring } = turnsOf(1, gatherTurns)
+test.each([0, 60_000])(
+  'after a turn without any, work begins at once (gathered for %i ms)',
+  async (gatherMs) => {
+    const { log, bring } = turnsOf(1, gatherMs)
     for (let count = 1; count <= 3; count += 1) {
       bring('a', 1)
       expect(log).toHaveLength(count)
@@ -42,8 +42,8 @@ test.each([0, 8])(
   },
 )
 
-test('work that arrives turn by turn is gathered for some turns, so that other clients are not behind it', async () => {
-  const { log, bring } = turnsOf(2, 4)
+test('work that arrives turn by turn is gathered, so that other clients are not behind it', async () => {
+  const { log, bring } = turnsOf(2, 60_000)
   bring('many', 1)
   expect(log.splice(0)).toEqual(['many'])
   for (let turn = 0; turn < 4; turn += 1) {
@@ -52,7 +52,19 @@ test('work that arrives turn by turn is gathered for some turns, so that other c
     bring(turn === 3 ? 'few' : 'many', 1)
   }
   await nextTurn()
+  await nextTurn()
   expect(log).toEqual(['many', 'few'])
+})
+
+test('in a busy process, whose turns are long, gathered work starts as fast as it arrives', async () => {
+  const { log, bring } = turnsOf(4, 4)
+  for (let turn = 0; turn < 20; turn += 1) {
+    bring('a', 1)
+    const until = performance.now() + 5
+    while (performance.now() < until);
+    await nextTurn()
+  }
+  expect(log.length).toBeGreaterThan(15)
 })
 
 test('all work starts, in whatever order it arrives', async () => {

@@ -43,7 +43,7 @@ const portOf = async (options: Partial<ListenerOptions> = {}): Promise<{ port: n
   return { port, taken }
 }
 
-const ask = (port: number, localAddress: string): Promise<unknown> => {
+const askOnce = (port: number, localAddress: string): Promise<unknown> => {
   const socket: Socket = connect({ port, host: '127.0.0.1', localAddress })
   onTestFinished(() => void socket.destroy())
   socket.write('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
@@ -71,8 +71,8 @@ const answered = (client: ClientHttp2Session): Promise<unknown> =>
 
 test('a connection does not wait for hundreds that another address opened before it', async () => {
   const { port, taken } = await portOf()
-  const asked = Array.from({ length: 400 }, () => ask(port, greedy))
-  await ask(port, other)
+  const asked = Array.from({ length: 400 }, () => askOnce(port, greedy))
+  await askOnce(port, other)
   expect(taken.indexOf(other)).toBeLessThan(150)
   await Promise.all(asked)
   expect(taken).toHaveLength(401)
@@ -80,9 +80,24 @@ test('a connection does not wait for hundreds that another address opened before
 
 test('as long as few connections are open, each begins as it arrives', async () => {
   const { port, taken } = await portOf()
-  const asked = Array.from({ length: 40 }, () => ask(port, greedy))
-  await Promise.all([...asked, ask(port, other)])
+  const asked = Array.from({ length: 40 }, () => askOnce(port, greedy))
+  await Promise.all([...asked, askOnce(port, other)])
   expect(taken.indexOf(other)).toBe(40)
+})
+
+test('a new connection is answered while a hundred of another address never stop to send requests', async () => {
+  const { port, taken } = await portOf()
+  const busy = Array.from({ length: 100 }, () => connect({ port, host: '127.0.0.1', localAddress: greedy }))
+  const ask = 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n'
+  for (const socket of busy) {
+    onTestFinished(() => void socket.destroy())
+    socket.on('data', () => socket.write(ask))
+    socket.write(ask)
+  }
+  await Promise.all(busy.map((socket) => once(socket, 'data')))
+  const before = taken.length
+  for (let count = 0; count < 5; count += 1) await askOnce(port, other)
+  expect(taken.length - before).toBeLessThan(700)
 })
 
 test('a request over HTTP/2 does not wait for hundreds that another address has sent before it', async () => {

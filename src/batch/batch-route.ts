@@ -47,7 +47,6 @@ export const batchEndpoint =
   ({ endpoint, content }: ValidationInput): Endpoint =>
     asks(mode, content) ? extended(endpoint) : endpoint
 
-/** Limits of one batch, beside those of all content. */
 type BatchBounds = {
   readonly items: number
   /** Of an item's path with its query, as of the target of a separate request. */
@@ -96,7 +95,6 @@ export const withBatchBounds = (
   )
 }
 
-/** A body may be any JSON. */
 const withAnyBody = (endpoint: Endpoint): Endpoint => {
   const requests = endpoint.arguments['requests'] ?? {}
   const { items = {} } = requests
@@ -200,13 +198,10 @@ type BatchAnswersOptions = {
   /** Header fields (lower case) that carry API keys: items have those of the batch. */
   readonly keyFields: readonly string[]
   readonly clock: Clock
-  /** Largest content of one request. */
   readonly bodyBytes: number
   readonly report: (event: BatchEvent) => void
   readonly budget: ByteBudget
-  /** The pipeline, for the items of a batch. */
   run(exchange: Received): Answer
-  /** Another service of this gateway, by the configuration in force. */
   serviceNamed(name: string): Service | undefined
   /** Does a request for this public target reach the service, and not one that is mounted below it? */
   reaches(service: Service, target: string): boolean
@@ -274,7 +269,6 @@ const writesTo = (content: PassThrough): WriteLine => {
   }
 }
 
-/** Answers the batch route of a site. */
 const batchAnswers = (
   options: BatchAnswersOptions,
 ): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {

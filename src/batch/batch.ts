@@ -99,7 +99,6 @@ const batchEvent = (
   }
 }
 
-/** Why a batch ends before all its items have run. */
 type StopReason = 'client-gone' | 'deadline'
 
 /** Cancels the batch when its client disconnects, or at the deadline (0 = none). */
@@ -117,7 +116,6 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
   return {
     signal: stop.signal,
     reason: () => reason,
-    /** To be called when the batch has ended. */
     release() {
       clearTimeout(timer)
       client.removeEventListener('abort', gone)
@@ -162,10 +160,8 @@ export type BatchOptions = RunOptions &
     readonly deadlineMs: number
   }
 
-/** The answer to a batch. */
 type BatchAnswer = { readonly status: number; readonly content: Buffer }
 
-/** A batch that has been read: answered already, or about to run. */
 type BegunBatch =
   | ({ readonly kind: 'answered' } & BatchAnswer)
   | {
@@ -179,19 +175,15 @@ type BegunBatch =
       lines(write: WriteLine): Promise<void>
     }
 
-/** The batch route of one service. */
 export type Batch = {
   begin(request: BatchRequest): Promise<BegunBatch>
 }
 
-/** One batch request. */
 export type BatchRequest = BatchInput & {
-  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal
   readonly sender: ItemSender
 }
 
-/** Writes a line; a promise while the reader is behind. */
 export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
@@ -237,7 +229,6 @@ const extendedSender = (
   }
 }
 
-/** Builds the batch route of a service. */
 export const createBatch = (options: BatchOptions): Batch => {
   const { clock, report, dialect } = options
   const partOf = partIn(dialect)

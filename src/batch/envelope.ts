@@ -41,15 +41,11 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-/** The extensions of WordPress's batch. */
 type Wider = {
   /** The service that the item names; undefined when it was removed from the configuration. */
   readonly service: Service | undefined
-  /** GET is allowed. */
   readonly mayRead: boolean
-  /** The header fields that the item is sent with. */
   fieldsOf(item: BatchItem): RequestFields
-  /** Does a request for this public target reach the service? */
   reaches(service: Service, target: string): boolean
 }
 
@@ -306,12 +302,10 @@ export type EnvelopeItem =
   | {
       readonly kind: 'item'
       readonly item: BatchItem
-      /** Names of the members of its body. */
       readonly bodyNames: readonly string[]
     }
   | { readonly kind: 'faulty'; readonly error: ItemError }
 
-/** A batch as read, or the error for the whole. */
 type ReadEnvelope =
   | {
       readonly kind: 'batch'

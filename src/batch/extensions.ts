@@ -20,10 +20,8 @@ import {
   shapedError,
 } from './item.ts'
 
-/** Whether batches may use extensions. */
 export type ExtensionsMode = 'off' | 'on-request' | 'on'
 
-/** The extensions of an item. */
 export type ItemExtension = {
   readonly id: string | undefined
   /** Earlier items that must have succeeded. */
@@ -36,16 +34,13 @@ export type ItemExtension = {
         readonly references: readonly Reference[]
       }
     | undefined
-  /** Name of another service that is meant. */
   readonly service: string | undefined
 }
 
-/** The extensions of a batch, or their error. */
 type ReadExtensions =
   | { readonly kind: 'extensions'; readonly dryRun: boolean; readonly items: readonly ItemExtension[] }
   | { readonly kind: 'faulty'; readonly message: string }
 
-/** Does the batch use extensions? */
 export const isExtended = (mode: ExtensionsMode, envelope: unknown): boolean =>
   mode === 'on' || (mode === 'on-request' && isJsonObject(envelope) && envelope['extensions'] === true)
 
@@ -84,7 +79,6 @@ const serviceOf = (entry: Record<string, unknown>, at: number, services: readonl
   return name
 }
 
-/** Of one item, in its path and its body together. */
 const mostReferences = 32
 
 const templateOf = (
@@ -137,13 +131,11 @@ export const readExtensions = (
   }
 }
 
-/** An item whose references have been replaced by values. */
 type ResolvedItem =
   | { readonly kind: 'resolved'; readonly path: string; readonly body: string | undefined }
   /** A value is not there, or cannot stand where it should. */
   | { readonly kind: 'unresolved' }
 
-/** Bounds on the value of a reference. */
 const mostValueCharacters = 64 * 1024
 const mostValueDepth = 32
 

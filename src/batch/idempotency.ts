@@ -5,7 +5,6 @@ import { requestField } from '../http/message.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/ports.ts'
 import type { LocalRequest } from '../pipeline/service.ts'
 
-/** The parsed Idempotency-Key field. */
 type IdempotencyKey =
   | { readonly kind: 'none' }
   | { readonly kind: 'key'; readonly key: string }

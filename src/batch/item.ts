@@ -4,7 +4,6 @@ import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
 
-/** Whether a method changes something. */
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /** An item's answer that the gateway made: WordPress's error shape. */
@@ -101,7 +100,6 @@ export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError =>
 
 /** One request of a batch, ready to be admitted and run. */
 export type BatchItem = {
-  /** Position in the batch, from 0. */
   readonly index: number
   readonly method: string
   /** Relative to the service's root, with a leading slash, e.g. `/site/v2/posts/5`. */
@@ -110,9 +108,7 @@ export type BatchItem = {
   readonly query: string
   /** Lower-case names; nothing among them sets credentials, framing, forwarding or another method. */
   readonly fields: Readonly<Record<string, string>>
-  /** The item's body as JSON text. */
   readonly content: Buffer | undefined
-  /** Another service than the batch's own. */
   readonly service?: string | undefined
   /** Authorization of the item itself: only for another service, which never gets the batch's own. */
   readonly credential?: string | undefined
@@ -158,7 +154,6 @@ export type Admission =
       readonly fields?: FieldLines
     }
 
-/** What an item answered. */
 export type ItemAnswer = {
   readonly status: number
   readonly fields: FieldLines

@@ -188,7 +188,6 @@ export type CacheRule = {
 /** The lifetime that replaces the one of a rule while a change feed reports every change that bypasses the gateway. */
 export type WhileHeard = { readonly lifetimeMs: number; readonly feed: FeedLease }
 
-/** Whether the feed of a service is heard. */
 export type FeedLease = {
   isCurrent(at: Moment): boolean
   /** Milliseconds since it was heard for the last time; Infinity if never. */
@@ -210,7 +209,6 @@ export type CachePolicy = {
   readonly effect?: 'writes' | 'safe' | undefined
 }
 
-/** Why a request bypasses the cache. */
 export type BypassReason =
   | 'method'
   | 'no-rule'
@@ -237,7 +235,6 @@ type CachingFacts = {
   readonly fields: RequestFields
   readonly hasContent: boolean
   readonly sensitive: Sensitivity | undefined
-  /** Credentials that the gateway has verified. */
   readonly identity?:
     | {
         readonly credential: string

@@ -89,7 +89,6 @@ type PurgeSelector =
   /** By a function of the caller, e.g. for the routes whose rules have changed. */
   | { readonly kind: 'matching'; matches(service: string, target: string): boolean }
 
-/** An operator's invalidation. */
 export type Purge = {
   readonly selector: PurgeSelector
   /** `soft` marks stale: still served while it is fetched again or when the upstream fails, where that is allowed. */

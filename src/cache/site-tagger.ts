@@ -53,7 +53,6 @@ const tab = '\\\\t'
 /** Escapes that could hide HTML from these patterns. */
 const hidden = '\\\\u00(?:3c|22|27)'
 
-/** Classes and blocks that do not make content dynamic. */
 type Plain = { readonly classes?: readonly string[]; readonly blocks?: readonly string[] }
 
 /** Creates the test whether content may render other things than its own item. */
@@ -269,7 +268,6 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
   const names = createTagNames(service)
   const inDescribed = namesInDescribed(service)
   const writtenTags = createWrittenTags(names)
-  /** Contents of responses of both kinds. */
   const shownOfBoth =
     (shown: Shown): Shown =>
     (tag) => {

@@ -129,7 +129,6 @@ const neverConnectionOptions: ReadonlySet<string> = new Set([
 
 const noOptions: ReadonlySet<string> = new Set()
 
-/** Names listed in a Connection field that may be removed because of it. */
 const connectionOptions = (connection: string | undefined): ReadonlySet<string> => {
   // The usual values name no field.
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return noOptions
@@ -343,7 +342,6 @@ export const parseTraceParent = (value: string | undefined): TraceContext | unde
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/** The context of a request, if it is valid. */
 export const traceContextOf = (fields: RequestFields): TraceContext | undefined =>
   parseTraceParent(requestField(fields, 'traceparent'))
 

@@ -1,11 +1,8 @@
-/** An object as JSON.parse gives it. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a parsed value is an object and not a list. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The value of a JSON text; undefined for any other text. */
 export const parsedJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -40,7 +37,6 @@ export const backslash = 0x5c
 export const comma = 0x2c
 export const openBrace = 0x7b
 
-/** Whether an object or a list begins with this character. */
 export const opens = (code: number): boolean => code === openBrace || code === 0x5b
 export const closes = (code: number): boolean => code === 0x7d || code === 0x5d
 
@@ -65,7 +61,6 @@ const scalarEnd = (text: JsonText, from: number): number => {
   return at
 }
 
-/** Position behind the value that begins at `from`. */
 export const valueEnd = (text: JsonText, from: number): number => {
   const first = text.charCodeAt(from)
   if (first === quote) return stringEnd(text, from)
@@ -135,7 +130,6 @@ export const memberText = (text: JsonText, wanted: string): JsonText | undefined
   return found
 }
 
-/** The texts of a list's elements; undefined for anything else. */
 export const elementTexts = (text: JsonText): readonly JsonText[] | undefined => {
   if (!text.startsWith('[')) return undefined
   const found: JsonText[] = []

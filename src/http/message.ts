@@ -36,7 +36,6 @@ const isNamed = (name: string | undefined, wanted: string): boolean =>
   name.length === wanted.length &&
   (name === wanted || name.toLowerCase() === wanted.toLowerCase())
 
-/** All values of one field, in order. */
 export const fieldValues = (lines: FieldLines, name: string): string[] => {
   const values: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
@@ -71,7 +70,6 @@ export const ownJsonFields: readonly string[] = [
   ...['user-agent', 'trellis'],
 ]
 
-/** Is any of the named fields there? */
 export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {
     if (names.has((lines[i] as string).toLowerCase())) return true
@@ -79,7 +77,6 @@ export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean
   return false
 }
 
-/** The lines without the named fields. */
 export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): string[] => {
   const kept: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
@@ -96,7 +93,6 @@ export const withField = (lines: FieldLines, name: string, value: string): strin
   return kept
 }
 
-/** Fields that replace those of a response, and names of fields that are removed from it, in lower case. */
 export type FieldChanges = { readonly set: FieldLines; readonly removed: ReadonlySet<string> }
 
 /** The lines with the changes applied; `removed` includes the names in `set`. */
@@ -232,7 +228,6 @@ export const headText = (fields: FieldLines, status: number, begin?: HeadText): 
   return { of: fields, text: begin === undefined ? ownText(text) : begin.text + text }
 }
 
-/** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly content: Buffer | Readable | undefined
   /** Counts only when it is of this very content. */

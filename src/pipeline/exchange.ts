@@ -173,13 +173,11 @@ export type Ready = Matched & {
   readonly sensitive: Sensitivity | undefined
   /** Declared headers and cookies, which are part of the cache key; undefined where none are declared. */
   readonly variant: DeclaredFields | undefined
-  /** From the rules for this route. */
   readonly policy: CachePolicy
 }
 
 /** Headers and cookies that the route declares, without credentials. */
 export type DeclaredFields = {
-  /** In their one spelling. */
   readonly key: string
   /** Cookie field with the declared cookies alone: a response that is stored depends on no other. */
   readonly cookie: string | undefined
@@ -211,7 +209,6 @@ export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
   known.recalled = recalled
 }
 
-/** A request that is about to be forwarded. */
 export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
@@ -223,7 +220,6 @@ export type Outgoing = Ready & {
   readonly signal: AbortSignal
 }
 
-/** How an exchange is forwarded. */
 type Forwarding = Omit<Outgoing, keyof Ready>
 
 /** Its own object each time: an exchange may be forwarded again, or beside its answer. */
@@ -271,11 +267,9 @@ export const upstreamTarget = (
   return query === '' ? basePath + path : `${basePath}${path}?${query}`
 }
 
-/** An outgoing request in the upstream's names. */
 export type Translated = Outgoing & {
   /** Path and query in the upstream's names, base path included. */
   readonly upstreamTarget: string
-  /** `content` in the upstream's names. */
   readonly upstreamContent: Buffer | Readable | undefined
 }
 

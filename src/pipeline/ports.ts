@@ -9,7 +9,6 @@ import type { Identity } from './access.ts'
 import type { Received } from './exchange.ts'
 import type { ForwardingFacts } from './reads.ts'
 
-/** What reads and writes need of the cache. */
 export type CacheContext = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-read.ts. */
@@ -34,7 +33,6 @@ type WriteAnnouncer = {
   spread(notes: readonly Note[], write?: string): Promise<unknown>
 }
 
-/** The state of one limit after one request. */
 export type RateLimitVerdict = {
   readonly name: string
   readonly max: number
@@ -89,7 +87,6 @@ export type ExchangeWatch = {
   end(exchange: Received, answered: Answered): void
 }
 
-/** Parts of an exchange that have their own span. */
 export type SpanName = 'validate' | 'cache' | 'upstream'
 
 /** An open span; ended once. */
@@ -113,15 +110,12 @@ export type RateLimitStore = {
   ): Promise<{ readonly count: number; readonly leftMs: number }>
 }
 
-/** An answer that is kept to be given again. */
 export type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
 
-/** The state of a key when a request with it arrives. */
 export type KeyState =
   /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
   | { readonly kind: 'begun' }
   | { readonly kind: 'in-flight' }
-  /** It was used for a different request. */
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'finished'; readonly answer: KeptAnswer }
   /** The request has been carried out, but its answer was too large to keep. */

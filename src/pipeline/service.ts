@@ -95,7 +95,6 @@ export type Service = {
   readonly responseChanges: FieldChanges | undefined
   /** Responses that are not stored, and those of one caller, are compressed for clients that accept it. */
   readonly compresses: boolean
-  /** Clients may open WebSockets to its upstream. */
   readonly websockets: boolean
   /**
    * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them. Services that require none have no function.
@@ -144,11 +143,9 @@ export type Service = {
   readonly upstreamTotalMs: number
   /** Documents that the gateway makes itself; undefined where there are none. */
   readonly local: LocalAnswers | undefined
-  /** Answers its batch route, if it has one. */
   readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
 }
 
-/** The part of a request that a local answer is made from. */
 export type LocalRequest = {
   readonly id: string
   readonly client: Client
@@ -160,7 +157,6 @@ export type LocalRequest = {
   readonly content: Buffer | Readable | undefined
 }
 
-/** Responses that the gateway makes itself. */
 export type LocalAnswers = {
   index(request: LocalRequest, row: Row): Answer
   /** `forward` gives the upstream's response, which has the schema of its items. */
@@ -169,7 +165,6 @@ export type LocalAnswers = {
   written(collection: string): void
 }
 
-/** The client of the connection, or the one that a trusted proxy names. */
 export type Client = {
   /** IP address, or `unknown` when the connection is already closed. */
   readonly address: string

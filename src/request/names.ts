@@ -30,7 +30,6 @@ export type ContentMapper = ChunkMapper & {
   whole?(content: Buffer): Buffer | undefined
 }
 
-/** Maps complete content. */
 export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
   const whole = mapper.whole?.(content)
   if (whole !== undefined) return whole
@@ -39,7 +38,6 @@ export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
   return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
 }
 
-/** Maps content as it streams. */
 export const createContentTransform = (mapper: ContentMapper): Transform =>
   new Transform({
     transform: (chunk: Buffer, _encoding, done) => done(null, mapper.push(chunk)),

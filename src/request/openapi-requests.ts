@@ -39,7 +39,6 @@ export type OpenApiRequestsOptions = {
   readonly hasDecodedPaths?: boolean
 }
 
-/** Routes, validation and credentials of the requests that a document describes. */
 export type OpenApiRequests = {
   find(method: string, path: string): RouteFinding
   readonly validator: Validator
@@ -167,7 +166,6 @@ const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): che
 const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]))
 
-/** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
 export const createOpenApiRequests = (
   {
     rows,

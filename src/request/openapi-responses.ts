@@ -11,7 +11,6 @@ import {
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { readExactJson } from './openapi/values.ts'
 
-/** A JSON response of an upstream. */
 export type ResponseSample = {
   /** Method and template. */
   readonly operation: string
@@ -64,7 +63,6 @@ const declaredNames = (schema: unknown, names: Set<string>, seen: Set<unknown>):
   for (const inner of Object.values(schema)) declaredNames(inner, names, seen)
 }
 
-/** Checks responses against the response schemas of a document. */
 export const createResponseChecker = (
   bundle: ApiBundle,
 ): { check(sample: ResponseSample): ResponseCheck } => {

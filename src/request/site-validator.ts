@@ -189,14 +189,12 @@ const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling
 const isOverridden = (name: string, sources: Sources): boolean =>
   sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
 
-/** The input of one canonical query. */
 type Writing = {
   readonly endpoint: CompiledEndpoint
   readonly sources: Sources
   /** Typed arguments; the values of global parameters are added. */
   readonly typed: Record<string, unknown>
   readonly unknown: UnknownParameters
-  /** Names of the undeclared parameters so far. */
   readonly undeclared: string[]
 }
 
@@ -238,7 +236,6 @@ export type SiteValidatorOptions = {
   readonly limits: {
     /** More parameters in a query are refused: PHP silently drops what exceeds its own limit. */
     readonly queryParameters: number
-    /** Deepest nesting of JSON content. */
     readonly jsonDepth: number
   }
   readonly unknownParameters: 'strip' | 'forward'

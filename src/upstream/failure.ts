@@ -127,7 +127,6 @@ export const failureKind = (
   }
 }
 
-/** The refusal of a request while the breaker is open. */
 export const leftAlone = (waitMs: number): GatewayError =>
   new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 
@@ -148,6 +147,5 @@ const busyDetails: Partial<Record<QueueOutcome, string>> = {
   'arriving-share': 'Too many requests with incomplete bodies are waiting.',
 }
 
-/** The refusal of a request that got no slot. */
 export const busy = (why: QueueOutcome): GatewayError =>
   new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })

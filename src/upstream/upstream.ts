@@ -14,7 +14,6 @@ import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
 import { createTargets, isDown, type Target } from './targets/targets.ts'
 
-/** The upstream of one service: several targets, one set of limits. */
 export type Upstream = {
   /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
   readonly placeholderOrigin: string
@@ -35,7 +34,6 @@ export type Upstream = {
   stopChecks(): void
   /** Takes no new requests and resolves when those in flight have ended. */
   close(): Promise<void>
-  /** Ends the requests in flight. */
   destroy(): Promise<void>
 }
 

@@ -22,13 +22,11 @@ export type PlanOptions = {
   readonly dialect: Dialect
   readonly maxItems: number
   readonly extensions: ExtensionsMode
-  /** Other services that items may address. */
   readonly services: readonly string[]
   /** Most characters that a body may have once its references have become values. */
   readonly bodyCharacters: number
 }
 
-/** The parsed batch. */
 export type BatchInput = {
   readonly envelope: unknown
   /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
@@ -37,12 +35,10 @@ export type BatchInput = {
   admit(item: BatchItem, mayRead: boolean): Admission
 }
 
-/** An item that has been admitted or refused. */
 export type PlannedItem =
   | { readonly kind: 'runnable'; readonly item: BatchItem; readonly order: OrderFacts }
   | { readonly kind: 'refused'; readonly error: ItemError; readonly method: string | undefined }
 
-/** A batch whose items are known, with the order they keep. */
 export type PlannedBatch = {
   readonly kind: 'planned'
   readonly allMustValidate: boolean
@@ -67,7 +63,6 @@ const credentialOf = (entry: unknown): string | undefined => {
   return typeof value === 'string' && /^[\x20-\x7e]{1,4096}$/.test(value) ? value : undefined
 }
 
-/** An item for another service, with that service's name and a credential for it. */
 const addressed = (read: EnvelopeItem, entry: unknown, service: string | undefined): EnvelopeItem => {
   if (service === undefined || read.kind === 'faulty') return read
   return { ...read, item: { ...read.item, service, credential: credentialOf(entry) } }

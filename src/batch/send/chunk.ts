@@ -164,7 +164,6 @@ const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAn
   return status === 207 && isWhole ? itemAnswers(source, size) : { kind: 'broken' }
 }
 
-/** One item of an upstream batch, in the upstream's names. */
 type ChunkItem = {
   readonly method: string
   /** Path and query relative to the REST root. */
@@ -197,11 +196,9 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
 
 /** An item that has passed all phases before the upstream. */
 type ChunkRequest = ChunkItem & {
-  /** Sends it as a separate request. */
   alone(): Promise<GatewayResponse>
 }
 
-/** What a chunk needs. */
 type ChunkOptions = {
   readonly size: number
   /** Sends a request to the upstream's batch route, and reads the response. */

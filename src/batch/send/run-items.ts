@@ -14,9 +14,7 @@ import type { BatchSplit, Splitter } from '../splitter.ts'
 import type { ChunkWatch } from './chunk.ts'
 import type { EventLoopYield, Semaphore } from './semaphore.ts'
 
-/** What all batches of a service share. */
 export type RunOptions = {
-  /** Upstream requests of one batch in flight. */
   readonly concurrency: number
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
@@ -27,7 +25,6 @@ export type RunOptions = {
   readonly turn: EventLoopYield
 }
 
-/** Sends the items of one batch. */
 export type ItemSender = {
   /** Its requests wait in the queue of this client. */
   readonly flow: string
@@ -43,7 +40,6 @@ export type ItemSender = {
 
 type Made = ItemAnswer | ItemError
 
-/** The items of one batch. */
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
@@ -56,7 +52,6 @@ export type ItemsRun = {
   readonly reader: ItemsReader | undefined
 }
 
-/** A client that reads responses as they arrive. */
 export type ItemsReader = {
   answered(index: number, made: ItemAnswer | ItemError): void
   /** Resolves when the written responses have been read; false when stopped first. No item begins until then. */

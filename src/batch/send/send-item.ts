@@ -24,7 +24,6 @@ const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-
 /** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const mostItemBytes = 8 * 1024 * 1024
 
-/** The part of a batch that its items share while they are sent. */
 export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
   readonly clock: Clock
@@ -39,7 +38,6 @@ export type OutgoingBatch = {
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
   readonly turn: EventLoopYield
-  /** Milliseconds until the deadline; undefined when there is none. */
   leftMs(): number | undefined
 }
 
@@ -93,7 +91,6 @@ export const fieldsWithCredentials = (
   return fields
 }
 
-/** The item as a separate request. */
 const itemExchange = (
   { batch, serviceOf, keyFields }: OutgoingBatch,
   item: BatchItem,

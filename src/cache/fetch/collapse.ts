@@ -12,7 +12,6 @@ export type FetchRequest = Pick<
   'read' | 'forward' | 'reason' | 'stored' | 'rangeFields' | 'background' | 'since' | 'order' | 'signal'
 >
 
-/** What the upstream responded, and when. */
 export type UpstreamResponse = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
 
 /** Complete, and may be given to every reader whose request selects it. */
@@ -287,7 +286,6 @@ export class CollapsedFetch {
     return outcome.kind === 'streaming' ? outcome.end : outcome
   }
 
-  /** Passes the outcome to all readers that wait. */
   settle(outcome: FetchOutcome): void {
     this.#outcome = outcome
     // Only the reader that started the fetch may have it.
@@ -302,7 +300,6 @@ export class CollapsedFetch {
   }
 }
 
-/** All fetches of one cache that have not ended. */
 export const createInFlightFetches = (run: RunFetch) => {
   const table = new InFlightTable<CollapsedFetch>()
   const inFlight: CollapsedFetch[] = []

@@ -16,7 +16,6 @@ import { currentAgeMs, lifetimeAt } from '../policy/reuse.ts'
 import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
 import { asksForTag, currentTag, type Encodings, responseFor, takesWhole } from './encodings.ts'
 
-/** Number of contents that are kept as text: at most 3.5 MiB. */
 const mostTexts = 256
 
 /**

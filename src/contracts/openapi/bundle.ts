@@ -23,17 +23,14 @@ export const membersOf = (value: unknown): readonly (readonly [string, unknown])
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** The member of a located value. */
 export const below = ({ file, path, node }: Located, ...names: readonly string[]): Located => ({
   file,
   path: [...path, ...names],
   node: names.reduce(member, node),
 })
 
-/** A step of a JSON Pointer (RFC 6901 §4). */
 export const pointerStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Identifies a value of the bundle. */
 export const pointerOf = ({ file, path }: Pick<Located, 'file' | 'path'>): string =>
   `${file}#${path.map((step) => `/${pointerStep(step)}`).join('')}`
 
@@ -60,7 +57,6 @@ export const fileOfReference = (reference: string, from: string): string | undef
   return steps.join('/')
 }
 
-/** The value at a JSON Pointer below a value. */
 const atPointer = (located: Located, pointer: string): Located | undefined => {
   const steps = pointer === '' ? [] : pointer.slice(1).split('/')
   const found = below(
@@ -75,7 +71,6 @@ const cut = (reference: string): readonly [address: string, fragment: string] =>
   return hash < 0 ? [reference, ''] : [reference.slice(0, hash), reference.slice(hash + 1)]
 }
 
-/** The value that a reference leads to; undefined when there is none. */
 export const resolve = (bundle: ApiBundle, reference: string, from: string): Located | undefined => {
   const file = fileOfReference(reference, from)
   if (file === undefined || !Object.hasOwn(bundle.files, file)) return undefined
@@ -121,9 +116,7 @@ export const namedFiles = (value: unknown, from: string): ReadonlySet<string> =>
 export type SchemaResource = {
   readonly uri: string
   readonly root: Located
-  /** Schemas by `$anchor` and `$dynamicAnchor`. */
   readonly anchors: Map<string, Located>
-  /** Schemas by `$dynamicAnchor`. */
   readonly dynamicAnchors: Map<string, Located>
 }
 
@@ -212,7 +205,6 @@ export class SchemaResources {
     return found
   }
 
-  /** The schema that a reference leads to; undefined when there is none. */
   resolve(reference: string, from: Located): Located | undefined {
     const plain = (): Located | undefined => resolve(this.#bundle, reference, from.file)
     if (!this.#hasNames) return plain()

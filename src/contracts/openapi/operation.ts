@@ -23,14 +23,12 @@ export type Parameter = {
   readonly droppedDefault?: readonly string[]
 }
 
-/** One media type of a request body. */
 export type BodyContent = {
   /** In lower case, without parameters; `*` stands for any type or subtype. */
   readonly mediaType: string
   /** The extent of the check: the value, or only media type and size. */
   readonly reading: 'json' | 'form' | 'size'
   readonly schema: RequestSchema
-  /** Styles of the members of a form. */
   readonly members: ReadonlyMap<string, Pick<Parameter, 'style' | 'explode' | 'encoding'>>
 }
 
@@ -68,7 +66,6 @@ export type ResourceExtension = {
 /** The batch route of a service with a document, below its mount. */
 export const batchPath = '/batch'
 
-/** One operation of a document, as requests need it. */
 export type Operation = {
   readonly method: Method
   readonly template: string
@@ -88,7 +85,6 @@ export type Operation = {
   readonly isAmbiguous: boolean
 }
 
-/** Whether an operation works without any credential. */
 export const isPublicOperation = ({ security }: Operation): boolean =>
   security.length === 0 || security.every((schemes) => schemes.length === 0)
 
@@ -110,7 +106,6 @@ export const documentMethods: readonly (readonly [member: string, method: Method
 /** Path without a query or fragment, by which some documents distinguish operations. */
 export const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
 
-/** Names an operation among those of its document. */
 export const operationKey = ({
   method,
   template,

@@ -28,7 +28,6 @@ export type DeclaredResource = {
 /** The segments of a template or path; the root has none. */
 export const segmentsOf = (path: string): readonly string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
-/** The first segments of a template or path. */
 export const prefixOf = (segments: readonly string[], length: number): string =>
   `/${segments.slice(0, length).join('/')}`
 
@@ -43,9 +42,7 @@ const isMixed = (segment: string): boolean => segment.includes('{') && parameter
 
 type Inferred = Pick<Resource, 'kind' | 'target' | 'reason'>
 
-/** What of a document decides about its resources. */
 type Shapes = {
-  /** Of all paths. */
   readonly paths: ReadonlySet<string>
   /** The parameter behind each path that has one behind it. */
   readonly parameters: ReadonlyMap<string, string>
@@ -96,7 +93,6 @@ const parametersOf = (operations: readonly Pick<Operation, 'template'>[]): Reado
     }),
   )
 
-/** The resources of a document. */
 export type Resources = {
   /** Of an operation; undefined for one of another document. */
   of(operation: Operation): Resource | undefined

@@ -1,4 +1,3 @@
-/** A public name and WordPress's name. */
 export type NamePair = { readonly neutral: string; readonly wordpress: string }
 
 /** The names that differ between the public side and the upstream. */

@@ -5,7 +5,6 @@ const integersOrNone: ArgumentSchema = { ...integers, default: [] }
 export const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }
 const dateTime: ArgumentSchema = { type: 'string', format: 'date-time' }
 
-/** Statuses that can be written. */
 export const writableStatuses = ['publish', 'future', 'draft', 'pending', 'private'] as const
 
 /** Statuses that WordPress registers beyond those a client may set. */
@@ -21,7 +20,6 @@ export const registeredStatuses = [
 
 const listedStatuses = [...writableStatuses, ...registeredStatuses, 'any'] as const
 
-/** Formats of a post. */
 export const postFormats = [
   'standard',
   'aside',
@@ -116,7 +114,6 @@ const includeChildren = { include_children: { type: 'boolean', default: false } 
 const operator = { operator: { type: 'string', enum: ['AND', 'OR'], default: 'OR' } } as const
 const taxRelation: ArgumentSchema = { type: 'string', enum: ['AND', 'OR'] }
 
-/** List query of posts. */
 export const postsQuery: Arguments = {
   ...collectionQuery({ authors }),
   tax_relation: taxRelation,
@@ -129,7 +126,6 @@ export const postsQuery: Arguments = {
   format: { type: 'array', uniqueItems: true, items: { enum: postFormats, type: 'string' } },
 }
 
-/** List query of pages. */
 export const pagesQuery: Arguments = {
   ...collectionQuery({
     authors,
@@ -155,7 +151,6 @@ export const mediaQuery: Arguments = {
   mime_type: { default: null, ...strings },
 }
 
-/** List query of menu items: a menu is read whole and in its own order. */
 export const menuItemsQuery: Arguments = {
   ...collectionQuery({}),
   per_page: { ...perPage, default: 100 },
@@ -167,7 +162,6 @@ export const menuItemsQuery: Arguments = {
   menu_order: { type: 'integer' },
 }
 
-/** List query of blocks. */
 export const blocksQuery: Arguments = {
   ...collectionQuery({}),
   tax_relation: taxRelation,
@@ -175,10 +169,8 @@ export const blocksQuery: Arguments = {
   site_pattern_category_exclude: termFilter({}),
 }
 
-/** List query of navigation. */
 export const navigationQuery: Arguments = collectionQuery({})
 
-/** List query of templates and template parts. */
 export const templatesQuery: Arguments = {
   context,
   site_id: { type: 'integer' },

@@ -62,7 +62,6 @@ export const namespaceIndex = (id: string, namespace: string): Row =>
 
 const lookup = { namespace: 'oembed/1.0', kind: 'lookup' } as const
 
-/** Embed lookup. */
 const oembedRows: readonly Row[] = [
   namespaceIndex('oembed.index', 'oembed/1.0'),
   row({ id: 'oembed.embed', template: '/oembed/1.0/embed', ...lookup, endpoints: [reads(embedQuery)] }),
@@ -107,7 +106,6 @@ const parent: ArgumentSchema = { type: 'integer', minimum: 0 }
 const menuOrder: ArgumentSchema = { type: 'integer', minimum: 1 }
 const objectId: ArgumentSchema = { type: 'integer', minimum: 0 }
 
-/** Write fields of a menu item, for updates. */
 const menuItemFields: Arguments = {
   title: { type: ['string', 'object'], properties: { raw: raw('edit'), rendered } },
   type: itemType,
@@ -126,7 +124,6 @@ const menuItemFields: Arguments = {
   meta: undeclaredMeta,
 }
 
-/** Write fields of a menu item, for creation. */
 const newMenuItemFields: Arguments = {
   ...menuItemFields,
   type: { default: 'custom', ...itemType },
@@ -146,7 +143,6 @@ const title: ArgumentSchema = {
   properties: { raw: raw(...everywhere), rendered },
 }
 
-/** Write fields of a template, for updates. */
 const templateFields: Arguments = {
   slug,
   theme: { type: 'string' },
@@ -158,7 +154,6 @@ const templateFields: Arguments = {
   author: { type: 'integer' },
 }
 
-/** Write fields of a template, for creation. */
 const newTemplateFields: Arguments = {
   ...templateFields,
   slug: { ...slug, required: true },
@@ -170,13 +165,10 @@ const newTemplateFields: Arguments = {
 
 const area: Arguments = { area: { type: 'string' } }
 
-/** Write fields of a template part, for updates. */
 const templatePartFields: Arguments = { ...templateFields, ...area }
 
-/** Write fields of a template part, for creation. */
 const newTemplatePartFields: Arguments = { ...newTemplateFields, ...area }
 
-/** Write fields of global styles. */
 const globalStylesFields: Arguments = {
   styles: { type: ['object'] },
   settings: { type: ['object'] },
@@ -244,7 +236,6 @@ const globalStylesRows: readonly Row[] = [
 
 const navigation = collection('navigation')
 
-/** Templates, template parts, global styles and navigation. */
 const appearanceRows: readonly Row[] = [
   ...templateRows('templates', newTemplateFields, templateFields),
   ...templateRows('template-parts', newTemplatePartFields, templatePartFields),
@@ -261,7 +252,6 @@ const blocksOf = collection('blocks')
 const protectedItem: Arguments = { excerpt_length: integer, password: { type: 'string' } }
 const mediaItem = { name: 'id', pattern: digits }
 
-/** Posts, pages, media, menu items and blocks. */
 const contentRows: readonly Row[] = [
   namespaceIndex('site.index', 'site/v2'),
 

@@ -36,7 +36,6 @@ type Marks = Pick<Endpoint, 'allowBatch' | 'acceptsUploads'>
 
 const updateMethods: readonly Method[] = ['POST', 'PUT', 'PATCH']
 
-/** Endpoint that reads. */
 export const reads = (query: Arguments, marks: Marks = {}): Endpoint => ({
   methods: ['GET'],
   arguments: described(query, queryDescriptions),
@@ -50,14 +49,12 @@ export const posts = (body: Arguments, marks: Marks = {}): Endpoint => ({
   ...marks,
 })
 
-/** Endpoint that updates an item. */
 export const updates = (fields: Arguments, marks: Marks = {}): Endpoint => ({
   methods: updateMethods,
   arguments: described(fields, fieldDescriptions),
   ...marks,
 })
 
-/** Endpoint that deletes. */
 export const deletes = (query: Arguments, marks: Marks = {}): Endpoint => ({
   methods: ['DELETE'],
   arguments: described(query, queryDescriptions),
@@ -84,13 +81,10 @@ export const row = (facts: RowFacts): Row => ({
   ...facts,
 })
 
-/** The facts that the rows of one collection share. */
 export type Collection = {
   readonly name: string
   readonly namespace: string
-  /** Pattern of an item's identifier. */
   readonly identifier: string
-  /** Type of an item's identifier. */
   readonly identifierSchema: ArgumentSchema
   readonly marks: Marks
 }
@@ -121,11 +115,9 @@ export const collectionRow = (
   })
 }
 
-/** List and creation. */
 export const listRow = (collection: Collection, query: Arguments, create: Endpoint): Row =>
   collectionRow(collection, 'collection', 'collection', [], reads(query, collection.marks), create)
 
-/** Reading, updating and deleting one item. */
 export const itemRow = (
   collection: Collection,
   facts: { readonly query: Arguments; readonly fields: Arguments },

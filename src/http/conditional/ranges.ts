@@ -143,7 +143,6 @@ export const partialContent = (
   return { head: { status: 206, fields }, content: part }
 }
 
-/** The 416 with the length (RFC 9110 §15.5.17). */
 export const rangeNotSatisfiable = (head: ResponseHead, length: number): ResponseHead => ({
   status: 416,
   fields: [
@@ -171,7 +170,6 @@ export const parseContentRange = (value: string): ContentRange | undefined => {
   return last < first || (total !== undefined && last >= total) ? undefined : { first, last, total }
 }
 
-/** The Content-Range of a part (RFC 9110 §14.4). */
 export const formatContentRange = ({ first, last, total }: ContentRange): string =>
   `bytes ${first}-${last}/${total ?? '*'}`
 
@@ -202,7 +200,6 @@ export const sliceOf = ({ partial, content }: PartialContent, wanted: ByteRange)
   return undefined
 }
 
-/** Ranges that touch or overlap, as one. */
 const joined = (ranges: readonly ByteRange[]): readonly ByteRange[] => {
   const result: ByteRange[] = []
   for (const range of [...ranges].sort((a, b) => a.first - b.first)) {

@@ -219,7 +219,6 @@ const comparable = (value: unknown, known: WeakMap<object, string>): string => {
 
 type Compiled = ValidateFunction | { readonly reason: string }
 
-/** Checks values against schemas of one document. Each schema is compiled on first use. */
 export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers

@@ -85,7 +85,6 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     : joined([own, ...others.map((other) => shapeAt(other, definitions, depth + 1))])
 }
 
-/** Reads shapes of schemas, each once. */
 export const createShapes = (definitions: Definitions): ((schema: RequestSchema) => SchemaShape) => {
   const known = new WeakMap<object, SchemaShape>()
   return (schema) => {

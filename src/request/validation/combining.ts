@@ -61,7 +61,6 @@ const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | u
   return best
 }
 
-/** The titles of the schemas in words; undefined when one has none. */
 const titlesOf = (all: readonly { readonly schema: ArgumentSchema }[]): string | undefined => {
   const titles = all.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
   return titles.length === all.length ? listInWords(titles) : undefined
@@ -128,7 +127,6 @@ const cannotMatch = (value: unknown, { type, properties = {} }: ArgumentSchema):
     return typeof given === 'string' && property.enum.length > 0 && !property.enum.includes(given)
   })
 
-/** Resolves `oneOf`: exactly one schema may take the value. */
 export const matchOneOf = (
   value: unknown,
   parent: ArgumentSchema,

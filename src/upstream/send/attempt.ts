@@ -19,7 +19,6 @@ export type AttemptListener = {
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
-  /** The request content has been sent whole. */
   contentSent(): void
 }
 
@@ -89,7 +88,6 @@ export class Attempt implements Handler {
   #ended = false
   /** A part of the request may have been sent. */
   sent = false
-  /** Bytes of content in both directions. */
   movedBytes = 0
 
   constructor(
@@ -133,7 +131,6 @@ export class Attempt implements Handler {
     return this.awaitsBody ? 'request-body' : undefined
   }
 
-  /** Judges the target by the response head. */
   judge(status: number, isFailure: boolean): void {
     const { clock, targets } = this.#context
     const now = clock.monotonic()

@@ -1,7 +1,6 @@
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 
-/** A request that can be aborted; `index` is its position in the list, -1 if it is not in it. */
 export type Abortable = { index: number; abort(reason: Error): void }
 
 /** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
@@ -39,7 +38,6 @@ export class InFlight<One extends Abortable> {
     for (const resolve of waiting) resolve()
   }
 
-  /** Resolves when no request is in flight. */
   async idle(): Promise<void> {
     if (this.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
@@ -53,7 +51,6 @@ export class InFlight<One extends Abortable> {
 export type PacedRequest = {
   /** Undefined while it has no slot or waits for the upstream. */
   readonly waitsForClient: ClientWait | undefined
-  /** Bytes of content so far, in both directions. */
   readonly movedBytes: number
   endForSlowClient(wait: ClientWait): void
 }
@@ -77,7 +74,6 @@ const crowdedPatienceMs = 2_000
 /** Bytes between two checks, 64 KiB per second; a client that moves more is not ended to free a slot. */
 const fastBytes = 32 * 1024
 
-/** The progress of one client. */
 type Pace = {
   readonly request: PacedRequest
   readonly wait: ClientWait | undefined

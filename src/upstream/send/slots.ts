@@ -18,7 +18,6 @@ export type SlotRequest = {
 }
 
 type SlotOptions = {
-  /** Requests in flight. */
   readonly max: number
   readonly queueMax: number
   /** Longest wait in the queue; 0 = as long as the caller waits. */
@@ -66,7 +65,6 @@ type Line = { readonly client: string; readonly arriving: boolean; readonly wait
 const partOf = (whole: number, share: number): number =>
   share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
 
-/** Slots for all requests to one service. */
 export const createSlots = (options: SlotOptions): Slots => {
   const { max, queueMax, queueTimeoutMs, clientShare } = options
   // Half of the slots and of the queue is reserved for requests whose bodies have arrived.
@@ -331,7 +329,6 @@ export class RequestSlot {
     if (this.#held) this.#context.slots.arrived(this.#request)
   }
 
-  /** Leaves the queue. */
   leave(): void {
     this.#leaveQueue?.()
   }

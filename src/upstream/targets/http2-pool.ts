@@ -11,7 +11,6 @@ import type { TLSSocket } from 'node:tls'
 import { type buildConnector, type Dispatcher, errors, type Pool } from 'undici'
 import { GatewayError } from '../../errors.ts'
 
-/** Connections to one target. */
 export type ConnectionPool = Pick<Pool, 'dispatch'> & {
   readonly stats: Pick<Pool['stats'], 'connected' | 'free'>
   readonly destroyed: boolean
@@ -19,10 +18,8 @@ export type ConnectionPool = Pick<Pool, 'dispatch'> & {
   destroy(): Promise<void>
 }
 
-/** Milliseconds. */
 type Times = { readonly connectMs: number; readonly maxAgeMs: number }
 
-/** A request and the handler of its response. */
 type Dispatched = {
   readonly options: Dispatcher.DispatchOptions
   readonly handler: Dispatcher.DispatchHandler
@@ -31,7 +28,6 @@ type Dispatched = {
 type Connection = {
   readonly socket: TLSSocket
   readonly session: ClientHttp2Session
-  /** Streams that are not closed. */
   open: number
   /** The settings of the peer, with its maximum of streams, have arrived. */
   isReady: boolean

@@ -104,7 +104,6 @@ export const afterSuccess = (health: TargetHealth, wasTrial: boolean): TargetHea
 export const afterAbandonedTrial = (health: TargetHealth, nowMs: number): TargetHealth =>
   health.state === 'trial' ? { state: 'ejected', untilMs: nowMs } : health
 
-/** One origin with its connections and its state. */
 export type Target = {
   readonly origin: string
   readonly pool: ConnectionPool
@@ -122,7 +121,6 @@ export type Target = {
 /** A target to try; `trial` = this attempt decides whether it gets requests again. */
 export type Choice = { readonly target: Target; readonly trial: boolean }
 
-/** The targets of one service: which to try next, and what their answers mean for them. */
 export type Targets = {
   readonly all: readonly Target[]
   /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
@@ -148,7 +146,6 @@ const connectionLife = {
   maxRequestsPerClient: 5_000,
 }
 
-/** Connections over HTTP/1.1. */
 const http1Pool = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
   const connect = createConnector(options, lookup, false)
   const { connectionMaxAgeMs } = options

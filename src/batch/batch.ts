@@ -116,6 +116,7 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
   return {
     signal: stop.signal,
     reason: () => reason,
+    /** To be called when the batch has ended. */
     release() {
       clearTimeout(timer)
       client.removeEventListener('abort', gone)
@@ -162,6 +163,7 @@ export type BatchOptions = RunOptions &
 
 type BatchAnswer = { readonly status: number; readonly content: Buffer }
 
+/** A batch that has been read: answered already, or about to run. */
 type BegunBatch =
   | ({ readonly kind: 'answered' } & BatchAnswer)
   | {
@@ -184,6 +186,7 @@ export type BatchRequest = BatchInput & {
   readonly sender: ItemSender
 }
 
+/** Writes a line; a promise while the reader is behind. */
 export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError

@@ -100,6 +100,7 @@ export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError =>
 
 /** One request of a batch, ready to be admitted and run. */
 export type BatchItem = {
+  /** Position in the batch, from 0. */
   readonly index: number
   readonly method: string
   /** Relative to the service's root, with a leading slash, e.g. `/site/v2/posts/5`. */
@@ -108,6 +109,7 @@ export type BatchItem = {
   readonly query: string
   /** Lower-case names; nothing among them sets credentials, framing, forwarding or another method. */
   readonly fields: Readonly<Record<string, string>>
+  /** The item's body as JSON text. */
   readonly content: Buffer | undefined
   readonly service?: string | undefined
   /** Authorization of the item itself: only for another service, which never gets the batch's own. */
@@ -154,6 +156,7 @@ export type Admission =
       readonly fields?: FieldLines
     }
 
+/** What an item answered. */
 export type ItemAnswer = {
   readonly status: number
   readonly fields: FieldLines
@@ -175,14 +178,8 @@ const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow
 type ShownField = (typeof shownFields)[number]
 
 const shownAs: ReadonlyMap<string, ShownField> = new Map(
-  shownFields.flatMap((name) => [[name, name] as const, [name.toLowerCase(), name] as const]),
+  shownFields.map((name) => [name.toLowerCase(), name]),
 )
-
-const shownLengths: ReadonlySet<number> = new Set(shownFields.map(({ length }) => length))
-
-/** Most names differ in length already. */
-const shownField = (name: string): ShownField | undefined =>
-  shownLengths.has(name.length) ? (shownAs.get(name) ?? shownAs.get(name.toLowerCase())) : undefined
 
 /** Every answer of WordPress links to the API itself; the envelope of an item does not. */
 const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
@@ -190,7 +187,7 @@ const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.o
 const headersJson = (fields: FieldLines): string => {
   const found = new Map<ShownField, string>()
   for (let i = 0; i < fields.length; i += 2) {
-    const name = shownField(fields[i] as string)
+    const name = shownAs.get((fields[i] as string).toLowerCase())
     if (name === undefined) continue
     const before = found.get(name)
     const value = fields[i + 1] as string

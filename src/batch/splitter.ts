@@ -19,6 +19,7 @@ type Measured = {
   readonly rivals: ReadonlyMap<Parts, Rival>
 }
 
+/** Nothing measured yet. */
 const unmeasured = (best: Parts): Measured => {
   return { best, level: undefined, atMs: 0, batches: 0, tried: false, rivals: new Map() }
 }
@@ -120,6 +121,7 @@ export type ChunkOutcomes = {
   readonly brokenUntilMs: number
 }
 
+/** Nothing seen yet. */
 export const noOutcomes: ChunkOutcomes = {
   itemMs: undefined,
   limit: 8,
@@ -255,6 +257,7 @@ export const createSplitter = (options: SplitterOptions, memory: SplitMemory) =>
           const ended = { result, items, ms, isAlone: isAlone() && reason !== 'explored' }
           memory.chunks = withChunk(memory.chunks, ended, mostChunkMs, clock.monotonic())
         },
+        /** All items have been answered; `undefined` when the batch ended in another way. */
         ended(wholeMs: number | undefined): void {
           active -= 1
           if (wholeMs === undefined || !asDecided || !isAlone()) return

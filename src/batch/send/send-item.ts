@@ -38,6 +38,7 @@ export type OutgoingBatch = {
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
   readonly turn: EventLoopYield
+  /** Milliseconds until the deadline; undefined when there is none. */
   leftMs(): number | undefined
 }
 

@@ -58,16 +58,6 @@ export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   }
 }
 
-/** Does the target of a key begin with the prefix? Without splitting the key, since it is called for all keys. */
-export const isUnder = (service: string, prefix: string): ((key: string) => boolean) => {
-  const ofService = part(service)
-  return (key) => {
-    if (!key.startsWith(ofService)) return false
-    const colon = key.indexOf(':', ofService.length)
-    return key.startsWith(prefix, colon + 1) && Number(key.slice(ofService.length, colon)) >= prefix.length
-  }
-}
-
 const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
 
 export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))

@@ -188,6 +188,7 @@ export type CacheRule = {
 /** The lifetime that replaces the one of a rule while a change feed reports every change that bypasses the gateway. */
 export type WhileHeard = { readonly lifetimeMs: number; readonly feed: FeedLease }
 
+/** Whether the feed of a service is heard. */
 export type FeedLease = {
   isCurrent(at: Moment): boolean
   /** Milliseconds since it was heard for the last time; Infinity if never. */
@@ -235,6 +236,7 @@ type CachingFacts = {
   readonly fields: RequestFields
   readonly hasContent: boolean
   readonly sensitive: Sensitivity | undefined
+  /** Credentials that the gateway has verified. */
   readonly identity?:
     | {
         readonly credential: string

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import { isUnder, partsOfKey, targetKey } from './cache-read.ts'
+import { partsOfKey, targetKey } from './cache-read.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/reuse.ts'
@@ -143,6 +143,13 @@ const sweptPerTurn = 100
 
 const every = (): boolean => true
 
+const isUnder =
+  ({ service, prefix }: Extract<PurgeSelector, { kind: 'prefix' }>) =>
+  (key: string): boolean => {
+    const parts = partsOfKey(key)
+    return parts.service === service && parts.target.startsWith(prefix)
+  }
+
 /** Sums up the results; yields where readers may be served. */
 function* visiting(
   { entries, isMeant }: Selection,
@@ -214,7 +221,7 @@ export const createInvalidation = (options: InvalidationOptions) => {
       case 'tag':
         return { entries: [...store.withTag(selector.tag)], isMeant: every }
       case 'prefix':
-        return { entries: store.all(), isMeant: isUnder(selector.service, selector.prefix) }
+        return { entries: store.all(), isMeant: isUnder(selector) }
       case 'all':
         return { entries: store.all(), isMeant: every }
       case 'matching':

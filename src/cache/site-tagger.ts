@@ -1,6 +1,7 @@
 import type { Found, Row } from '../contracts/row.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { contentText } from '../http/message.ts'
 import {
   createTagNames,
@@ -53,6 +54,7 @@ const tab = '\\\\t'
 /** Escapes that could hide HTML from these patterns. */
 const hidden = '\\\\u00(?:3c|22|27)'
 
+/** Classes and blocks that do not make content dynamic. */
 type Plain = { readonly classes?: readonly string[]; readonly blocks?: readonly string[] }
 
 /** Creates the test whether content may render other things than its own item. */
@@ -117,14 +119,10 @@ const rendersOthers = createRendersOthers()
 const rendersMoreThanPages = createRendersOthers(pageLists)
 
 /** For collections whose content has more classes that render nothing else. */
-const judges = new WeakMap<readonly string[], (text: string) => boolean>()
+const judgeFor = rememberedFor((classes: readonly string[]) => createRendersOthers({ classes }))
 
-const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
-  if (ownClasses === undefined) return rendersOthers
-  const judge = judges.get(ownClasses) ?? createRendersOthers({ classes: ownClasses })
-  judges.set(ownClasses, judge)
-  return judge
-}
+const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) =>
+  ownClasses === undefined ? rendersOthers : judgeFor(ownClasses)
 
 /** Matches rendered content or other HTML, except titles and identifiers that WordPress calls rendered. */
 const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
@@ -268,6 +266,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
   const names = createTagNames(service)
   const inDescribed = namesInDescribed(service)
   const writtenTags = createWrittenTags(names)
+  /** Contents of responses of both kinds. */
   const shownOfBoth =
     (shown: Shown): Shown =>
     (tag) => {

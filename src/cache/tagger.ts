@@ -21,13 +21,16 @@ const itemName = (prefix: string, collection: string, id: string): string | unde
 
 /** The spelling of tags. All begin with the name of the service, so that no service reaches another's. */
 export const createTagNames = (service: string) => ({
+  /** On every stored response of the service. */
   all: `${service}/all`,
   /** On responses whose dependencies are unknown: every write reaches them. */
   unknown: `${service}/unknown`,
   /** On responses stored for one credential. */
   callers: `${service}/callers`,
   embedded: `${service}/embedded`,
+  /** On responses that embed something unknown. */
   opaque: `${service}/opaque`,
+  /** On responses with dynamic content. */
   dynamic: `${service}/dynamic`,
   /** On content that renders only items of one collection. */
   dynamicOf: (collection: string) => `${service}/dynamic/${collection}`,
@@ -35,6 +38,7 @@ export const createTagNames = (service: string) => ({
   styled: `${service}/styled`,
   /** On every response with rendered content. */
   rendered: `${service}/rendered`,
+  /** On every response of a collection. */
   any: (collection: string) => `${service}/any/${collection}`,
   list: (collection: string) => `${service}/list/${collection}`,
   /** A complete list of the items with that value. */
@@ -56,7 +60,9 @@ export const createTagNames = (service: string) => ({
   related: (collection: string) => `${service}/related/${collection}`,
   /** Undefined if the identifier is too long for the index; use `any` instead. */
   item: (collection: string, id: string) => itemName(`${service}/item`, collection, id),
+  /** On the revisions of an item. */
   revisionsOf: (collection: string, id: string) => itemName(`${service}/revisions`, collection, id),
+  /** On the autosaves of an item. */
   autosavesOf: (collection: string, id: string) => itemName(`${service}/autosaves`, collection, id),
   /** On responses that embed an item, or were requested with `_embed`. */
   embedding: (collection: string, id: string) => itemName(`${service}/embedding`, collection, id),
@@ -67,6 +73,7 @@ export const createTagNames = (service: string) => ({
   /** On responses that may name any item of the collection. */
   shownBySome: (collection: string) => `${service}/shown/${collection}`,
   nameShownBySome: (collection: string) => `${service}/name/${collection}`,
+  /** A tag from the upstream. */
   upstream: (name: string) => `${service}/upstream/${name}`,
   /** On responses with more tags from the upstream than are stored: every invalidation by such a tag reaches them. */
   moreUpstream: `${service}/more-upstream`,
@@ -150,6 +157,7 @@ export const invalidatedGroups = (names: TagNames, fields: FieldLines): readonly
   return groups.size === 0 ? none : [...[...groups].map(names.upstream), names.moreUpstream]
 }
 
+/** The typed arguments of a request, from the validator. */
 export type TaggedArguments = Readonly<Record<string, unknown>>
 
 /** The tag of stored responses that the upstream of the service has given its own name. */

@@ -48,6 +48,7 @@ export type Validation =
 
 export type Invalid = Extract<Validation, { kind: 'invalid' }>
 
+/** How a request does not fit its operation in an OpenAPI document. */
 export type RequestFault = {
   readonly kind: 'fault'
   readonly status: number

@@ -1,8 +1,11 @@
+/** An object as JSON.parse gives it. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
+/** Whether a parsed value is an object and not a list. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** The value of a JSON text; undefined for any other text. */
 export const parsedJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -61,6 +64,7 @@ const scalarEnd = (text: JsonText, from: number): number => {
   return at
 }
 
+/** Position behind the value that begins at `from`. */
 export const valueEnd = (text: JsonText, from: number): number => {
   const first = text.charCodeAt(from)
   if (first === quote) return stringEnd(text, from)
@@ -130,6 +134,7 @@ export const memberText = (text: JsonText, wanted: string): JsonText | undefined
   return found
 }
 
+/** The texts of a list's elements; undefined for anything else. */
 export const elementTexts = (text: JsonText): readonly JsonText[] | undefined => {
   if (!text.startsWith('[')) return undefined
   const found: JsonText[] = []

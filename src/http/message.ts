@@ -21,6 +21,21 @@ export const shortText = (text: string): string =>
 /** V8 keeps all of a text for the sake of a part that was cut out of it, and all pieces of one that was put together and never compared. */
 export const ownText = (text: string): string => Buffer.from(text).toString()
 
+/** Bytes beside the content in its buffer, up to this and up to a quarter of the content, cost less than a copy. */
+const mostBesides = 1024
+
+/**
+ * A content in its own buffer. Small buffers are often slices of a pool, which they would keep alive; a content that came in one
+ * read of a socket has only its own head beside it.
+ */
+export const ownBytes = (content: Buffer): Buffer => {
+  const besides = content.buffer.byteLength - content.length
+  if (besides <= mostBesides && besides * 4 <= content.length) return content
+  const copy = Buffer.allocUnsafeSlow(content.length)
+  content.copy(copy)
+  return copy
+}
+
 /**
  * Header fields (RFC 9110 §5). Responses keep theirs as one flat array of name, value, name, value …:
  * order and repeated lines survive, and a stored response is ready for `writeHead` without a rebuild.
@@ -36,6 +51,7 @@ const isNamed = (name: string | undefined, wanted: string): boolean =>
   name.length === wanted.length &&
   (name === wanted || name.toLowerCase() === wanted.toLowerCase())
 
+/** All values of one field, in order. */
 export const fieldValues = (lines: FieldLines, name: string): string[] => {
   const values: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
@@ -70,6 +86,7 @@ export const ownJsonFields: readonly string[] = [
   ...['user-agent', 'trellis'],
 ]
 
+/** Is any of the named fields there? */
 export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {
     if (names.has((lines[i] as string).toLowerCase())) return true
@@ -93,6 +110,7 @@ export const withField = (lines: FieldLines, name: string, value: string): strin
   return kept
 }
 
+/** Fields that replace those of a response, and names of fields that are removed from it, in lower case. */
 export type FieldChanges = { readonly set: FieldLines; readonly removed: ReadonlySet<string> }
 
 /** The lines with the changes applied; `removed` includes the names in `set`. */
@@ -228,6 +246,7 @@ export const headText = (fields: FieldLines, status: number, begin?: HeadText): 
   return { of: fields, text: begin === undefined ? ownText(text) : begin.text + text }
 }
 
+/** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly content: Buffer | Readable | undefined
   /** Counts only when it is of this very content. */

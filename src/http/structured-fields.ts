@@ -131,4 +131,5 @@ export const parseDictionary = (text: string): ReadonlyMap<string, Member> | und
   return members === undefined ? undefined : new Map(members)
 }
 
+/** A list, or undefined when the text is not one. */
 export const parseList = (text: string): readonly Member[] | undefined => readMembers(text, readMember)

@@ -10,6 +10,7 @@ import type {
 } from '../contracts/validation.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { namedAway } from '../http/forwardable-fields.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './openapi/canonical-pairs.ts'
 import { asFragment, checkBody, faultOf, problemOf } from './openapi/check-body.ts'
@@ -166,6 +167,7 @@ const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): che
 const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]))
 
+/** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
 export const createOpenApiRequests = (
   {
     rows,
@@ -189,12 +191,7 @@ export const createOpenApiRequests = (
   }
   const handling = unknown.handling === 'forward' ? 'sent' : 'stripped'
 
-  const plans = new WeakMap<Operation, Plan>()
-  const planFor = (operation: Operation): Plan => {
-    const plan = plans.get(operation) ?? planOf(operation, parts)
-    plans.set(operation, plan)
-    return plan
-  }
+  const planFor = rememberedFor((operation: Operation) => planOf(operation, parts))
 
   const validate = (input: ValidationInput): Validation => {
     const { operation } = input.endpoint

@@ -286,6 +286,7 @@ export class CollapsedFetch {
     return outcome.kind === 'streaming' ? outcome.end : outcome
   }
 
+  /** Passes the outcome to all readers that wait. */
   settle(outcome: FetchOutcome): void {
     this.#outcome = outcome
     // Only the reader that started the fetch may have it.

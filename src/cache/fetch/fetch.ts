@@ -9,12 +9,12 @@ import {
   type Decodable,
   decodedHead,
 } from '../../http/content-coding.ts'
-import { discard, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
+import { discard, fieldValue, type GatewayResponse, ownBytes, type ResponseHead } from '../../http/message.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationFields } from '../policy/reuse.ts'
 import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
 import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
-import { ownBytes, type StoredResponse } from '../store/stored-response.ts'
+import type { StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,
   FetchRequest,

@@ -37,14 +37,6 @@ export const declaredLength = (response: ResponseHead): number | undefined => {
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** The chunks in a separate allocation: a slice would keep the whole pool in memory. */
-const joined = (chunks: readonly Buffer[], length: number): Buffer => {
-  const content = Buffer.allocUnsafeSlow(length)
-  let at = 0
-  for (const chunk of chunks) at += chunk.copy(content, at)
-  return content
-}
-
 /** How a fill ended. `overflowed`: its readers get the rest, and it is not stored. */
 export type FillEnd =
   | { readonly kind: 'complete'; readonly content: Buffer }
@@ -172,7 +164,7 @@ export class Fill {
     }
     this.#ended = true
     if (!this.overflowed) {
-      this.#content = joined(this.#chunks, this.#length)
+      this.#content = Buffer.concat(this.#chunks, this.#length)
       this.#chunks = []
       this.#settle({ kind: 'complete', content: this.#content })
     }

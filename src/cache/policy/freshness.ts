@@ -103,22 +103,11 @@ export type ResponseControl = Readonly<ReturnType<typeof controlBy>>
 const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
 const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
 
-const readControl = (fields: FieldLines): ResponseControl => {
+export const responseControl = (fields: FieldLines): ResponseControl => {
   const targeted = findTargeted(fields)
   if (targeted !== undefined) return controlBy('targeted', targeted)
   const general = fieldValue(fields, 'cache-control')
   return general === undefined ? noControl : byCacheControl(general)
-}
-
-let last: { readonly fields: FieldLines; readonly control: ResponseControl } = {
-  fields: [],
-  control: noControl,
-}
-
-/** A response is read up to three times in a row: whether it may be stored, for how long, and what of it may not. */
-export const responseControl = (fields: FieldLines): ResponseControl => {
-  if (last.fields !== fields) last = { fields, control: readControl(fields) }
-  return last.control
 }
 
 /** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */
@@ -147,6 +136,7 @@ export const correctedInitialAgeMs = (
   return Math.max(apparent, corrected)
 }
 
+/** Where a freshness lifetime comes from. */
 type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
 
 export type Freshness = { readonly lifetimeMs: number; readonly source: FreshnessSource }

@@ -25,6 +25,7 @@ import type { ForwardReason } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 
+/** How a read is answered (RFC 9111 §4). */
 export type Reuse =
   | { readonly kind: 'fresh'; readonly stored: StoredResponse; readonly ageMs: number }
   /** Within stale-while-revalidate, or as stale as the reader accepts: served now, and fetched in the background. */
@@ -210,6 +211,7 @@ export const confirmsStored = (response: ResponseHead, stored: StoredResponse): 
   return confirmed === undefined || known === undefined || matchesWeakly(confirmed, known)
 }
 
+/** Of the whole; undefined when it is not known. */
 const lengthOf = ({ partial, content }: StoredResponse): number | undefined =>
   partial === undefined ? content.length : partial.total
 

@@ -18,6 +18,7 @@ import {
   discard,
   fieldValue,
   type GatewayResponse,
+  ownBytes,
   type RequestFields,
   type ResponseHead,
   requestField,
@@ -25,7 +26,7 @@ import {
 import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
-import { type CodedForm, ownBytes, type StoredResponse } from '../store/stored-response.ts'
+import type { CodedForm, StoredResponse } from '../store/stored-response.ts'
 
 /** Without range and precondition: one response serves all such readers. */
 export const takesWhole = (reader: ReaderFacts): boolean =>
@@ -67,17 +68,10 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
 
 const onlyUncoded: AcceptedForms<Coding> = { codings: [], uncoded: true }
 
-/** Parsed once per stored response, because some get mostly conditional requests. */
-const tags = new WeakMap<ResponseHead, string>()
-
 /** The entity tag of a response as its field spells it; '' when it has none that is valid. */
 export const currentTag = (response: ResponseHead): string => {
-  const known = tags.get(response)
-  if (known !== undefined) return known
   const value = fieldValue(response.fields, 'etag') ?? ''
-  const tag = parseEntityTag(value) === undefined ? '' : value
-  tags.set(response, tag)
-  return tag
+  return parseEntityTag(value) === undefined ? '' : value
 }
 
 const weak = 'W/'

@@ -201,6 +201,7 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
       write(stored.key, before, variants)
       return true
     },
+    /** Returns the number of responses removed. */
     delete: (key: string) => {
       const dropped = lru.peek(key)?.variants.length ?? 0
       lru.delete(key)
@@ -221,6 +222,7 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     },
     /** The responses now stored under its key. */
     currentVariants: (entry: StoredVariants) => current(entry)?.variants ?? none,
+    /** Returns whether more are left. */
     sweep: (most: number) => {
       for (const entry of deleted.splice(-most)) {
         // Unless something new was stored under its key.
@@ -293,6 +295,7 @@ const noContent = Buffer.alloc(0)
 
 const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(stored.key), ...stored.tags]
 
+/** Was anything that the response shows invalidated after `since`, or may it have been? */
 export const isOvertaken = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
   log.invalidatedSince(tagsOf(stored), since)
 

@@ -1,5 +1,6 @@
 import { shortText } from '../../http/message.ts'
 
+/** One key of the store, with all tags that find it. */
 export type TagHolder = {
   readonly key: string
   readonly tags: readonly string[]

@@ -86,6 +86,7 @@ const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean
   }
 }
 
+/** The parts of a response, as listed by the companion. */
 export type Described = {
   readonly tags: readonly string[]
   /** Nothing is missing in the tags: they alone decide which changes reach the response. */

@@ -13,6 +13,7 @@ import { isJsonObject } from '../../http/json-text.ts'
 import { contentText, essence, type FieldLines, fieldValue } from '../../http/message.ts'
 import type { TaggedArguments, TaggedResponse, TagNames } from '../tagger.ts'
 
+/** Parsed JSON; `nothing` if it does not parse. */
 type ParsedContent = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'nothing' }
 
 const nothing: ParsedContent = { kind: 'nothing' }

@@ -34,6 +34,7 @@ export const outcomeOf = (response: WriteResponse | undefined): 'done' | 'nothin
   return hasNoTrash(response) ? 'nothing' : 'unknown'
 }
 
+/** An item before or after a write; undefined when unknown. */
 export type ItemState = Properties | 'absent' | undefined
 
 /**

@@ -29,12 +29,14 @@ export const below = ({ file, path, node }: Located, ...names: readonly string[]
   node: names.reduce(member, node),
 })
 
+/** A step of a JSON Pointer (RFC 6901 §4). */
 export const pointerStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 export const pointerOf = ({ file, path }: Pick<Located, 'file' | 'path'>): string =>
   `${file}#${path.map((step) => `/${pointerStep(step)}`).join('')}`
 
-const decoded = (text: string): string => {
+/** Percent-decoded; the same text where that is not possible. */
+export const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -71,6 +73,7 @@ const cut = (reference: string): readonly [address: string, fragment: string] =>
   return hash < 0 ? [reference, ''] : [reference.slice(0, hash), reference.slice(hash + 1)]
 }
 
+/** The value that a reference leads to; undefined when there is none. */
 export const resolve = (bundle: ApiBundle, reference: string, from: string): Located | undefined => {
   const file = fileOfReference(reference, from)
   if (file === undefined || !Object.hasOwn(bundle.files, file)) return undefined
@@ -116,6 +119,7 @@ export const namedFiles = (value: unknown, from: string): ReadonlySet<string> =>
 export type SchemaResource = {
   readonly uri: string
   readonly root: Located
+  /** Schemas by `$anchor` and `$dynamicAnchor`. */
   readonly anchors: Map<string, Located>
   readonly dynamicAnchors: Map<string, Located>
 }
@@ -205,6 +209,7 @@ export class SchemaResources {
     return found
   }
 
+  /** The schema that a reference leads to; undefined when there is none. */
   resolve(reference: string, from: Located): Located | undefined {
     const plain = (): Located | undefined => resolve(this.#bundle, reference, from.file)
     if (!this.#hasNames) return plain()

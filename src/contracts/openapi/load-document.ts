@@ -11,6 +11,7 @@ import { type DocumentFault, nowhere, OperationReader } from './read-operation.t
 import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
 import { templateShape } from './resources.ts'
 
+/** A document as requests need it. */
 export type ApiContract = {
   readonly dialect: Dialect
   readonly rows: readonly Row[]

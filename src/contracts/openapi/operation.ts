@@ -66,6 +66,7 @@ export type ResourceExtension = {
 /** The batch route of a service with a document, below its mount. */
 export const batchPath = '/batch'
 
+/** One operation of a document, as requests need it. */
 export type Operation = {
   readonly method: Method
   readonly template: string

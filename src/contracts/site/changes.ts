@@ -6,6 +6,7 @@ export type ChangedState = Readonly<Record<string, unknown>>
 /** One state of an object: null = there was none, undefined = not known. */
 export type MaybeState = ChangedState | null | undefined
 
+/** An object before and after a change. */
 export type ChangedStates = { readonly before: MaybeState; readonly after: MaybeState }
 
 /** A change of a site that its companion reports; `blog` in a network, where it is not the first one. */

@@ -1,3 +1,4 @@
+/** A public name and WordPress's name. */
 export type NamePair = { readonly neutral: string; readonly wordpress: string }
 
 /** The names that differ between the public side and the upstream. */

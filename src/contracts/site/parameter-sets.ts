@@ -5,6 +5,7 @@ const integersOrNone: ArgumentSchema = { ...integers, default: [] }
 export const strings: ArgumentSchema = { type: 'array', items: { type: 'string' } }
 const dateTime: ArgumentSchema = { type: 'string', format: 'date-time' }
 
+/** Statuses that can be written. */
 export const writableStatuses = ['publish', 'future', 'draft', 'pending', 'private'] as const
 
 /** Statuses that WordPress registers beyond those a client may set. */
@@ -151,6 +152,7 @@ export const mediaQuery: Arguments = {
   mime_type: { default: null, ...strings },
 }
 
+/** List query of menu items: a menu is read whole and in its own order. */
 export const menuItemsQuery: Arguments = {
   ...collectionQuery({}),
   per_page: { ...perPage, default: 100 },

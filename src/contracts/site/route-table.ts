@@ -62,6 +62,7 @@ export const namespaceIndex = (id: string, namespace: string): Row =>
 
 const lookup = { namespace: 'oembed/1.0', kind: 'lookup' } as const
 
+/** Embed lookup. */
 const oembedRows: readonly Row[] = [
   namespaceIndex('oembed.index', 'oembed/1.0'),
   row({ id: 'oembed.embed', template: '/oembed/1.0/embed', ...lookup, endpoints: [reads(embedQuery)] }),
@@ -106,6 +107,7 @@ const parent: ArgumentSchema = { type: 'integer', minimum: 0 }
 const menuOrder: ArgumentSchema = { type: 'integer', minimum: 1 }
 const objectId: ArgumentSchema = { type: 'integer', minimum: 0 }
 
+/** Write fields of a menu item, for updates. */
 const menuItemFields: Arguments = {
   title: { type: ['string', 'object'], properties: { raw: raw('edit'), rendered } },
   type: itemType,
@@ -124,6 +126,7 @@ const menuItemFields: Arguments = {
   meta: undeclaredMeta,
 }
 
+/** Write fields of a menu item, for creation. */
 const newMenuItemFields: Arguments = {
   ...menuItemFields,
   type: { default: 'custom', ...itemType },
@@ -143,6 +146,7 @@ const title: ArgumentSchema = {
   properties: { raw: raw(...everywhere), rendered },
 }
 
+/** Write fields of a template, for updates. */
 const templateFields: Arguments = {
   slug,
   theme: { type: 'string' },
@@ -154,6 +158,7 @@ const templateFields: Arguments = {
   author: { type: 'integer' },
 }
 
+/** Write fields of a template, for creation. */
 const newTemplateFields: Arguments = {
   ...templateFields,
   slug: { ...slug, required: true },
@@ -165,8 +170,10 @@ const newTemplateFields: Arguments = {
 
 const area: Arguments = { area: { type: 'string' } }
 
+/** Write fields of a template part, for updates. */
 const templatePartFields: Arguments = { ...templateFields, ...area }
 
+/** Write fields of a template part, for creation. */
 const newTemplatePartFields: Arguments = { ...newTemplateFields, ...area }
 
 const globalStylesFields: Arguments = {

@@ -84,6 +84,7 @@ export const row = (facts: RowFacts): Row => ({
 export type Collection = {
   readonly name: string
   readonly namespace: string
+  /** Pattern of an item's identifier. */
   readonly identifier: string
   readonly identifierSchema: ArgumentSchema
   readonly marks: Marks

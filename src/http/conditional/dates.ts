@@ -68,4 +68,5 @@ export const parseHttpDate = (value: string, now: number): number | undefined =>
   return undefined
 }
 
+/** A moment as IMF-fixdate. */
 export const formatHttpDate = (milliseconds: number): string => new Date(milliseconds).toUTCString()

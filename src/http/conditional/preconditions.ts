@@ -19,6 +19,7 @@ type EntityTagList = '*' | readonly EntityTag[]
 // etagc: visible characters except the double quote, and obs-text (RFC 9110 §8.8.3).
 const tagAt = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/y
 
+/** One entity tag that fills the whole value, or undefined. */
 export const parseEntityTag = (value: string): EntityTag | undefined => {
   tagAt.lastIndex = 0
   const found = tagAt.exec(value)
@@ -172,6 +173,7 @@ const contentFields: ReadonlySet<string> = new Set([
   'transfer-encoding',
 ])
 
+/** The 304 to a client that already has this response. */
 export const notModified = (response: ResponseHead): ResponseHead => ({
   status: 304,
   fields: withoutFields(response.fields, contentFields),

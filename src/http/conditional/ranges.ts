@@ -143,6 +143,7 @@ export const partialContent = (
   return { head: { status: 206, fields }, content: part }
 }
 
+/** The 416 with the length (RFC 9110 §15.5.17). */
 export const rangeNotSatisfiable = (head: ResponseHead, length: number): ResponseHead => ({
   status: 416,
   fields: [
@@ -170,6 +171,7 @@ export const parseContentRange = (value: string): ContentRange | undefined => {
   return last < first || (total !== undefined && last >= total) ? undefined : { first, last, total }
 }
 
+/** The Content-Range of a part (RFC 9110 §14.4). */
 export const formatContentRange = ({ first, last, total }: ContentRange): string =>
   `bytes ${first}-${last}/${total ?? '*'}`
 

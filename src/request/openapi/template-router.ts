@@ -1,3 +1,4 @@
+import { decoded } from '../../contracts/openapi/bundle.ts'
 import type { Endpoint, RouteFinding, Row } from '../../contracts/row.ts'
 import { cleanSpelling, spelled } from '../route-paths.ts'
 
@@ -16,18 +17,10 @@ const newNode = (): Node => ({ literal: new Map(), mixed: [], parameter: undefin
 
 const decodedSegment = (raw: string): string => (raw.includes('%') ? decodeURIComponent(raw) : raw)
 
-/** Template literals are compared decoded; a document may spell them either way. */
-const literalText = (text: string): string => {
-  try {
-    return decodedSegment(text)
-  } catch {
-    return text
-  }
-}
-
 const names = /\{[^{}]*\}/g
 
-const patternOf = (segment: string): SegmentPattern => ({ literals: segment.split(names).map(literalText) })
+/** Template literals are compared decoded; a document may spell them either way. */
+const patternOf = (segment: string): SegmentPattern => ({ literals: segment.split(names).map(decoded) })
 
 const samePattern = (a: SegmentPattern, b: SegmentPattern): boolean =>
   a.literals.length === b.literals.length && a.literals.every((text, index) => text === b.literals[index])

@@ -48,6 +48,7 @@ const mostPerOctet = 200
 /** An index with its slash. */
 const shortStep = 7
 
+/** Of a whole text. */
 class Sizes {
   members = 0
   /** Characters of the pointers to all values. */

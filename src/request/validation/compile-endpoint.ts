@@ -137,15 +137,18 @@ const byValue = (a: unknown, b: unknown): number => {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
+/** The list without repetitions; the first one stays. */
 export const distinct = (list: readonly unknown[]): unknown[] =>
   list.length < 2 ? [...list] : [...new Set(list)]
 
+/** The list sorted and without repetitions. Elements are scalars of one type. */
 export const sortedSet = (list: readonly unknown[]): unknown[] =>
   list.length < 2 ? [...list] : distinct(list).sort(byValue)
 
 /** The two forms of WordPress's taxonomy filters: a list of term ids, or an object with `terms` and how to combine them. */
 type TermFilter = { readonly list: ArgumentSchema; readonly query: ArgumentSchema }
 
+/** The two schemas of a term filter; undefined for any other argument. */
 const termFilterOf = (schema: ArgumentSchema): TermFilter | undefined => {
   const [list, query] = schema.oneOf ?? []
   if (schema.oneOf?.length !== 2 || list?.type !== 'array' || query?.type !== 'object') return undefined
@@ -295,6 +298,7 @@ export const canonicalSpelling = (argument: CompiledArgument, value: unknown, or
 export type CompiledEndpoint = {
   readonly arguments: ReadonlyMap<string, CompiledArgument>
   readonly required: readonly string[]
+  /** Typed values of all arguments that have a default. */
   readonly defaults: Readonly<Record<string, unknown>>
   /** Canonical spelling of each default, e.g. `page=1`: what is dropped from a query. */
   readonly defaultSpellings: ReadonlyMap<string, string>

@@ -4,6 +4,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const loneSurrogate = /\p{Surrogate}/u
 const notAscii = /[\u0080-\uffff]/
 
+/** Value of one hexadecimal digit, or -1. */
 const hexDigit = (code: number | undefined): number => {
   if (code === undefined) return -1
   if (code >= 48 && code <= 57) return code - 48
@@ -73,6 +74,7 @@ export const encodeQueryText = (text: string): string => {
   return escaped.replace(alwaysClear, (code) => (code === '%2C' ? ',' : ':'))
 }
 
+/** Matches names against a list of names and `prefix*` patterns. */
 export const trackingMatcher = (names: readonly string[]): ((name: string) => boolean) => {
   const exact = new Set(names.filter((name) => !name.endsWith('*')))
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
@@ -170,6 +172,7 @@ export const parsePhpQuery = (text: string, maxParameters: number, longestName: 
  * array is list and dictionary at once, and `a[1]=x` and `["y","x"]` have the same type.
  */
 export class PhpArray extends Map<string, PhpValue> {
+  /** Index that the next `a[]=` gets. */
   next = 0
 }
 
@@ -198,6 +201,7 @@ const isIntegerKey = (key: string): boolean => {
 /** Arrays, objects from JSON and decoded brackets: everything PHP calls an array. */
 export const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 
+/** Names of the members in PHP's order. */
 export const namesOf = (container: object): string[] =>
   container instanceof Map ? [...container.keys()] : Object.keys(container)
 
@@ -205,14 +209,17 @@ export const hasMember = (container: object, name: string): boolean =>
   // A list has a length, but no member of that name.
   container instanceof Map ? container.has(name) : Object.prototype.propertyIsEnumerable.call(container, name)
 
+/** A member that exists. */
 export const memberOf = (container: object, name: string): unknown =>
   container instanceof Map ? container.get(name) : (container as Record<string, unknown>)[name]
 
+/** Keys and values in PHP's order. */
 export const entriesOf = (container: object): [string, unknown][] => {
   if (container instanceof Map) return [...container]
   return Object.entries(container)
 }
 
+/** Values in PHP's order. */
 export const valuesOf = (container: object): unknown[] => {
   if (Array.isArray(container)) return container
   return container instanceof Map ? [...container.values()] : Object.values(container)

@@ -46,6 +46,7 @@ const checkStatuses = (argument: CompiledArgument, list: readonly unknown[]): Is
   return undefined
 }
 
+/** PHP's empty(). */
 const isEmpty = (value: unknown): boolean =>
   value === '' ||
   value === '0' ||
@@ -73,6 +74,7 @@ const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   return (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema)
 }
 
+/** Names of required arguments that are absent from all sources. */
 export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
   endpoint.required.filter(
     (name) => endpoint.defaults[name] === undefined && !given(effectiveValue(sources, name)),
@@ -148,6 +150,7 @@ const setLazily = (typed: Record<string, unknown>, name: string, compute: () => 
   Object.defineProperty(typed, name, { get, enumerable: true, configurable: true })
 }
 
+/** Typed values of all sources, over the defaults. */
 export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Record<string, unknown> => {
   // Not a spread: with a member added, each object has a separate hidden class in Node 20, and all that reads it is slower.
   const typed: Record<string, unknown> = Object.assign({}, endpoint.defaults)

@@ -19,6 +19,7 @@ export type AttemptListener = {
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
+  /** The request content has been sent whole. */
   contentSent(): void
 }
 
@@ -88,6 +89,7 @@ export class Attempt implements Handler {
   #ended = false
   /** A part of the request may have been sent. */
   sent = false
+  /** Bytes of content in both directions. */
   movedBytes = 0
 
   constructor(

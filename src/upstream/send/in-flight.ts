@@ -1,6 +1,7 @@
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 
+/** A request that can be aborted; `index` is its position in the list, -1 if it is not in it. */
 export type Abortable = { index: number; abort(reason: Error): void }
 
 /** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
@@ -38,6 +39,7 @@ export class InFlight<One extends Abortable> {
     for (const resolve of waiting) resolve()
   }
 
+  /** Resolves when no request is in flight. */
   async idle(): Promise<void> {
     if (this.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
@@ -51,6 +53,7 @@ export class InFlight<One extends Abortable> {
 export type PacedRequest = {
   /** Undefined while it has no slot or waits for the upstream. */
   readonly waitsForClient: ClientWait | undefined
+  /** Bytes of content so far, in both directions. */
   readonly movedBytes: number
   endForSlowClient(wait: ClientWait): void
 }

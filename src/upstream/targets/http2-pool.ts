@@ -18,6 +18,7 @@ export type ConnectionPool = Pick<Pool, 'dispatch'> & {
   destroy(): Promise<void>
 }
 
+/** Milliseconds. */
 type Times = { readonly connectMs: number; readonly maxAgeMs: number }
 
 type Dispatched = {
@@ -28,6 +29,7 @@ type Dispatched = {
 type Connection = {
   readonly socket: TLSSocket
   readonly session: ClientHttp2Session
+  /** Streams that are not closed. */
   open: number
   /** The settings of the peer, with its maximum of streams, have arrived. */
   isReady: boolean

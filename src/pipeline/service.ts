@@ -5,15 +5,8 @@ import type { ContractName } from '../contracts/method.ts'
 import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import { createRecentValues } from '../http/memo.ts'
-import type {
-  Answer,
-  FieldChanges,
-  FieldLines,
-  GatewayRequest,
-  GatewayResponse,
-  RequestFields,
-} from '../http/message.ts'
-import type { ContentMapper } from '../request/names.ts'
+import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFields } from '../http/message.ts'
+import type { Names } from '../request/names.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
 
@@ -66,14 +59,11 @@ export const createTargetMemo = (mostEntries: number) => {
 
 export type TargetMemo = ReturnType<typeof createTargetMemo>
 
-/** Translates between public names and the upstream's; see names/. */
-export type Translation = {
-  toUpstreamTarget(path: string, query: string): string
-  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
-  fromUpstreamFields(lines: FieldLines): FieldLines
-  /** Mapper for the content behind the upstream's own fields; undefined when nothing in it can carry names. */
-  fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
-}
+/** Translates between public names and the upstream's. */
+export type Translation = Pick<
+  Names,
+  'toUpstreamTarget' | 'toUpstreamContent' | 'fromUpstreamFields' | 'fromUpstreamContent'
+>
 
 /** What the phases use of one service; src/build makes and closes it. */
 export type Service = {
@@ -143,6 +133,7 @@ export type Service = {
   readonly upstreamTotalMs: number
   /** Documents that the gateway makes itself; undefined where there are none. */
   readonly local: LocalAnswers | undefined
+  /** Answers its batch route, if it has one. */
   readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
 }
 
@@ -165,6 +156,7 @@ export type LocalAnswers = {
   written(collection: string): void
 }
 
+/** The client of the connection, or the one that a trusted proxy names. */
 export type Client = {
   /** IP address, or `unknown` when the connection is already closed. */
   readonly address: string

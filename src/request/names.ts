@@ -2,7 +2,7 @@ import { Transform } from 'node:stream'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
 import type { NameTable } from '../contracts/site/names.ts'
 import { backslash } from '../http/json-text.ts'
-import { contentText, essence, type FieldLines, fieldValue } from '../http/message.ts'
+import { essence, type FieldLines, fieldValue } from '../http/message.ts'
 import {
   type ChunkMapper,
   createJsonScanner,
@@ -10,7 +10,6 @@ import {
   type ValueKind,
   valueKinds,
 } from './names/json-scanner.ts'
-import { createRootMapper } from './names/root-mapper.ts'
 import {
   createNameSwap,
   createRestUrls,
@@ -24,15 +23,9 @@ import {
   type RestUrls,
 } from './names/urls.ts'
 
-/** Maps content as it arrives, or complete. */
-export type ContentMapper = ChunkMapper & {
-  /** A faster way for complete content; undefined when this content needs `push`. */
-  whole?(content: Buffer): Buffer | undefined
-}
+export type ContentMapper = ChunkMapper
 
 export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
-  const whole = mapper.whole?.(content)
-  if (whole !== undefined) return whole
   const mapped = mapper.push(content)
   const rest = mapper.end()
   return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
@@ -104,18 +97,6 @@ const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
 /** In JSON a quote is escaped: `<…>; rel=\"next\"`. */
 const mapLinkText = (plain: string, urls: RestUrls): string =>
   mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
-
-const quotedForPattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
-
-/**
- * Has a complete content neither a key of the rules nor one of the URLs? Then nothing in it is mapped, and it is not scanned octet by
- * octet. A backslash may hide a key or a URL.
- */
-const createIsUnmapped = (swap: NameSwap, urls: RestUrls): ((content: Buffer) => boolean) => {
-  const keys = [...Object.keys(namingKeys), ...swap.keys.keys()].map((key) => `"${key}"`)
-  const pattern = new RegExp(['\\', ...keys, ...urls.roots].map(quotedForPattern).join('|'))
-  return (content) => !pattern.test(contentText(content).latin1)
-}
 
 /** The rules for one direction: names are swapped, URLs are translated by `urls`. */
 const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
@@ -204,25 +185,10 @@ const carriesNames = (lines: FieldLines): boolean => {
   return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
 }
 
-type Direction = {
-  readonly urls: RestUrls
-  readonly rules: StringRules
-  /** Maps a complete content without the scanner; undefined where that is not possible. */
-  readonly whole: (content: Buffer) => Buffer | undefined
-}
+type Direction = { readonly urls: RestUrls; readonly rules: StringRules }
 
-/** Builds the scanner on first use: most contents are complete and do not need it. */
-const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
-  let built: ContentMapper | undefined
-  const scanner = (): ContentMapper => {
-    built ??= createJsonScanner(rules)
-    return built
-  }
-  return { push: (chunk) => scanner().push(chunk), end: () => scanner().end(), whole }
-}
-
-const mapJson = (content: Buffer, direction: Direction): Buffer =>
-  direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
+const mapJson = (content: Buffer, { urls, rules }: Direction): Buffer =>
+  urls.isIdentity ? content : mapWhole(createJsonScanner(rules), content)
 
 const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => ({
   ...schema,
@@ -271,12 +237,7 @@ export const createNames = (options: NamesOptions) => {
 
   const directionBetween = (from: readonly string[], to: string): Direction => {
     const urls = createRestUrls(from, to, swap)
-    const isUnmapped = createIsUnmapped(swap, urls)
-    const whole =
-      swap === noSwap
-        ? createRootMapper(from, to)
-        : (content: Buffer) => (isUnmapped(content) ? content : undefined)
-    return { urls, rules: createJsonRules(swap, urls), whole }
+    return { urls, rules: createJsonRules(swap, urls) }
   }
   const directionsFor = (learned: string | undefined) => {
     const roots = options.upstreamRoots(learned)
@@ -312,9 +273,9 @@ export const createNames = (options: NamesOptions) => {
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
-    fromUpstreamContent: (lines: FieldLines): ContentMapper | undefined => {
-      const direction = current().toPublic
-      return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
+    fromUpstreamContent: (lines: FieldLines): ChunkMapper | undefined => {
+      const { urls, rules } = current().toPublic
+      return urls.isIdentity || !carriesNames(lines) ? undefined : createJsonScanner(rules)
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
     fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, current().toPublic),

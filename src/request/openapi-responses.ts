@@ -11,6 +11,7 @@ import {
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { readExactJson } from './openapi/values.ts'
 
+/** A JSON response of an upstream. */
 export type ResponseSample = {
   /** Method and template. */
   readonly operation: string

@@ -93,6 +93,7 @@ export const spelled = (text: string): string =>
 export const withForeignBytes = (text: string): string =>
   text.includes('%') ? text.replace(/%[89A-F][0-9A-F]/g, foreignByte) : text
 
+/** The value of a part of a cleaned path, decoded. */
 export const decodedValue = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
 
 /** How the identifiers of a parameter are spelled: `number` without leading zeros, `template` with its slash doubled. */
@@ -135,6 +136,7 @@ export const canonicalIdentifier = (raw: string, form: IdentifierForm): string |
 
 type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
 
+/** The canonical path is put together from these. */
 export type PatternPart =
   | Exclude<RoutePart, { kind: 'parameter' }>
   | { readonly kind: 'parameter'; readonly name: string; readonly form: IdentifierForm }
@@ -279,6 +281,7 @@ export const compileRowPattern = (pattern: string): RowPattern | SkippedPattern 
   }
 }
 
+/** A route's pattern is literal text and named groups in turn. */
 type RoutePart =
   | { readonly kind: 'literal'; readonly text: string }
   /** An unescaped dot between digits (`oembed/1.0`): it matches any character, and a dot is meant. */

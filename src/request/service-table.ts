@@ -56,6 +56,7 @@ const pathOf = (target: string): string => {
   return at === -1 ? target : target.slice(0, at)
 }
 
+/** The services of a host, in the order in which they are tried. */
 type Candidates<Service> = { readonly services: readonly Service[]; readonly outer: ReadonlySet<Service> }
 
 const candidates = <Service extends Located>(services: readonly Service[]): Candidates<Service> => ({

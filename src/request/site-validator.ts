@@ -195,6 +195,7 @@ type Writing = {
   /** Typed arguments; the values of global parameters are added. */
   readonly typed: Record<string, unknown>
   readonly unknown: UnknownParameters
+  /** Names of the undeclared parameters so far. */
   readonly undeclared: string[]
 }
 

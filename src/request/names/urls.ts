@@ -44,10 +44,6 @@ export const maxUrlLength = 8192
 /** RFC 3986 characters and a little more that WordPress leaves in its links; \uXXXX as it stands in ASCII-escaped JSON. */
 const urlText = /^(?:[!#-;=?-[\]-\u00ff]|\\u[0-9a-fA-F]{4})*$/
 
-/** Whether an octet may be in such a text outside an escape. */
-export const isUrlOctet = (octet: number): boolean =>
-  octet > 0x20 && octet !== 0x22 && octet !== 0x3c && octet !== 0x3e && octet !== 0x5c
-
 /** Translates URLs below one REST root into URLs below another. */
 export type RestUrls = {
   /** Only strings with one of these prefixes can be URLs below a root. */
@@ -61,7 +57,7 @@ export type RestUrls = {
 }
 
 /** Whether a root may be followed by this character: `/wp-json` is not the root of `/wp-jsonp`. */
-export const endsRoot = (after: string | undefined): boolean =>
+const endsRoot = (after: string | undefined): boolean =>
   after === undefined || after === '/' || after === '?' || after === '#'
 
 const pathOf = (root: string): string => {

@@ -83,7 +83,10 @@ export type Admitted = {
 /** What an exchange of an item has beyond one of a client. */
 export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
 
-/** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
+/**
+ * A new exchange. It has all members of the later stages from the start, so that V8 uses one shape; a spread would give each exchange its
+ * own in Node 20, and double the cost of a hit.
+ */
 export const arrived = (
   known: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
   item?: ItemParts,
@@ -124,15 +127,10 @@ export const arrived = (
   return exchange
 }
 
-/** Only `asIdentified`, `asMatched`, `asReady`, `asRecalled` and `asTranslated` write to an exchange. */
-type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
+// Each stage writes to the exchange itself: copies took a tenth of a hit (docs/decisions/0013).
 
-/** Writes to the exchange itself. */
-export const asIdentified = (exchange: Received, identity: Identity | undefined): Received => {
-  const known = exchange as Growing<Received>
-  known.identity = identity
-  return known
-}
+export const asIdentified = (exchange: Received, identity: Identity | undefined): Received =>
+  Object.assign(exchange, { identity })
 
 /** The findings of an accepted request; others were refused. */
 type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
@@ -145,19 +143,12 @@ export type Matched = Received & {
   readonly recalled: RecalledTarget | undefined
 }
 
-/** Writes to the exchange itself: a later stage is the same object. */
 export const asMatched = (
   exchange: Received,
   method: string,
   matching: Matching,
   recalled: RecalledTarget | undefined,
-): Matched => {
-  const known = exchange as Growing<Matched>
-  known.method = method
-  known.matching = matching
-  known.recalled = recalled
-  return known
-}
+): Matched => Object.assign(exchange, { method, matching, recalled })
 
 /** A request in the one form that is keyed and sent. */
 export type Ready = Matched & {
@@ -173,11 +164,13 @@ export type Ready = Matched & {
   readonly sensitive: Sensitivity | undefined
   /** Declared headers and cookies, which are part of the cache key; undefined where none are declared. */
   readonly variant: DeclaredFields | undefined
+  /** From the rules for this route. */
   readonly policy: CachePolicy
 }
 
 /** Headers and cookies that the route declares, without credentials. */
 export type DeclaredFields = {
+  /** In their one spelling. */
   readonly key: string
   /** Cookie field with the declared cookies alone: a response that is stored depends on no other. */
   readonly cookie: string | undefined
@@ -189,25 +182,15 @@ type Canonical = Pick<
   'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'variant' | 'policy'
 >
 
-/** As `asMatched`: the same object again. */
 export const asReady = (exchange: Matched, canonical: Canonical, content: Ready['content']): Ready => {
-  const known = exchange as Growing<Ready>
-  known.target = canonical.target
-  known.query = canonical.query
-  known.arguments = canonical.arguments
-  known.sendsUndeclared = canonical.sendsUndeclared
-  known.sensitive = canonical.sensitive
-  known.variant = canonical.variant
-  known.policy = canonical.policy
-  known.content = content
-  return known
+  const { target, query, arguments: values, sendsUndeclared, sensitive, variant, policy } = canonical
+  const known = { target, query, arguments: values, sendsUndeclared, sensitive, variant, policy, content }
+  return Object.assign(exchange, known)
 }
 
 /** Marks the exchange as one whose target is remembered. */
-export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
-  const known = exchange as Growing<Ready>
-  known.recalled = recalled
-}
+export const asRecalled = (exchange: Ready, recalled: RecalledTarget): Ready =>
+  Object.assign(exchange, { recalled })
 
 export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
@@ -270,20 +253,15 @@ export const upstreamTarget = (
 export type Translated = Outgoing & {
   /** Path and query in the upstream's names, base path included. */
   readonly upstreamTarget: string
+  /** `content` in the upstream's names. */
   readonly upstreamContent: Buffer | Readable | undefined
 }
 
-/** As `asMatched`. */
 export const asTranslated = (
   exchange: Outgoing,
-  target: string,
+  upstreamTarget: string,
   upstreamContent: Translated['upstreamContent'],
-): Translated => {
-  const known = exchange as Growing<Translated>
-  known.upstreamTarget = target
-  known.upstreamContent = upstreamContent
-  return known
-}
+): Translated => Object.assign(exchange, { upstreamTarget, upstreamContent })
 
 /** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
 export const changedResponse = (

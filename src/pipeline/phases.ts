@@ -52,6 +52,7 @@ const withSpan = <In extends Received, Out>(
         },
       }
 
+/** The context of the phases. The facts of one service are in each exchange (service.ts). */
 export type PhaseContext = {
   readonly clock: Clock
   readonly cacheContext: CacheContext
@@ -61,10 +62,15 @@ export type PhaseContext = {
   readonly failed: (error: GatewayError, exchange: Received) => void
   /** Some service has `access`; otherwise `authenticate` is disabled. */
   readonly checksAccess: boolean
+  /** Undefined disables `rate-limit`. */
   readonly limits: RateLimitOptions | undefined
+  /** Undefined disables `compress`. */
   readonly compression: CompressOptions | undefined
+  /** Undefined disables `shed`. */
   readonly overload: ShedOptions | undefined
+  /** Undefined disables `observe`. */
   readonly watches: readonly ExchangeWatch[] | undefined
+  /** Undefined disables spans. */
   readonly spans: OpenSpans | undefined
 }
 

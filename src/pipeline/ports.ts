@@ -110,12 +110,15 @@ export type RateLimitStore = {
   ): Promise<{ readonly count: number; readonly leftMs: number }>
 }
 
+/** An answer that is kept to be given again. */
 export type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
 
+/** The state of a key when a request with it arrives. */
 export type KeyState =
   /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
   | { readonly kind: 'begun' }
   | { readonly kind: 'in-flight' }
+  /** It was used for a different request. */
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'finished'; readonly answer: KeptAnswer }
   /** The request has been carried out, but its answer was too large to keep. */

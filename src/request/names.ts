@@ -2,7 +2,7 @@ import { Transform } from 'node:stream'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
 import type { NameTable } from '../contracts/site/names.ts'
 import { backslash } from '../http/json-text.ts'
-import { essence, type FieldLines, fieldValue } from '../http/message.ts'
+import { contentText, essence, type FieldLines, fieldValue } from '../http/message.ts'
 import {
   type ChunkMapper,
   createJsonScanner,
@@ -23,18 +23,18 @@ import {
   type RestUrls,
 } from './names/urls.ts'
 
-export type ContentMapper = ChunkMapper
-
-export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
-  const mapped = mapper.push(content)
-  const rest = mapper.end()
-  return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
+export type ContentMapper = {
+  /** For one content that arrives in chunks. */
+  scanner(): ChunkMapper
+  /** Maps complete content. */
+  whole(content: Buffer): Buffer
 }
 
-export const createContentTransform = (mapper: ContentMapper): Transform =>
+/** Maps content as it streams. */
+export const createContentTransform = (scanner: ChunkMapper): Transform =>
   new Transform({
-    transform: (chunk: Buffer, _encoding, done) => done(null, mapper.push(chunk)),
-    flush: (done) => done(null, mapper.end()),
+    transform: (chunk: Buffer, _encoding, done) => done(null, scanner.push(chunk)),
+    flush: (done) => done(null, scanner.end()),
   })
 
 /** Route patterns in a discovery document; the longest that WordPress 6.9 has is 108 characters. */
@@ -97,6 +97,18 @@ const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
 /** In JSON a quote is escaped: `<…>; rel=\"next\"`. */
 const mapLinkText = (plain: string, urls: RestUrls): string =>
   mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
+
+const quotedForPattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+/**
+ * Has a complete content neither a key of the rules nor one of the URLs? Then nothing in it is mapped, and it is not scanned octet by
+ * octet. A backslash may hide a key or a URL.
+ */
+const createIsUnmapped = (swap: NameSwap, urls: RestUrls): ((content: Buffer) => boolean) => {
+  const keys = [...Object.keys(namingKeys), ...swap.keys.keys()].map((key) => `"${key}"`)
+  const pattern = new RegExp(['\\', ...keys, ...urls.roots].map(quotedForPattern).join('|'))
+  return (content) => !pattern.test(contentText(content).latin1)
+}
 
 /** The rules for one direction: names are swapped, URLs are translated by `urls`. */
 const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
@@ -185,10 +197,21 @@ const carriesNames = (lines: FieldLines): boolean => {
   return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
 }
 
-type Direction = { readonly urls: RestUrls; readonly rules: StringRules }
-
-const mapJson = (content: Buffer, { urls, rules }: Direction): Buffer =>
-  urls.isIdentity ? content : mapWhole(createJsonScanner(rules), content)
+const createContentMapper = (swap: NameSwap, urls: RestUrls): ContentMapper => {
+  const rules = createJsonRules(swap, urls)
+  const isUnmapped = createIsUnmapped(swap, urls)
+  const scanner = (): ChunkMapper => createJsonScanner(rules)
+  return {
+    scanner,
+    whole: (content) => {
+      if (urls.isIdentity || isUnmapped(content)) return content
+      const { push, end } = scanner()
+      const mapped = push(content)
+      const rest = end()
+      return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
+    },
+  }
+}
 
 const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => ({
   ...schema,
@@ -235,9 +258,9 @@ export const createNames = (options: NamesOptions) => {
   const swap = options.mode === 'wordpress' ? createNameSwap(options.table) : noSwap
   const publicRoot = withoutSlash(options.publicRoot)
 
-  const directionBetween = (from: readonly string[], to: string): Direction => {
+  const directionBetween = (from: readonly string[], to: string) => {
     const urls = createRestUrls(from, to, swap)
-    return { urls, rules: createJsonRules(swap, urls) }
+    return { urls, mapper: createContentMapper(swap, urls) }
   }
   const directionsFor = (learned: string | undefined) => {
     const roots = options.upstreamRoots(learned)
@@ -263,7 +286,7 @@ export const createNames = (options: NamesOptions) => {
     /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
     toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer => {
       const type = essence(contentType)
-      if (isJson(type)) return mapJson(content, current().toUpstream)
+      if (isJson(type)) return current().toUpstream.mapper.whole(content)
       if (type !== 'application/x-www-form-urlencoded') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
@@ -273,12 +296,12 @@ export const createNames = (options: NamesOptions) => {
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
-    fromUpstreamContent: (lines: FieldLines): ChunkMapper | undefined => {
-      const { urls, rules } = current().toPublic
-      return urls.isIdentity || !carriesNames(lines) ? undefined : createJsonScanner(rules)
+    fromUpstreamContent: (lines: FieldLines): ContentMapper | undefined => {
+      const { urls, mapper } = current().toPublic
+      return urls.isIdentity || !carriesNames(lines) ? undefined : mapper
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
-    fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, current().toPublic),
+    fromUpstreamDocument: (content: Buffer): Buffer => current().toPublic.mapper.whole(content),
   }
 }
 

@@ -130,17 +130,18 @@ export const failureKind = (
 export const leftAlone = (waitMs: number): GatewayError =>
   new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 
+const marked =
+  (mark: 'incomplete' | 'unsent') =>
+  (error: Error): Error =>
+    error instanceof GatewayError
+      ? new GatewayError(error.code, { ...error, cause: error.cause, [mark]: true })
+      : error
+
 /** The same error, saying that the upstream never got the whole content: then a write has changed nothing. */
-export const neverWhole = (error: Error): Error =>
-  error instanceof GatewayError
-    ? new GatewayError(error.code, { ...error, cause: error.cause, incomplete: true })
-    : error
+export const neverWhole = marked('incomplete')
 
 /** The same error, marked as not sent: a write has then changed nothing. */
-export const neverSent = (error: Error): Error =>
-  error instanceof GatewayError && !error.unsent
-    ? new GatewayError(error.code, { ...error, cause: error.cause, unsent: true })
-    : error
+export const neverSent = marked('unsent')
 
 const busyDetails: Partial<Record<QueueOutcome, string>> = {
   'client-share': 'This client has too many requests in flight or waiting.',

@@ -55,7 +55,11 @@ export const createUpstream = (
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options
   const look = createPaceLook({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
-  const looks = setInterval(() => look([...inFlight.all]), lookEveryMs).unref()
+  const looks = setInterval(() => {
+    const nowMs = deps.clock.monotonic()
+    for (const request of [...inFlight.all]) request.boundTotal(nowMs)
+    look([...inFlight.all])
+  }, lookEveryMs).unref()
 
   return {
     /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */

@@ -94,15 +94,7 @@ export const hasUnseenCredential = ({ security }: Operation): boolean =>
   security.some((schemes) => schemes.some(({ kind }) => kind === 'unseen'))
 
 /** TRACE would show a client fields that the gateway adds (RFC 9110 §9.3.8). */
-export const documentMethods: readonly (readonly [member: string, method: Method])[] = [
-  ['get', 'GET'],
-  ['head', 'HEAD'],
-  ['post', 'POST'],
-  ['put', 'PUT'],
-  ['patch', 'PATCH'],
-  ['delete', 'DELETE'],
-  ['options', 'OPTIONS'],
-]
+export const documentMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** Path without a query or fragment, by which some documents distinguish operations. */
 export const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
@@ -122,8 +114,8 @@ export const locateOperations = (bundle: ApiBundle): ReadonlyMap<string, Located
   for (const [key] of membersOf(paths.node)) {
     const path = dereferenced(bundle, below(paths, key))
     if (path === undefined || !key.startsWith('/')) continue
-    for (const [name, method] of documentMethods) {
-      const located = below(path, name)
+    for (const method of documentMethods) {
+      const located = below(path, method.toLowerCase())
       const position = operationKey({ method, template: barePath(key) })
       if (isObject(located.node) && !found.has(position)) found.set(position, located)
     }

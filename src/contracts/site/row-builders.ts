@@ -34,32 +34,19 @@ const described = (map: Arguments, descriptions: Descriptions): Arguments =>
 
 type Marks = Pick<Endpoint, 'allowBatch' | 'acceptsUploads'>
 
-const updateMethods: readonly Method[] = ['POST', 'PUT', 'PATCH']
+const endpointOf =
+  (methods: readonly Method[], descriptions: Descriptions) =>
+  (map: Arguments, marks: Marks = {}): Endpoint => ({
+    methods,
+    arguments: described(map, descriptions),
+    ...marks,
+  })
 
-export const reads = (query: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: ['GET'],
-  arguments: described(query, queryDescriptions),
-  ...marks,
-})
-
-/** Endpoint that takes a POST: a creation or an action. */
-export const posts = (body: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: ['POST'],
-  arguments: described(body, fieldDescriptions),
-  ...marks,
-})
-
-export const updates = (fields: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: updateMethods,
-  arguments: described(fields, fieldDescriptions),
-  ...marks,
-})
-
-export const deletes = (query: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: ['DELETE'],
-  arguments: described(query, queryDescriptions),
-  ...marks,
-})
+export const reads = endpointOf(['GET'], queryDescriptions)
+/** A creation or an action. */
+export const posts = endpointOf(['POST'], fieldDescriptions)
+export const updates = endpointOf(['POST', 'PUT', 'PATCH'], fieldDescriptions)
+export const deletes = endpointOf(['DELETE'], queryDescriptions)
 
 /** Digits, as the identifier of a row in the database. */
 export const digits = '[\\d]+'

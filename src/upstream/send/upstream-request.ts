@@ -29,7 +29,7 @@ import {
   retryAfterMs,
   type Ticket,
 } from './circuit-breaking.ts'
-import type { Abortable, InFlight, PacedRequest } from './in-flight.ts'
+import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 export type UpstreamContext = AttemptContext & {
@@ -107,10 +107,17 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#state === 'done') return
     signal.addEventListener('abort', this)
     withdraw?.addEventListener('abort', this)
-    const { totalMs } = this.#context.options.timeouts
-    if (totalMs > 0) this.#totalTimer = setTimeout(() => this.#expire(), totalMs)
+    this.boundTotal(this.#startedMs)
     budget.requested(this.#startedMs)
     this.#enqueue()
+  }
+
+  /** Called every `lookEveryMs`: most requests end long before their total timeout, and need no timer. */
+  boundTotal(nowMs: number): void {
+    const { totalMs } = this.#context.options.timeouts
+    const leftMs = this.#startedMs + totalMs - nowMs
+    if (totalMs > 0 && leftMs <= 2 * lookEveryMs)
+      this.#totalTimer ??= setTimeout(() => this.#expire(), leftMs)
   }
 
   abort(reason: Error): void {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { mapWhole } from '../../../src/request/names.ts'
 import { jsonFields, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 test.each([
@@ -12,5 +11,5 @@ test.each([
   const sameHost = names({ mode: 'same', upstreamRoots: () => [upstreamRoot] })
   const mapping = sameHost.fromUpstreamContent(jsonFields)
   if (mapping === undefined) throw new Error('nothing maps it')
-  expect(mapWhole(mapping, Buffer.from(content)).toString()).toBe(mapped ?? content)
+  expect(mapping.whole(Buffer.from(content)).toString()).toBe(mapped ?? content)
 })

@@ -84,8 +84,7 @@ export type Admitted = {
 export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
 
 /**
- * A new exchange. It has all members of the later stages from the start, so that V8 uses one shape; a spread would give each exchange its
- * own in Node 20, and double the cost of a hit.
+ * A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. Not by a spread: docs/decisions/0013.
  */
 export const arrived = (
   known: Omit<Received, 'record' | 'identity' | keyof ItemParts>,

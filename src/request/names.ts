@@ -83,12 +83,6 @@ const withSlashes = (text: string, map: (plain: string) => string | undefined): 
   return escaped ? mapped.replaceAll('/', '\\/') : mapped
 }
 
-const startsWith = (content: Buffer, start: number, end: number, prefix: Buffer): boolean => {
-  if (end - start < prefix.length) return false
-  for (let i = 0; i < prefix.length; i++) if (content[start + i] !== prefix[i]) return false
-  return true
-}
-
 const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
   for (let i = start; i < end; i++) if (content[i] === backslash) return true
   return false
@@ -117,12 +111,9 @@ const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
   // Length and first octet rule out most keys before a string is made of them.
   const hints = new Uint8Array((longest + 1) * 256)
   for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
-  const prefixes = urls.roots.flatMap((root) => [
-    Buffer.from(root, 'latin1'),
-    Buffer.from(root.replaceAll('/', '\\/'), 'latin1'),
-  ])
+  const prefixes = urls.roots.flatMap((root) => [root, root.replaceAll('/', '\\/')])
   const firstOctets = new Uint8Array(256)
-  for (const prefix of prefixes) firstOctets[prefix[0] ?? 0] = 1
+  for (const prefix of prefixes) firstOctets[prefix.charCodeAt(0)] = 1
   const mapUrl = (text: string): string | undefined => withSlashes(text, urls.map)
   const mapNamed: Record<ValueKind, (text: string) => string | undefined> = {
     [valueKinds.plain]: mapUrl,
@@ -154,10 +145,9 @@ const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
       return { text, opens: valueKinds.plain }
     },
     value: (content, start, end, kind) => {
-      const isUrl = prefixes.some((prefix) => startsWith(content, start, end, prefix))
-      return kind === valueKinds.plain && !isUrl
-        ? undefined
-        : mapNamed[kind](content.toString('latin1', start, end))
+      const text = content.toString('latin1', start, end)
+      const isUrl = prefixes.some((prefix) => text.startsWith(prefix))
+      return kind === valueKinds.plain && !isUrl ? undefined : mapNamed[kind](text)
     },
   }
 }

@@ -96,7 +96,7 @@ const rowAt = (node: Node, segments: readonly string[], at: number): Row | undef
 }
 
 /** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
-const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
+export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
   const named = (wanted: string) =>
     endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
   return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)

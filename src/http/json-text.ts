@@ -26,8 +26,7 @@ export const ownMember = <Value>(object: Readonly<Record<string, Value>>, key: s
  */
 export type JsonText = string
 
-export const isSpace = (code: number): boolean =>
-  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
 export const skipSpace = (text: JsonText, from: number): number => {
   let at = from

@@ -41,7 +41,7 @@ test('a batch of 26 gets the error that was recorded from WordPress', async () =
   expect(await response.json()).toEqual(JSON.parse(recorded.trimEnd().split('\n').at(-1) ?? ''))
 })
 
-test('what is no list of items is refused as a whole, and nothing is sent', async () => {
+test('a batch without a list of items is refused as a whole, and no item is sent', async () => {
   origin = await startOrigin()
   gateway = await startTestGateway({ services: { site: siteService(origin.origin, {}) } })
   const item = { path: post, body: { title: 'x' } }

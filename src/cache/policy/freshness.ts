@@ -49,7 +49,7 @@ const readArgument = (key: string, member: Member): Argument => {
 }
 
 /** undefined when the field is empty, no dictionary, or has a value of the wrong type: it then counts as absent (RFC 9213 §2.1). */
-const parseTargeted = (value: string): Directives | undefined => {
+const parseTargeted = remembered((value): Directives | undefined => {
   const members = parseDictionary(value)
   if (members === undefined || members.size === 0) return undefined
   const directives = new Map<string, string | undefined>()
@@ -59,7 +59,7 @@ const parseTargeted = (value: string): Directives | undefined => {
     if (read.kind === 'keep') directives.set(key, read.argument)
   }
   return directives
-}
+})
 
 const findTargeted = (fields: FieldLines): Directives | undefined => {
   for (const name of targetedFields) {

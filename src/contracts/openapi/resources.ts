@@ -94,22 +94,8 @@ const parametersOf = (operations: readonly Pick<Operation, 'template'>[]): Reado
     }),
   )
 
-export type Resources = {
-  /** Of an operation; undefined for one of another document. */
-  of(operation: Operation): Resource | undefined
-  /** Shapes of the collections that declarations name: responses show their items under several paths. */
-  readonly named: ReadonlySet<string>
-  /** The collection that is declared for the items of a path, with the parameter that has their id. */
-  itemsAt(shape: string): { readonly collection: string; readonly id: string } | undefined
-  /** The parameter with the id of the items of a path; undefined for a path that is no collection. */
-  parameterOf(collection: string): string | undefined
-}
-
 /** Infers the kind of each path from the templates and the declarations of the document. */
-export const inferResources = (
-  operations: readonly Operation[],
-  configured: readonly DeclaredResource[],
-): Resources => {
+export const inferResources = (operations: readonly Operation[], configured: readonly DeclaredResource[]) => {
   const byOperation = new Map(configured.map((one) => [one.operation, one]))
   const all = operations.map((operation) => {
     const own = byOperation.get(`${operation.method} ${operation.template}`)
@@ -138,12 +124,18 @@ export const inferResources = (
   ])
   const byOperationObject = new Map(resources)
   return {
-    of: (operation) => byOperationObject.get(operation),
+    /** Of an operation; undefined for one of another document. */
+    of: (operation: Operation) => byOperationObject.get(operation),
+    /** Shapes of the collections that declarations name: responses show their items under several paths. */
     named: new Set(named.map(templateShape)),
-    parameterOf: (collection) => parameters.get(collection),
-    itemsAt: (shape) => {
+    /** The parameter with the id of the items of a path; undefined for a path that is no collection. */
+    parameterOf: (collection: string) => parameters.get(collection),
+    /** The collection that is declared for the items of a path, with the parameter that has their id. */
+    itemsAt: (shape: string) => {
       const { collection, id } = declarations.get(shape) ?? {}
       return collection === undefined || id === undefined ? undefined : { collection, id }
     },
   }
 }
+
+export type Resources = ReturnType<typeof inferResources>

@@ -83,9 +83,7 @@ export type Admitted = {
 /** What an exchange of an item has beyond one of a client. */
 export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
 
-/**
- * A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. Not by a spread: docs/decisions/0013.
- */
+/** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
 export const arrived = (
   known: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
   item?: ItemParts,
@@ -126,10 +124,15 @@ export const arrived = (
   return exchange
 }
 
-// Each stage writes to the exchange itself: copies took a tenth of a hit (docs/decisions/0013).
+/** Only `asIdentified`, `asMatched`, `asReady`, `asRecalled` and `asTranslated` write to an exchange. */
+type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
-export const asIdentified = (exchange: Received, identity: Identity | undefined): Received =>
-  Object.assign(exchange, { identity })
+/** Writes to the exchange itself. */
+export const asIdentified = (exchange: Received, identity: Identity | undefined): Received => {
+  const known = exchange as Growing<Received>
+  known.identity = identity
+  return known
+}
 
 /** The findings of an accepted request; others were refused. */
 type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
@@ -142,12 +145,19 @@ export type Matched = Received & {
   readonly recalled: RecalledTarget | undefined
 }
 
+/** Writes to the exchange itself: a later stage is the same object. */
 export const asMatched = (
   exchange: Received,
   method: string,
   matching: Matching,
   recalled: RecalledTarget | undefined,
-): Matched => Object.assign(exchange, { method, matching, recalled })
+): Matched => {
+  const known = exchange as Growing<Matched>
+  known.method = method
+  known.matching = matching
+  known.recalled = recalled
+  return known
+}
 
 /** A request in the one form that is keyed and sent. */
 export type Ready = Matched & {
@@ -181,15 +191,25 @@ type Canonical = Pick<
   'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'variant' | 'policy'
 >
 
+/** As `asMatched`: the same object again. */
 export const asReady = (exchange: Matched, canonical: Canonical, content: Ready['content']): Ready => {
-  const { target, query, arguments: values, sendsUndeclared, sensitive, variant, policy } = canonical
-  const known = { target, query, arguments: values, sendsUndeclared, sensitive, variant, policy, content }
-  return Object.assign(exchange, known)
+  const known = exchange as Growing<Ready>
+  known.target = canonical.target
+  known.query = canonical.query
+  known.arguments = canonical.arguments
+  known.sendsUndeclared = canonical.sendsUndeclared
+  known.sensitive = canonical.sensitive
+  known.variant = canonical.variant
+  known.policy = canonical.policy
+  known.content = content
+  return known
 }
 
 /** Marks the exchange as one whose target is remembered. */
-export const asRecalled = (exchange: Ready, recalled: RecalledTarget): Ready =>
-  Object.assign(exchange, { recalled })
+export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
+  const known = exchange as Growing<Ready>
+  known.recalled = recalled
+}
 
 export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
@@ -256,11 +276,17 @@ export type Translated = Outgoing & {
   readonly upstreamContent: Buffer | Readable | undefined
 }
 
+/** As `asMatched`. */
 export const asTranslated = (
   exchange: Outgoing,
-  upstreamTarget: string,
+  target: string,
   upstreamContent: Translated['upstreamContent'],
-): Translated => Object.assign(exchange, { upstreamTarget, upstreamContent })
+): Translated => {
+  const known = exchange as Growing<Translated>
+  known.upstreamTarget = target
+  known.upstreamContent = upstreamContent
+  return known
+}
 
 /** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
 export const changedResponse = (

@@ -68,10 +68,17 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
 
 const onlyUncoded: AcceptedForms<Coding> = { codings: [], uncoded: true }
 
+/** Parsed once per stored response, because some get mostly conditional requests. */
+const tags = new WeakMap<ResponseHead, string>()
+
 /** The entity tag of a response as its field spells it; '' when it has none that is valid. */
 export const currentTag = (response: ResponseHead): string => {
+  const known = tags.get(response)
+  if (known !== undefined) return known
   const value = fieldValue(response.fields, 'etag') ?? ''
-  return parseEntityTag(value) === undefined ? '' : value
+  const tag = parseEntityTag(value) === undefined ? '' : value
+  tags.set(response, tag)
+  return tag
 }
 
 const weak = 'W/'

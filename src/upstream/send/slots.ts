@@ -199,8 +199,6 @@ export const createSlots = (options: SlotOptions) => {
   }
 
   return {
-    /** Takes a slot if one is free for the request, unless an eligible request waits already. */
-    take,
     /**
      * Calls `granted` at once when the request may have a slot, else later; exactly one of `granted` and `refused` is called,
      * unless the returned function is called first, which leaves the queue.
@@ -284,12 +282,6 @@ export class RequestSlot {
   /** Calls `granted` or `refused` once, perhaps at once; neither after `leave`. */
   ask(granted: () => void, refused: (why: QueueOutcome) => void): void {
     const { options, clock, slots, report } = this.#context
-    if (slots.take(this.#request)) {
-      this.#held = true
-      report({ kind: 'slot-wait-finished', service: options.service, outcome: 'sent', waitedSeconds: 0 })
-      granted()
-      return
-    }
     const sinceMs = clock.monotonic()
     let settled = false
     const settle = (outcome: QueueOutcome): void => {

@@ -23,7 +23,7 @@ import type { LocalRequest, Service } from '../pipeline/service.ts'
 import type { OpenApiRequests } from '../request/openapi-requests.ts'
 import { createSiteValidator } from '../request/site-validator.ts'
 import { type BatchRequest, createBatch, type WriteLine } from './batch.ts'
-import { admitItem } from './envelope.ts'
+import { admitItem, type BatchEnvelope } from './envelope.ts'
 import type { BatchEvent } from './events.ts'
 import { type ExtensionsMode, isExtended } from './extensions.ts'
 import { answeredOnce, createMemoryIdempotencyStore } from './idempotency.ts'
@@ -47,7 +47,6 @@ export const batchEndpoint =
   ({ endpoint, content }: ValidationInput): Endpoint =>
     asks(mode, content) ? extended(endpoint) : endpoint
 
-/** Limits of one batch, beside those of all content. */
 type BatchBounds = {
   readonly items: number
   /** Of an item's path with its query, as of the target of a separate request. */
@@ -96,7 +95,6 @@ export const withBatchBounds = (
   )
 }
 
-/** A body may be any JSON. */
 const withAnyBody = (endpoint: Endpoint): Endpoint => {
   const requests = endpoint.arguments['requests'] ?? {}
   const { items = {} } = requests
@@ -162,49 +160,16 @@ export const batchRequests = (
   }
 }
 
-type BatchParts = Omit<
-  BatchAnswersOptions,
-  'config' | 'dialect' | 'keyFields' | 'idempotencyKeys' | 'bodyBytes'
-> & {
+type BatchParts = {
   /** Where instances share one. */
   readonly stores:
     | { idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyStore }
     | undefined
-}
-
-/** Answers the batch route of a service, if it has one. That of a service with a document has all extensions. */
-export const buildBatch = (config: ServiceConfig, { stores, ...parts }: BatchParts): Service['batch'] => {
-  if (config.contract === 'open' || config.batch === undefined) return undefined
-  const isSite = config.contract === 'site'
-  const batch = isSite ? config.batch : { ...config.batch, split: 'item' as const, extensions: 'on' as const }
-  return batchAnswers({
-    ...parts,
-    config: { batch, upstream: config.upstream },
-    dialect: dialects[config.contract],
-    keyFields: config.contract === 'openapi' ? config.document.contract.keyHeaders : [],
-    idempotencyKeys: stores?.idempotencyKeys(batch.idempotency),
-    bodyBytes: config.limits.bodyBytes,
-  })
-}
-
-type BatchAnswersOptions = {
-  /** The store of keys that instances share; undefined: this process stores them. */
-  readonly idempotencyKeys: IdempotencyStore | undefined
   /** Measurements of the upstream, from batches under this configuration and under those before it. */
   readonly splitMemory: SplitMemory
-  readonly config: {
-    readonly batch: SiteConfig['batch']
-    readonly upstream: Pick<SiteConfig['upstream'], 'timeouts' | 'maxConcurrent' | 'clientShare'>
-  }
-  readonly dialect: Dialect
-  /** Header fields (lower case) that carry API keys: items have those of the batch. */
-  readonly keyFields: readonly string[]
   readonly clock: Clock
-  /** Largest content of one request. */
-  readonly bodyBytes: number
   readonly report: (event: BatchEvent) => void
   readonly budget: ByteBudget
-  /** The pipeline, for the items of a batch. */
   run(exchange: Received): Answer
   /** Another service of this gateway, by the configuration in force. */
   serviceNamed(name: string): Service | undefined
@@ -227,9 +192,9 @@ const jsonLines = 'application/x-ndjson'
 
 /** What all batches of a service share: how they are split, their concurrency, and the known keys. */
 const sharedByBatches = (
-  { batch, upstream }: BatchAnswersOptions['config'],
-  clock: Clock,
-  { idempotencyKeys: keys, splitMemory }: Pick<BatchAnswersOptions, 'idempotencyKeys' | 'splitMemory'>,
+  batch: SiteConfig['batch'],
+  upstream: ServiceConfig['upstream'],
+  { clock, splitMemory, stores }: BatchParts,
 ) => {
   const splitting = {
     mode: batch.split,
@@ -242,11 +207,12 @@ const sharedByBatches = (
   const splitter = createSplitter(splitting, splitMemory)
   const concurrency = Math.floor(upstream.maxConcurrent * batchShare)
   const concurrencyOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
-  const store = keys ?? createMemoryIdempotencyStore({ ...batch.idempotency, clock })
   return {
     splitter,
     turn: createEventLoopYield(),
-    store,
+    store:
+      stores?.idempotencyKeys(batch.idempotency) ??
+      createMemoryIdempotencyStore({ ...batch.idempotency, clock }),
     semaphores: {
       items: createSemaphore(() => concurrency, concurrencyOfClient),
       chunks: createSemaphore(() => Math.min(concurrency, splitter.mostChunksAtOnce()), concurrencyOfClient),
@@ -274,13 +240,18 @@ const writesTo = (content: PassThrough): WriteLine => {
   }
 }
 
-/** Answers the batch route of a site. */
-const batchAnswers = (
-  options: BatchAnswersOptions,
-): ((exchange: LocalRequest) => Promise<GatewayResponse>) => {
-  const { config, clock, dialect, keyFields } = options
-  const shared = sharedByBatches(config, clock, options)
-  const { batch: settings } = config
+/** Answers the batch route of a service, if it has one. That of a service with a document has all extensions. */
+export const buildBatch = (config: ServiceConfig, options: BatchParts): Service['batch'] => {
+  if (config.contract === 'open' || config.batch === undefined) return undefined
+  const settings =
+    config.contract === 'site'
+      ? config.batch
+      : { ...config.batch, split: 'item' as const, extensions: 'on' as const }
+  const dialect = dialects[config.contract]
+  /** Header fields (lower case) that carry API keys: items have those of the batch. */
+  const keyFields = config.contract === 'openapi' ? config.document.contract.keyHeaders : []
+  const { clock } = options
+  const shared = sharedByBatches(settings, config.upstream, options)
 
   const response = (
     exchange: LocalRequest,
@@ -301,10 +272,9 @@ const batchAnswers = (
   const batch = createBatch({
     ...shared,
     dialect,
-    maxItems: settings.maxItems,
     extensions: settings.extensions,
     services: settings.services,
-    bodyCharacters: options.bodyBytes,
+    bodyCharacters: config.limits.bodyBytes,
     concurrency: settings.concurrency,
     deadlineMs: settings.deadlineMs,
     clock,
@@ -328,7 +298,8 @@ const batchAnswers = (
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
     }
     return {
-      envelope: exchange.arguments,
+      // The row has checked it.
+      envelope: exchange.arguments as BatchEnvelope,
       // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
       text: isJson(exchange) ? exchange.content.toString() : undefined,
       signal,

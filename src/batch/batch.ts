@@ -99,7 +99,6 @@ const batchEvent = (
   }
 }
 
-/** Why a batch ends before all its items have run. */
 type StopReason = 'client-gone' | 'deadline'
 
 /** Cancels the batch when its client disconnects, or at the deadline (0 = none). */
@@ -162,7 +161,6 @@ export type BatchOptions = RunOptions &
     readonly deadlineMs: number
   }
 
-/** The answer to a batch. */
 type BatchAnswer = { readonly status: number; readonly content: Buffer }
 
 /** A batch that has been read: answered already, or about to run. */
@@ -179,14 +177,11 @@ type BegunBatch =
       lines(write: WriteLine): Promise<void>
     }
 
-/** The batch route of one service. */
 export type Batch = {
   begin(request: BatchRequest): Promise<BegunBatch>
 }
 
-/** One batch request. */
 export type BatchRequest = BatchInput & {
-  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal
   readonly sender: ItemSender
 }
@@ -237,7 +232,6 @@ const extendedSender = (
   }
 }
 
-/** Builds the batch route of a service. */
 export const createBatch = (options: BatchOptions): Batch => {
   const { clock, report, dialect } = options
   const partOf = partIn(dialect)

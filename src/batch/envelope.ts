@@ -1,8 +1,9 @@
 import type { Found, Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import { isCredentialName } from '../http/forwardable-fields.ts'
-import { elementTexts, isJsonObject, type JsonText, memberText } from '../http/json-text.ts'
+import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
 import type { RequestFields } from '../http/message.ts'
+import { foldPhpName } from '../http/php-names.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import {
   type Admission,
@@ -41,7 +42,6 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-/** The extensions of WordPress's batch. */
 type Wider = {
   /** The service that the item names; undefined when it was removed from the configuration. */
   readonly service: Service | undefined
@@ -198,13 +198,11 @@ const fieldText = (value: unknown): string | undefined => {
 }
 
 /** The fields of an item that are sent with it; what may not be set is dropped without a word, as it has no effect in WordPress. */
-export const itemFields = (headers: unknown, hasContent: boolean): Record<string, string> => {
+export const itemFields = (headers: JsonObject | undefined, hasContent: boolean): Record<string, string> => {
   const fields: Record<string, string> = Object.create(null)
-  if (isJsonObject(headers)) {
-    for (const [name, value] of Object.entries(headers)) {
-      const text = fieldText(value)
-      if (text !== undefined && isSettable(name.toLowerCase())) fields[name.toLowerCase()] = text
-    }
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    const text = fieldText(value)
+    if (text !== undefined && isSettable(name.toLowerCase())) fields[name.toLowerCase()] = text
   }
   if (hasContent) fields['content-type'] = 'application/json'
   return fields
@@ -237,15 +235,8 @@ const decoded = (text: string): string =>
     .replaceAll('+', ' ')
     .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-/** The names PHP may make of a query name: spaces before it and a NUL with the rest dropped, other characters folded, cut at a bracket or not. */
-const phpNames = (raw: string): string[] => {
-  const name = (decoded(raw).split('\0', 1)[0] ?? '').replace(/^ +/, '')
-  const base = name.slice(0, 1) + (name.slice(1).split('[', 1)[0] ?? '')
-  return [name, base].map((text) => text.replaceAll(/[ .[]/g, '_'))
-}
-
 const isInert = (pair: string): boolean =>
-  phpNames(pair.split('=', 1)[0] ?? '').some((name) => inertParameters.has(name))
+  inertParameters.has(foldPhpName(decoded(pair.split('=', 1)[0] ?? '')))
 
 const withoutInert = (query: string): string =>
   query
@@ -306,79 +297,60 @@ export type EnvelopeItem =
   | {
       readonly kind: 'item'
       readonly item: BatchItem
-      /** Names of the members of its body. */
       readonly bodyNames: readonly string[]
     }
   | { readonly kind: 'faulty'; readonly error: ItemError }
 
-/** A batch as read, or the error for the whole. */
-type ReadEnvelope =
-  | {
-      readonly kind: 'batch'
-      readonly allMustValidate: boolean
-      readonly items: readonly EnvelopeItem[]
-      readonly bodies: ReturnType<typeof rawBodies>
-    }
-  | Malformed
-
 export type Malformed = { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
 
-const malformed = (code: string, params: unknown, message: string, details?: unknown): Malformed => ({
+/** The 400 for `requests`, in WordPress's shape. */
+export const invalidRequests = (message: string): Malformed => ({
   kind: 'malformed',
   status: 400,
-  body: { code, message, data: { status: 400, params, ...(details === undefined ? {} : { details }) } },
+  body: {
+    code: 'rest_invalid_param',
+    message: 'Invalid parameter(s): requests',
+    data: {
+      status: 400,
+      params: { requests: message },
+      details: { requests: { code: 'rest_invalid_param', message, data: null } },
+    },
+  },
 })
 
-/** The 400 for `requests`, in WordPress's shape. */
-export const invalidRequests = (code: string, message: string): Malformed =>
-  malformed('rest_invalid_param', { requests: message }, 'Invalid parameter(s): requests', {
-    requests: { code, message, data: null },
-  })
+/** An entry of `requests`, as the row of the batch route has checked it. */
+export type BatchEntry = {
+  readonly path: string
+  readonly method?: string
+  readonly body?: unknown
+  readonly headers?: JsonObject
+  readonly id?: string
+  readonly dependsOn?: readonly string[]
+  readonly service?: string
+}
+
+export type BatchEnvelope = {
+  readonly requests: readonly BatchEntry[]
+  readonly validation?: string
+  readonly extensions?: boolean
+  readonly dryRun?: boolean
+}
 
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
 export const envelopeItem = (
-  entry: unknown,
+  { path: given, method = 'POST', body, headers }: BatchEntry,
   index: number,
   bodyText: string | undefined,
   dialect: Dialect,
 ): EnvelopeItem => {
-  if (!isJsonObject(entry) || typeof entry['path'] !== 'string')
-    return { kind: 'faulty', error: itemError('no_route') }
-  const target = dialect === 'wordpress' ? parseItemPath(entry['path']) : parseTarget(entry['path'])
+  const target = dialect === 'wordpress' ? parseItemPath(given) : parseTarget(given)
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
-  const method = typeof entry['method'] === 'string' ? entry['method'] : 'POST'
-  const { body } = entry
   // A list is a body too, and its indexes are its names. An empty body is none, as in WordPress.
   const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
   const isNone = dialect === 'wordpress' ? bodyNames.length === 0 : body === undefined
   const content = isNone ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
-  const fields = itemFields(entry['headers'], content !== undefined)
+  const fields = itemFields(headers, content !== undefined)
   const { path, query } = target
   return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }
-}
-
-/** Reads a parsed batch body, and takes the items' bodies from its JSON text when there is one. The row's own validation runs before; this refuses everything that it refuses. */
-export const readEnvelope = (
-  envelope: unknown,
-  maxItems: number,
-  text: string | undefined,
-  dialect: Dialect,
-): ReadEnvelope => {
-  const requests = isJsonObject(envelope) ? envelope['requests'] : undefined
-  if (requests === undefined) {
-    return malformed('rest_missing_callback_param', ['requests'], 'Missing parameter(s): requests')
-  }
-  if (!Array.isArray(requests)) return invalidRequests('rest_invalid_type', 'requests is not of type array.')
-  if (requests.length > maxItems) {
-    return invalidRequests('rest_too_many_items', `requests must contain at most ${maxItems} items.`)
-  }
-  const allMustValidate = isJsonObject(envelope) && envelope['validation'] === 'require-all-validate'
-  const bodies = text === undefined ? [] : rawBodies(text)
-  return {
-    kind: 'batch',
-    allMustValidate,
-    items: requests.map((entry, i) => envelopeItem(entry, i, bodies[i], dialect)),
-    bodies,
-  }
 }

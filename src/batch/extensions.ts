@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonText, nestingDepth, parsedJson } from '../http/json-text.ts'
+import type { BatchEntry, BatchEnvelope } from './envelope.ts'
 import {
   itemIdPattern,
   mostTemplateDepth,
@@ -20,10 +21,8 @@ import {
   shapedError,
 } from './item.ts'
 
-/** Whether batches may use extensions. */
 export type ExtensionsMode = 'off' | 'on-request' | 'on'
 
-/** The extensions of an item. */
 export type ItemExtension = {
   readonly id: string | undefined
   /** Earlier items that must have succeeded. */
@@ -36,25 +35,21 @@ export type ItemExtension = {
         readonly references: readonly Reference[]
       }
     | undefined
-  /** Name of another service that is meant. */
   readonly service: string | undefined
 }
 
-/** The extensions of a batch, or their error. */
 type ReadExtensions =
   | { readonly kind: 'extensions'; readonly dryRun: boolean; readonly items: readonly ItemExtension[] }
   | { readonly kind: 'faulty'; readonly message: string }
 
-/** Does the batch use extensions? */
 export const isExtended = (mode: ExtensionsMode, envelope: unknown): boolean =>
   mode === 'on' || (mode === 'on-request' && isJsonObject(envelope) && envelope['extensions'] === true)
 
 class Faulty extends Error {}
 
-const idOf = (entry: Record<string, unknown>, at: number, ids: ReadonlyMap<string, number>) => {
-  const id = entry['id']
+const idOf = ({ id }: BatchEntry, at: number, ids: ReadonlyMap<string, number>) => {
   if (id === undefined) return undefined
-  if (typeof id !== 'string' || !itemIdPattern.test(id)) {
+  if (!itemIdPattern.test(id)) {
     throw new Faulty(`requests[${at}][id] must be a letter and up to 63 letters, digits, "_" or "-".`)
   }
   if (ids.has(id)) throw new Faulty(`requests[${at}][id] is the id of requests[${ids.get(id)}] as well.`)
@@ -62,37 +57,26 @@ const idOf = (entry: Record<string, unknown>, at: number, ids: ReadonlyMap<strin
 }
 
 /** Only what stands before can be named, and so there are no cycles. */
-const positionOf = (id: unknown, place: string, ids: ReadonlyMap<string, number>): number => {
-  const position = typeof id === 'string' ? ids.get(id) : undefined
+const positionOf = (id: string, place: string, ids: ReadonlyMap<string, number>): number => {
+  const position = ids.get(id)
   if (position === undefined) throw new Faulty(`${place} must name earlier items.`)
   return position
 }
 
-const dependsOnOf = (entry: Record<string, unknown>, at: number, ids: ReadonlyMap<string, number>) => {
-  const named = entry['dependsOn'] ?? []
-  const place = `requests[${at}][dependsOn]`
-  if (!Array.isArray(named)) throw new Faulty(`${place} is not of type array.`)
-  return named.map((id) => positionOf(id, place, ids))
-}
-
-const serviceOf = (entry: Record<string, unknown>, at: number, services: readonly string[]) => {
-  const name = entry['service']
-  if (name === undefined) return undefined
-  if (typeof name !== 'string' || !services.includes(name)) {
-    throw new Faulty(`requests[${at}][service] is not a service that batches may call.`)
-  }
-  return name
+const serviceOf = ({ service }: BatchEntry, at: number, services: readonly string[]) => {
+  if (service === undefined || services.includes(service)) return service
+  throw new Faulty(`requests[${at}][service] is not a service that batches may call.`)
 }
 
 /** Of one item, in its path and its body together. */
 const mostReferences = 32
 
 const templateOf = (
-  entry: Record<string, unknown>,
+  entry: BatchEntry,
   at: number,
   bodyText: string | undefined,
 ): ItemExtension['template'] => {
-  const path = pathTemplate(typeof entry['path'] === 'string' ? entry['path'] : '')
+  const path = pathTemplate(entry.path)
   if (path === undefined) throw new Faulty(`requests[${at}][path]: a reference must be a whole segment.`)
   const inBody = bodyText === undefined ? [] : referencesIn(bodyText)
   if (inBody === 'malformed') {
@@ -112,25 +96,24 @@ const templateOf = (
 
 /** Reads the extensions of an envelope; `bodyText` gives the JSON of an item's body. Pure. */
 export const readExtensions = (
-  envelope: Record<string, unknown>,
+  envelope: BatchEnvelope,
   services: readonly string[],
   bodyText: (index: number) => string | undefined,
 ): ReadExtensions => {
-  const requests = Array.isArray(envelope['requests']) ? envelope['requests'] : []
   const ids = new Map<string, number>()
   try {
-    const items = requests.map((request: unknown, at): ItemExtension => {
-      const entry = isJsonObject(request) ? request : {}
+    const items = envelope.requests.map((entry, at): ItemExtension => {
       const id = idOf(entry, at, ids)
       const template = templateOf(entry, at, bodyText(at))
       const referred = (template?.references ?? []).map((one) =>
         positionOf(one.id, `A reference of requests[${at}]`, ids),
       )
-      const needs = [...new Set([...dependsOnOf(entry, at, ids), ...referred])]
+      const needed = entry.dependsOn?.map((one) => positionOf(one, `requests[${at}][dependsOn]`, ids)) ?? []
+      const needs = [...new Set([...needed, ...referred])]
       if (id !== undefined) ids.set(id, at)
       return { id, needs, template, service: serviceOf(entry, at, services) }
     })
-    return { kind: 'extensions', dryRun: envelope['dryRun'] === true, items }
+    return { kind: 'extensions', dryRun: envelope.dryRun === true, items }
   } catch (thrown) {
     if (thrown instanceof Faulty) return { kind: 'faulty', message: thrown.message }
     throw thrown
@@ -143,7 +126,6 @@ type ResolvedItem =
   /** A value is not there, or cannot stand where it should. */
   | { readonly kind: 'unresolved' }
 
-/** Bounds on the value of a reference. */
 const mostValueCharacters = 64 * 1024
 const mostValueDepth = 32
 
@@ -203,10 +185,7 @@ const asAnswer = ({ status, body, fields }: ItemError): ItemAnswer => ({
 
 /** `{"body":…,"status":…}`, the JSON that references point into; undefined when the answer is no JSON. */
 const referable = ({ content, status }: ItemAnswer): string | undefined => {
-  const text = content
-    .toString()
-    .replace(/^\ufeff/, '')
-    .trim()
+  const text = content.toString().trim()
   return parsedJson(text) === undefined ? undefined : `{"body":${text},"status":${status}}`
 }
 

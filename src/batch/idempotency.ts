@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import { requestField } from '../http/message.ts'
+import { ownBytes, requestField } from '../http/message.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/ports.ts'
 import type { LocalRequest } from '../pipeline/service.ts'
 
-/** The parsed Idempotency-Key field. */
 type IdempotencyKey =
   | { readonly kind: 'none' }
   | { readonly kind: 'key'; readonly key: string }
@@ -40,15 +39,6 @@ type Entry = {
 
 /** Two hashes, the map's own share and the entry. */
 const entryBytes = 400
-
-/** A short content is often a slice of a pool, all of which it would keep. */
-const withOwnContent = (answer: KeptAnswer): KeptAnswer => {
-  const { content } = answer
-  if (content.buffer.byteLength === content.length) return answer
-  const own = Buffer.allocUnsafeSlow(content.length)
-  content.copy(own)
-  return { ...answer, content: own }
-}
 
 /**
  * Keys of one process, bounded in time and bytes: the oldest that are finished go first. An answer that takes more than
@@ -100,7 +90,9 @@ export const createMemoryIdempotencyStore = (options: {
         fingerprint,
         untilMs: nowMs + options.ttlMs,
         bytes: entryBytes + (isKept ? answer.content.length : 0),
-        state: isKept ? { kind: 'finished', answer: withOwnContent(answer) } : { kind: 'not-kept' },
+        state: isKept
+          ? { kind: 'finished', answer: { ...answer, content: ownBytes(answer.content) } }
+          : { kind: 'not-kept' },
       })
       tidy(nowMs)
     },

@@ -4,7 +4,6 @@ import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
 
-/** Whether a method changes something. */
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /** An item's answer that the gateway made: WordPress's error shape. */
@@ -112,7 +111,6 @@ export type BatchItem = {
   readonly fields: Readonly<Record<string, string>>
   /** The item's body as JSON text. */
   readonly content: Buffer | undefined
-  /** Another service than the batch's own. */
   readonly service?: string | undefined
   /** Authorization of the item itself: only for another service, which never gets the batch's own. */
   readonly credential?: string | undefined
@@ -180,14 +178,8 @@ const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow
 type ShownField = (typeof shownFields)[number]
 
 const shownAs: ReadonlyMap<string, ShownField> = new Map(
-  shownFields.flatMap((name) => [[name, name] as const, [name.toLowerCase(), name] as const]),
+  shownFields.map((name) => [name.toLowerCase(), name]),
 )
-
-const shownLengths: ReadonlySet<number> = new Set(shownFields.map(({ length }) => length))
-
-/** Most names differ in length already. */
-const shownField = (name: string): ShownField | undefined =>
-  shownLengths.has(name.length) ? (shownAs.get(name) ?? shownAs.get(name.toLowerCase())) : undefined
 
 /** Every answer of WordPress links to the API itself; the envelope of an item does not. */
 const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
@@ -195,7 +187,7 @@ const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.o
 const headersJson = (fields: FieldLines): string => {
   const found = new Map<ShownField, string>()
   for (let i = 0; i < fields.length; i += 2) {
-    const name = shownField(fields[i] as string)
+    const name = shownAs.get((fields[i] as string).toLowerCase())
     if (name === undefined) continue
     const before = found.get(name)
     const value = fields[i + 1] as string

@@ -150,7 +150,6 @@ const nextLimit = ({ limit, itemMs }: ChunkOutcomes, items: number, ms: number):
   return ms < little * itemMs * items ? limit + 1 / limit : limit
 }
 
-/** An upstream batch that has ended. */
 export type EndedChunk = {
   readonly result: ChunkResult
   readonly items: number
@@ -182,9 +181,7 @@ export const withChunk = (
 export const fittingItems = ({ itemMs }: ChunkOutcomes, most: number, mostMs: number): number =>
   itemMs === undefined || mostMs === 0 ? most : Math.max(1, Math.min(most, Math.floor(mostMs / itemMs)))
 
-/** Settings of the split of one service. */
 type SplitterOptions = {
-  /** The setting `batch.split`. */
   readonly mode: 'item' | 'chunk' | 'whole' | 'auto'
   readonly concurrency: number
   /** Most items that the upstream takes in one batch. */
@@ -204,7 +201,6 @@ export type SplitMemory = {
   chunks: ChunkOutcomes
 }
 
-/** Without measurements. */
 export const createSplitMemory = (): SplitMemory => ({ measured: new Map(), chunks: noOutcomes })
 
 const singly: Parts = Number.POSITIVE_INFINITY
@@ -256,7 +252,6 @@ export const createSplitter = (options: SplitterOptions, memory: SplitMemory) =>
       const isAlone = (): boolean => together === 1 && number === begun
       return {
         ...{ parts, reason, mostItems },
-        /** An upstream batch has ended. */
         chunkEnded(result: ChunkResult, items: number, ms: number): void {
           if (result !== 'answered') asDecided = false
           const ended = { result, items, ms, isAlone: isAlone() && reason !== 'explored' }

@@ -44,7 +44,6 @@ const readPart = (key: string, start: number): { readonly text: string; readonly
   return { text: key.slice(key.indexOf(':', start) + 1, end), end }
 }
 
-/** The parts of a key made by `cacheKey`. */
 export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   const service = readPart(key, 0)
   const target = readPart(key, service.end)
@@ -59,19 +58,8 @@ export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   }
 }
 
-/** Does the target of a key begin with the prefix? Without splitting the key, since it is called for all keys. */
-export const isUnder = (service: string, prefix: string): ((key: string) => boolean) => {
-  const ofService = part(service)
-  return (key) => {
-    if (!key.startsWith(ofService)) return false
-    const colon = key.indexOf(':', ofService.length)
-    return key.startsWith(prefix, colon + 1) && Number(key.slice(ofService.length, colon)) >= prefix.length
-  }
-}
-
 const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
 
-/** The `targetKey` that a key begins with. */
 export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
 
 /** The key of a target in the public partition: it follows from the `targetKey`, so that no index is needed to find it. */
@@ -93,7 +81,6 @@ export const createPartitions = (): ((credential: string) => string) => {
 export type CacheRead = {
   /** For events: the name of the service. */
   readonly service: string
-  /** From `cacheKey`. */
   readonly key: string
   /** The partition that the key was made with. */
   readonly partition: 'public' | 'credential'
@@ -123,7 +110,6 @@ export const takesUncodedOnly = (fields: RequestFields): boolean =>
   (fields['cache-control'] !== undefined &&
     parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
 
-/** A response of the cache, with its source. */
 export type CacheAnswer = GatewayResponse & {
   readonly outcome: ReadOutcome
   /** Of a response from memory. */
@@ -171,7 +157,6 @@ type ForwardedStatus = {
   readonly detail?: StatusDetail | undefined
 }
 
-/** Name of this cache in Cache-Status. */
 export const cacheName = 'trellis'
 
 export const forwardedStatus = (forwarded: ForwardedStatus): string => {

@@ -210,7 +210,6 @@ export type CachePolicy = {
   readonly effect?: 'writes' | 'safe' | undefined
 }
 
-/** Why a request bypasses the cache. */
 export type BypassReason =
   | 'method'
   | 'no-rule'

@@ -13,7 +13,6 @@ export const forwardReasons = [
 ] as const
 export type ForwardReason = (typeof forwardReasons)[number]
 
-/** Why a response is not stored. */
 export const noStoreReasons = [
   'status',
   /** A 206 that does not state which part of which representation it is. */

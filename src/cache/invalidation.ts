@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import { isUnder, partsOfKey, targetKey } from './cache-read.ts'
+import { partsOfKey, targetKey } from './cache-read.ts'
 import type { CacheEvent, Invalidator } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/reuse.ts'
@@ -89,7 +89,6 @@ type PurgeSelector =
   /** By a function of the caller, e.g. for the routes whose rules have changed. */
   | { readonly kind: 'matching'; matches(service: string, target: string): boolean }
 
-/** An operator's invalidation. */
 export type Purge = {
   readonly selector: PurgeSelector
   /** `soft` marks stale: still served while it is fetched again or when the upstream fails, where that is allowed. */
@@ -143,6 +142,13 @@ const keysPerTurn = 500
 const sweptPerTurn = 100
 
 const every = (): boolean => true
+
+const isUnder =
+  ({ service, prefix }: Extract<PurgeSelector, { kind: 'prefix' }>) =>
+  (key: string): boolean => {
+    const parts = partsOfKey(key)
+    return parts.service === service && parts.target.startsWith(prefix)
+  }
 
 /** Sums up the results; yields where readers may be served. */
 function* visiting(
@@ -215,7 +221,7 @@ export const createInvalidation = (options: InvalidationOptions) => {
       case 'tag':
         return { entries: [...store.withTag(selector.tag)], isMeant: every }
       case 'prefix':
-        return { entries: store.all(), isMeant: isUnder(selector.service, selector.prefix) }
+        return { entries: store.all(), isMeant: isUnder(selector) }
       case 'all':
         return { entries: store.all(), isMeant: every }
       case 'matching':

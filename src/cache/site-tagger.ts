@@ -1,6 +1,7 @@
 import type { Found, Row } from '../contracts/row.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { contentText } from '../http/message.ts'
 import {
   createTagNames,
@@ -118,14 +119,10 @@ const rendersOthers = createRendersOthers()
 const rendersMoreThanPages = createRendersOthers(pageLists)
 
 /** For collections whose content has more classes that render nothing else. */
-const judges = new WeakMap<readonly string[], (text: string) => boolean>()
+const judgeFor = rememberedFor((classes: readonly string[]) => createRendersOthers({ classes }))
 
-const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) => {
-  if (ownClasses === undefined) return rendersOthers
-  const judge = judges.get(ownClasses) ?? createRendersOthers({ classes: ownClasses })
-  judges.set(ownClasses, judge)
-  return judge
-}
+const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) =>
+  ownClasses === undefined ? rendersOthers : judgeFor(ownClasses)
 
 /** Matches rendered content or other HTML, except titles and identifiers that WordPress calls rendered. */
 const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/

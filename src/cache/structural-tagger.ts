@@ -1,3 +1,4 @@
+import { decoded } from '../contracts/openapi/bundle.ts'
 import {
   parameterIn,
   prefixOf,
@@ -16,14 +17,6 @@ import {
   type Tagger,
   type WriteResponse,
 } from './tagger.ts'
-
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
 
 const uuid = /^\{?[\da-f]{8}(?:-?[\da-f]{4}){3}-?[\da-f]{12}\}?$/
 

@@ -164,7 +164,6 @@ export type TaggedArguments = Readonly<Record<string, unknown>>
 export const upstreamTagName = (service: string, name: string): string =>
   createTagNames(service).upstream(name)
 
-/** A complete response that may be stored. */
 export type TaggedResponse = ResponseHead & {
   readonly content: Buffer
 }

@@ -248,7 +248,6 @@ export const parseAcceptEncoding = (value: string) => {
   return { weightOf: (coding: string): number | undefined => weights.get(coding) ?? others }
 }
 
-/** The meaning of an Accept-Encoding field. */
 export type AcceptedForms<Coding extends string> = {
   /** Codings that the client prefers to the uncoded form, best first. */
   readonly codings: readonly Coding[]

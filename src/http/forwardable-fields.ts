@@ -129,7 +129,6 @@ const neverConnectionOptions: ReadonlySet<string> = new Set([
 
 const noOptions: ReadonlySet<string> = new Set()
 
-/** Names listed in a Connection field that may be removed because of it. */
 const connectionOptions = (connection: string | undefined): ReadonlySet<string> => {
   // The usual values name no field.
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return noOptions
@@ -147,20 +146,10 @@ const hintFields: readonly string[] = ['trellis-tags', 'trellis-max-age', 'trell
 
 const endingFields: ReadonlySet<string> = new Set([...connectionFields, ...hintFields])
 
-const endingLengths: ReadonlySet<number> = new Set([...endingFields].map(({ length }) => length))
-
 /** Response fields for the next recipient: those of the connection (RFC 9110 §7.6.1) and the hints are removed. */
 export const endToEndFields = (lines: FieldLines): string[] => {
   const named = connectionOptions(fieldValue(lines, 'connection'))
-  if (named.size > 0) return withoutFields(lines, new Set([...endingFields, ...named]))
-  const kept: string[] = []
-  for (let i = 0; i < lines.length; i += 2) {
-    const name = lines[i] as string
-    // Most names differ in length from all that end here: those are not brought to lower case.
-    const ends = endingLengths.has(name.length) && endingFields.has(name.toLowerCase())
-    if (!ends) kept.push(name, lines[i + 1] as string)
-  }
-  return kept
+  return withoutFields(lines, named.size > 0 ? new Set([...endingFields, ...named]) : endingFields)
 }
 
 /**

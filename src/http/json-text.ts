@@ -26,8 +26,7 @@ export const ownMember = <Value>(object: Readonly<Record<string, Value>>, key: s
  */
 export type JsonText = string
 
-export const isSpace = (code: number): boolean =>
-  code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
 export const skipSpace = (text: JsonText, from: number): number => {
   let at = from
@@ -40,7 +39,6 @@ export const backslash = 0x5c
 export const comma = 0x2c
 export const openBrace = 0x7b
 
-/** Whether an object or a list begins with this character. */
 export const opens = (code: number): boolean => code === openBrace || code === 0x5b
 export const closes = (code: number): boolean => code === 0x7d || code === 0x5d
 

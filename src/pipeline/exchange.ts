@@ -211,7 +211,6 @@ export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
   known.recalled = recalled
 }
 
-/** A request that is about to be forwarded. */
 export type Outgoing = Ready & {
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
@@ -223,7 +222,6 @@ export type Outgoing = Ready & {
   readonly signal: AbortSignal
 }
 
-/** How an exchange is forwarded. */
 type Forwarding = Omit<Outgoing, keyof Ready>
 
 /** Its own object each time: an exchange may be forwarded again, or beside its answer. */
@@ -271,7 +269,6 @@ export const upstreamTarget = (
   return query === '' ? basePath + path : `${basePath}${path}?${query}`
 }
 
-/** An outgoing request in the upstream's names. */
 export type Translated = Outgoing & {
   /** Path and query in the upstream's names, base path included. */
   readonly upstreamTarget: string

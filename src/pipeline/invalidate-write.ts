@@ -12,6 +12,7 @@ import {
 } from '../cache/tagger.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
+import { rememberedFor } from '../http/memo.ts'
 import {
   fieldValue,
   type GatewayResponse,
@@ -279,50 +280,35 @@ export type TrackedWrite = {
   end(): void
 }
 
-type StartedWrite = { disturbed: boolean }
-
-/** The writes in flight to one service: their number, and the one that is still alone. */
-type InFlight = { count: number; alone: StartedWrite | undefined }
-
-const enter = (inFlight: InFlight, write: StartedWrite): void => {
-  if (inFlight.count === 0) inFlight.alone = write
-  else {
-    write.disturbed = true
-    if (inFlight.alone !== undefined) inFlight.alone.disturbed = true
-    inFlight.alone = undefined
-  }
-  inFlight.count += 1
-}
-
-const leave = (inFlight: InFlight, write: StartedWrite): void => {
-  inFlight.count -= 1
-  if (inFlight.alone === write) inFlight.alone = undefined
-}
+/** The writes to one service: how many are in flight, and how many have begun. */
+type Writes = { inFlight: number; begun: number }
 
 /** Stored responses show the item before a write only while no other write is in flight. */
 export const createConcurrentWrites = () => {
   // Bounded by the services that have ever been configured. Counts instead of a Set of writes: docs/decisions/0013.
-  const services = new Map<string, InFlight>()
-  const inFlightTo = (service: string): InFlight => {
-    const known = services.get(service)
-    if (known !== undefined) return known
-    const inFlight: InFlight = { count: 0, alone: undefined }
-    services.set(service, inFlight)
-    return inFlight
+  const services = new Map<string, Writes>()
+  const writesTo = (service: string): Writes => {
+    const known = services.get(service) ?? { inFlight: 0, begun: 0 }
+    services.set(service, known)
+    return known
   }
   return {
     /** `names`: all services whose upstream the write reaches. */
     begin: (names: readonly string[]): TrackedWrite => {
-      const write = { disturbed: false }
-      const reached = names.map(inFlightTo)
-      for (const inFlight of reached) enter(inFlight, write)
+      const reached = names.map(writesTo)
+      const isFirst = reached.every(({ inFlight }) => inFlight === 0)
+      for (const writes of reached) {
+        writes.inFlight += 1
+        writes.begun += 1
+      }
+      const numbers = reached.map(({ begun }) => begun)
       let hasEnded = false
       return {
-        isAlone: () => !write.disturbed,
+        isAlone: () => isFirst && reached.every(({ begun }, at) => begun === numbers[at]),
         end: () => {
           if (hasEnded) return
           hasEnded = true
-          for (const inFlight of reached) leave(inFlight, write)
+          for (const writes of reached) writes.inFlight -= 1
         },
       }
     },
@@ -330,10 +316,4 @@ export const createConcurrentWrites = () => {
 }
 
 /** The cache outlives the configurations under which its services are written to. */
-const writesOfCaches = new WeakMap<Cache, ReturnType<typeof createConcurrentWrites>>()
-
-export const concurrentWritesOf = (cache: Cache) => {
-  const known = writesOfCaches.get(cache) ?? createConcurrentWrites()
-  writesOfCaches.set(cache, known)
-  return known
-}
+export const concurrentWritesOf = rememberedFor((_: Cache) => createConcurrentWrites())

@@ -9,7 +9,6 @@ import type { Identity } from './access.ts'
 import type { Received } from './exchange.ts'
 import type { ForwardingFacts } from './reads.ts'
 
-/** What reads and writes need of the cache. */
 export type CacheContext = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-read.ts. */
@@ -34,7 +33,6 @@ type WriteAnnouncer = {
   spread(notes: readonly Note[], write?: string): Promise<unknown>
 }
 
-/** The state of one limit after one request. */
 export type RateLimitVerdict = {
   readonly name: string
   readonly max: number
@@ -89,7 +87,6 @@ export type ExchangeWatch = {
   end(exchange: Received, answered: Answered): void
 }
 
-/** Parts of an exchange that have their own span. */
 export type SpanName = 'validate' | 'cache' | 'upstream'
 
 /** An open span; ended once. */

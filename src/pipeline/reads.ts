@@ -11,7 +11,6 @@ import { remembered } from '../http/memo.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
 import type { Matched, Ready } from './exchange.ts'
 
-/** Fields that describe the gateway to upstreams. */
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
   readonly via: string
@@ -166,7 +165,6 @@ const keyOf = ({ service, target, recalled }: Ready, partition: string): string 
     ? recalled.publicKey
     : cacheKey({ service: service.name, target, dialect: '', partition, host: service.host })
 
-/** The partition that all clients share. */
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
 
 /** The cache's view of an exchange. A class with lazy members: each hit makes one, and needs few of them. */

@@ -5,15 +5,8 @@ import type { ContractName } from '../contracts/method.ts'
 import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
 import { createRecentValues } from '../http/memo.ts'
-import type {
-  Answer,
-  FieldChanges,
-  FieldLines,
-  GatewayRequest,
-  GatewayResponse,
-  RequestFields,
-} from '../http/message.ts'
-import type { ContentMapper } from '../request/names.ts'
+import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFields } from '../http/message.ts'
+import type { Names } from '../request/names.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
 
@@ -66,14 +59,11 @@ export const createTargetMemo = (mostEntries: number) => {
 
 export type TargetMemo = ReturnType<typeof createTargetMemo>
 
-/** Translates between public names and the upstream's; see names/. */
-export type Translation = {
-  toUpstreamTarget(path: string, query: string): string
-  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer
-  fromUpstreamFields(lines: FieldLines): FieldLines
-  /** Mapper for the content behind the upstream's own fields; undefined when nothing in it can carry names. */
-  fromUpstreamContent(lines: FieldLines): ContentMapper | undefined
-}
+/** Translates between public names and the upstream's. */
+export type Translation = Pick<
+  Names,
+  'toUpstreamTarget' | 'toUpstreamContent' | 'fromUpstreamFields' | 'fromUpstreamContent'
+>
 
 /** What the phases use of one service; src/build makes and closes it. */
 export type Service = {
@@ -95,7 +85,6 @@ export type Service = {
   readonly responseChanges: FieldChanges | undefined
   /** Responses that are not stored, and those of one caller, are compressed for clients that accept it. */
   readonly compresses: boolean
-  /** Clients may open WebSockets to its upstream. */
   readonly websockets: boolean
   /**
    * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them. Services that require none have no function.
@@ -148,7 +137,6 @@ export type Service = {
   readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
 }
 
-/** The part of a request that a local answer is made from. */
 export type LocalRequest = {
   readonly id: string
   readonly client: Client
@@ -160,7 +148,6 @@ export type LocalRequest = {
   readonly content: Buffer | Readable | undefined
 }
 
-/** Responses that the gateway makes itself. */
 export type LocalAnswers = {
   index(request: LocalRequest, row: Row): Answer
   /** `forward` gives the upstream's response, which has the schema of its items. */

@@ -15,7 +15,6 @@ type Outcome = WarmedEvent['outcome']
 export type WarmerOptions = {
   readonly limits: WarmLimits
   readonly clock: Clock
-  /** A service of the configuration in use. */
   serviceNamed(name: string): Service | undefined
   /** The pipeline of the configuration in use, which is not closed before `end`. */
   begin(): { run(exchange: Received): Answer; end(): void }

@@ -10,7 +10,6 @@ import {
   type ValueKind,
   valueKinds,
 } from './names/json-scanner.ts'
-import { createRootMapper } from './names/root-mapper.ts'
 import {
   createNameSwap,
   createRestUrls,
@@ -24,26 +23,18 @@ import {
   type RestUrls,
 } from './names/urls.ts'
 
-/** Maps content as it arrives, or complete. */
-export type ContentMapper = ChunkMapper & {
-  /** A faster way for complete content; undefined when this content needs `push`. */
-  whole?(content: Buffer): Buffer | undefined
-}
-
-/** Maps complete content. */
-export const mapWhole = (mapper: ContentMapper, content: Buffer): Buffer => {
-  const whole = mapper.whole?.(content)
-  if (whole !== undefined) return whole
-  const mapped = mapper.push(content)
-  const rest = mapper.end()
-  return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
+export type ContentMapper = {
+  /** For one content that arrives in chunks. */
+  scanner(): ChunkMapper
+  /** Maps complete content. */
+  whole(content: Buffer): Buffer
 }
 
 /** Maps content as it streams. */
-export const createContentTransform = (mapper: ContentMapper): Transform =>
+export const createContentTransform = (scanner: ChunkMapper): Transform =>
   new Transform({
-    transform: (chunk: Buffer, _encoding, done) => done(null, mapper.push(chunk)),
-    flush: (done) => done(null, mapper.end()),
+    transform: (chunk: Buffer, _encoding, done) => done(null, scanner.push(chunk)),
+    flush: (done) => done(null, scanner.end()),
   })
 
 /** Route patterns in a discovery document; the longest that WordPress 6.9 has is 108 characters. */
@@ -92,12 +83,6 @@ const withSlashes = (text: string, map: (plain: string) => string | undefined): 
   return escaped ? mapped.replaceAll('/', '\\/') : mapped
 }
 
-const startsWith = (content: Buffer, start: number, end: number, prefix: Buffer): boolean => {
-  if (end - start < prefix.length) return false
-  for (let i = 0; i < prefix.length; i++) if (content[start + i] !== prefix[i]) return false
-  return true
-}
-
 const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
   for (let i = start; i < end; i++) if (content[i] === backslash) return true
   return false
@@ -126,12 +111,9 @@ const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
   // Length and first octet rule out most keys before a string is made of them.
   const hints = new Uint8Array((longest + 1) * 256)
   for (const key of keys.keys()) hints[key.length * 256 + key.charCodeAt(0)] = 1
-  const prefixes = urls.roots.flatMap((root) => [
-    Buffer.from(root, 'latin1'),
-    Buffer.from(root.replaceAll('/', '\\/'), 'latin1'),
-  ])
+  const prefixes = urls.roots.flatMap((root) => [root, root.replaceAll('/', '\\/')])
   const firstOctets = new Uint8Array(256)
-  for (const prefix of prefixes) firstOctets[prefix[0] ?? 0] = 1
+  for (const prefix of prefixes) firstOctets[prefix.charCodeAt(0)] = 1
   const mapUrl = (text: string): string | undefined => withSlashes(text, urls.map)
   const mapNamed: Record<ValueKind, (text: string) => string | undefined> = {
     [valueKinds.plain]: mapUrl,
@@ -163,10 +145,9 @@ const createJsonRules = (swap: NameSwap, urls: RestUrls): StringRules => {
       return { text, opens: valueKinds.plain }
     },
     value: (content, start, end, kind) => {
-      const isUrl = prefixes.some((prefix) => startsWith(content, start, end, prefix))
-      return kind === valueKinds.plain && !isUrl
-        ? undefined
-        : mapNamed[kind](content.toString('latin1', start, end))
+      const text = content.toString('latin1', start, end)
+      const isUrl = prefixes.some((prefix) => text.startsWith(prefix))
+      return kind === valueKinds.plain && !isUrl ? undefined : mapNamed[kind](text)
     },
   }
 }
@@ -206,25 +187,21 @@ const carriesNames = (lines: FieldLines): boolean => {
   return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
 }
 
-type Direction = {
-  readonly urls: RestUrls
-  readonly rules: StringRules
-  /** Maps a complete content without the scanner; undefined where that is not possible. */
-  readonly whole: (content: Buffer) => Buffer | undefined
-}
-
-/** Builds the scanner on first use: most contents are complete and do not need it. */
-const jsonMapper = ({ rules, whole }: Direction): ContentMapper => {
-  let built: ContentMapper | undefined
-  const scanner = (): ContentMapper => {
-    built ??= createJsonScanner(rules)
-    return built
+const createContentMapper = (swap: NameSwap, urls: RestUrls): ContentMapper => {
+  const rules = createJsonRules(swap, urls)
+  const isUnmapped = createIsUnmapped(swap, urls)
+  const scanner = (): ChunkMapper => createJsonScanner(rules)
+  return {
+    scanner,
+    whole: (content) => {
+      if (urls.isIdentity || isUnmapped(content)) return content
+      const { push, end } = scanner()
+      const mapped = push(content)
+      const rest = end()
+      return rest.length === 0 ? mapped : Buffer.concat([mapped, rest])
+    },
   }
-  return { push: (chunk) => scanner().push(chunk), end: () => scanner().end(), whole }
 }
-
-const mapJson = (content: Buffer, direction: Direction): Buffer =>
-  direction.urls.isIdentity ? content : mapWhole(jsonMapper(direction), content)
 
 const mapSchema = (schema: ArgumentSchema, swap: NameSwap): ArgumentSchema => ({
   ...schema,
@@ -271,14 +248,9 @@ export const createNames = (options: NamesOptions) => {
   const swap = options.mode === 'wordpress' ? createNameSwap(options.table) : noSwap
   const publicRoot = withoutSlash(options.publicRoot)
 
-  const directionBetween = (from: readonly string[], to: string): Direction => {
+  const directionBetween = (from: readonly string[], to: string) => {
     const urls = createRestUrls(from, to, swap)
-    const isUnmapped = createIsUnmapped(swap, urls)
-    const whole =
-      swap === noSwap
-        ? createRootMapper(from, to)
-        : (content: Buffer) => (isUnmapped(content) ? content : undefined)
-    return { urls, rules: createJsonRules(swap, urls), whole }
+    return { urls, mapper: createContentMapper(swap, urls) }
   }
   const directionsFor = (learned: string | undefined) => {
     const roots = options.upstreamRoots(learned)
@@ -304,7 +276,7 @@ export const createNames = (options: NamesOptions) => {
     /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
     toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer => {
       const type = essence(contentType)
-      if (isJson(type)) return mapJson(content, current().toUpstream)
+      if (isJson(type)) return current().toUpstream.mapper.whole(content)
       if (type !== 'application/x-www-form-urlencoded') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
@@ -315,11 +287,11 @@ export const createNames = (options: NamesOptions) => {
     },
     /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
     fromUpstreamContent: (lines: FieldLines): ContentMapper | undefined => {
-      const direction = current().toPublic
-      return direction.urls.isIdentity || !carriesNames(lines) ? undefined : jsonMapper(direction)
+      const { urls, mapper } = current().toPublic
+      return urls.isIdentity || !carriesNames(lines) ? undefined : mapper
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
-    fromUpstreamDocument: (content: Buffer): Buffer => mapJson(content, current().toPublic),
+    fromUpstreamDocument: (content: Buffer): Buffer => current().toPublic.mapper.whole(content),
   }
 }
 

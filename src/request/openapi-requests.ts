@@ -10,6 +10,7 @@ import type {
 } from '../contracts/validation.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
 import { namedAway } from '../http/forwardable-fields.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './openapi/canonical-pairs.ts'
 import { asFragment, checkBody, faultOf, problemOf } from './openapi/check-body.ts'
@@ -39,7 +40,6 @@ export type OpenApiRequestsOptions = {
   readonly hasDecodedPaths?: boolean
 }
 
-/** Routes, validation and credentials of the requests that a document describes. */
 export type OpenApiRequests = {
   find(method: string, path: string): RouteFinding
   readonly validator: Validator
@@ -191,12 +191,7 @@ export const createOpenApiRequests = (
   }
   const handling = unknown.handling === 'forward' ? 'sent' : 'stripped'
 
-  const plans = new WeakMap<Operation, Plan>()
-  const planFor = (operation: Operation): Plan => {
-    const plan = plans.get(operation) ?? planOf(operation, parts)
-    plans.set(operation, plan)
-    return plan
-  }
+  const planFor = rememberedFor((operation: Operation) => planOf(operation, parts))
 
   const validate = (input: ValidationInput): Validation => {
     const { operation } = input.endpoint

@@ -64,7 +64,6 @@ const declaredNames = (schema: unknown, names: Set<string>, seen: Set<unknown>):
   for (const inner of Object.values(schema)) declaredNames(inner, names, seen)
 }
 
-/** Checks responses against the response schemas of a document. */
 export const createResponseChecker = (
   bundle: ApiBundle,
 ): { check(sample: ResponseSample): ResponseCheck } => {

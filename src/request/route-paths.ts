@@ -134,7 +134,6 @@ export const canonicalIdentifier = (raw: string, form: IdentifierForm): string |
   return digits.length > maxDigits ? 'too-long' : digits
 }
 
-/** Why a row of a foreign discovery document is not matched. */
 type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
 
 /** The canonical path is put together from these. */
@@ -142,7 +141,6 @@ export type PatternPart =
   | Exclude<RoutePart, { kind: 'parameter' }>
   | { readonly kind: 'parameter'; readonly name: string; readonly form: IdentifierForm }
 
-/** Texts of the named groups. */
 export type Groups = ReadonlyMap<string, string>
 
 const noGroups: Groups = new Map()

@@ -2,6 +2,7 @@ import type { Endpoint, PathRefusal, RouteFinding, Row } from '../contracts/row.
 import { rememberedFor } from '../http/memo.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
+import { endpointOf } from './openapi/template-router.ts'
 import {
   canonicalIdentifier,
   cleanSpelling,
@@ -112,12 +113,6 @@ const indexRows = (rows: readonly Row[]): RowIndex => {
     }
     return found.sort((a, b) => a.order - b.order)
   }
-}
-
-/** HEAD has the endpoint of GET (RFC 9110 §9.3.2). */
-const endpointOf = (row: Row, method: string): Endpoint | undefined => {
-  const wanted = method === 'HEAD' ? 'GET' : method
-  return row.endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
 }
 
 /**

@@ -1,7 +1,6 @@
 import { createHostTable, hostOf } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
 
-/** Where a service is reached. */
 type Located = {
   /** Host patterns in lower case; none = every host. */
   readonly hosts: readonly string[]
@@ -22,14 +21,12 @@ export type ServiceChoice<Service> =
 const slash = 0x2f
 const questionMark = 0x3f
 
-/** Does the path of the target lie under the mount? */
 const isUnder = (mount: string, target: string): boolean => {
   if (!target.startsWith(mount)) return false
   const next = target.charCodeAt(mount.length)
   return next === slash || next === questionMark || target.length === mount.length
 }
 
-/** Does the path of another service lie below that of this one? */
 const hasNested = ({ mount }: Located, services: readonly Located[]): boolean =>
   services.some((other) => other.mount.startsWith(`${mount}/`))
 

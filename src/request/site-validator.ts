@@ -189,7 +189,6 @@ const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling
 const isOverridden = (name: string, sources: Sources): boolean =>
   sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
 
-/** The input of one canonical query. */
 type Writing = {
   readonly endpoint: CompiledEndpoint
   readonly sources: Sources
@@ -238,7 +237,6 @@ export type SiteValidatorOptions = {
   readonly limits: {
     /** More parameters in a query are refused: PHP silently drops what exceeds its own limit. */
     readonly queryParameters: number
-    /** Deepest nesting of JSON content. */
     readonly jsonDepth: number
   }
   readonly unknownParameters: 'strip' | 'forward'

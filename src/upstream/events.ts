@@ -47,7 +47,6 @@ export type ClientWait = (typeof clientWaits)[number]
 export const checkResults = ['good', 'status', 'timeout', 'connect', 'tls', 'broken'] as const
 export type CheckResult = (typeof checkResults)[number]
 
-/** The end of one attempt. */
 export type AttemptEvent = {
   readonly kind: 'attempt-finished'
   readonly service: string
@@ -92,7 +91,6 @@ export type UpstreamEvent =
       /** In words, made of numbers and settings. */
       readonly cause: string
     }
-  /** A request was refused because the breaker is open. */
   | { readonly kind: 'breaker-refused'; readonly service: string }
   | {
       readonly kind: 'target-changed'

@@ -183,39 +183,9 @@ const hintsOf = (fields: FieldLines): ResponseHints | undefined => {
   return isNone ? undefined : { tags, maxAge, ...(change === undefined ? {} : { change }) }
 }
 
-/** Names of fields, by length and two octets: comparing costs a quarter of decoding the same few names again. */
-const knownNames: ({ readonly octets: Buffer; readonly text: string } | undefined)[] = Array.from(
-  { length: 256 },
-  () => undefined,
-)
-const longestKnown = 64
-
-const isSame = (one: Buffer, other: Buffer): boolean => {
-  if (one.length !== other.length) return false
-  for (let i = 0; i < one.length; i += 1) if (one[i] !== other[i]) return false
-  return true
-}
-
-const nameText = (octets: Buffer): string => {
-  const { length } = octets
-  const at = (length * 29 + (octets[0] ?? 0) * 7 + (octets[length - 1] ?? 0)) & 255
-  const known = knownNames[at]
-  if (known !== undefined && isSame(known.octets, octets)) return known.text
-  const text = octets.toString('latin1')
-  if (length <= longestKnown) knownNames[at] = { octets: Buffer.from(octets), text }
-  return text
-}
-
 /** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */
-export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] => {
-  const lines: string[] = []
-  for (let i = 0; i < raw.length; i += 1) {
-    const part = raw[i] as Buffer | string
-    if (typeof part === 'string') lines.push(part)
-    else lines.push(i % 2 === 0 ? nameText(part) : part.toString('latin1'))
-  }
-  return lines
-}
+export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
+  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
 
 /** Statuses of a gateway or an unavailable program. A 500 comes from a running program. */
 export const isGatewayStatus = (status: number): boolean => status === 502 || status === 503 || status === 504

@@ -6,38 +6,13 @@ import type { GatewayResponse } from '../http/message.ts'
 import type { UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './messages.ts'
 import type { UpstreamOptions } from './options.ts'
-import { type BreakerState, createBreaker, createRetryBudget } from './send/circuit-breaking.ts'
+import { createBreaker, createRetryBudget } from './send/circuit-breaking.ts'
 import { createPaceLook, InFlight, lookEveryMs } from './send/in-flight.ts'
 import { createSlots } from './send/slots.ts'
 import { type UpstreamContext, UpstreamRequest } from './send/upstream-request.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
 import { createTargets, isDown, type Target } from './targets/targets.ts'
-
-/** The upstream of one service: several targets, one set of limits. */
-export type Upstream = {
-  /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
-  readonly placeholderOrigin: string
-  /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
-  forward(request: ForwardRequest): Promise<GatewayResponse>
-  snapshot(): {
-    readonly targets: readonly ReturnType<typeof snapshotOf>[]
-    readonly inFlight: number
-    readonly queued: number
-    /** Of those in flight, the ones that wait for their clients: for the rest of a body, or for the response to be read. */
-    readonly waitingForClients: number
-    readonly breaker: BreakerState['state']
-    /** No useful response can be expected: only stored ones are left. */
-    readonly down: boolean
-    readonly retriesLeft: number
-  }
-  /** Ends active checks; requests go on. */
-  stopChecks(): void
-  /** Takes no new requests and resolves when those in flight have ended. */
-  close(): Promise<void>
-  /** Ends the requests in flight. */
-  destroy(): Promise<void>
-}
 
 const snapshotOf = (target: Target) => ({
   origin: target.origin,
@@ -61,7 +36,7 @@ export const createUpstream = (
     readonly lookup?: LookupFunction
     readonly report: (event: UpstreamEvent) => void
   },
-): Upstream => {
+) => {
   const slots = createSlots({
     max: options.maxConcurrent,
     queueMax: options.queue.max,
@@ -87,9 +62,11 @@ export const createUpstream = (
   }, lookEveryMs).unref()
 
   return {
+    /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
     placeholderOrigin: 'http://upstream.invalid',
-    forward: (request) =>
-      new Promise((resolve, reject) => {
+    /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
+    forward: (request: ForwardRequest) =>
+      new Promise<GatewayResponse>((resolve, reject) => {
         new UpstreamRequest(context, request, resolve, reject).begin(
           isClosing ? new GatewayError('shutting_down') : undefined,
         )
@@ -98,13 +75,17 @@ export const createUpstream = (
       targets: targets.all.map(snapshotOf),
       inFlight: slots.inFlight,
       queued: slots.queued,
+      /** Of those in flight, the ones that wait for their clients: for the rest of a body, or for the response to be read. */
       waitingForClients: inFlight.all.filter(({ waitsForClient }) => waitsForClient !== undefined).length,
       breaker: breaker.state,
+      /** No useful response can be expected: only stored ones are left. */
       down: isDown(breaker.state, targets.all),
       retriesLeft: budget.left(deps.clock.monotonic()),
     }),
+    /** Ends active checks; requests go on. */
     stopChecks,
-    async close() {
+    /** Takes no new requests and resolves when those in flight have ended. */
+    async close(): Promise<void> {
       stopChecks()
       isClosing = true
       await inFlight.idle()
@@ -112,7 +93,8 @@ export const createUpstream = (
       clearInterval(looks)
       await Promise.all(targets.all.map(({ pool }) => (pool.destroyed ? undefined : pool.close())))
     },
-    async destroy() {
+    /** Ends the requests in flight. */
+    async destroy(): Promise<void> {
       stopChecks()
       clearInterval(looks)
       isClosing = true
@@ -121,3 +103,5 @@ export const createUpstream = (
     },
   }
 }
+
+export type Upstream = ReturnType<typeof createUpstream>

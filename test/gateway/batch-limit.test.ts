@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
+
+const post = '/site/v2/posts/1'
 
 let origin: Origin
 let gateway: TestGateway
@@ -28,10 +31,43 @@ test.each([
   }
 })
 
+test('a batch of 26 gets the error that was recorded from WordPress', async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({ services: { site: siteService(origin.origin, {}) } })
+  const requests = Array.from({ length: 26 }, () => ({ path: '/site/v2/posts' }))
+  const response = await postBatch(gateway, { requests })
+  const recorded = readFileSync(new URL('../unit/batch/fixtures/batch-26.http', import.meta.url), 'utf8')
+  expect(response.status).toBe(400)
+  expect(await response.json()).toEqual(JSON.parse(recorded.trimEnd().split('\n').at(-1) ?? ''))
+})
+
+test('a batch without a list of items is refused as a whole, and no item is sent', async () => {
+  origin = await startOrigin()
+  gateway = await startTestGateway({ services: { site: siteService(origin.origin, {}) } })
+  const item = { path: post, body: { title: 'x' } }
+  for (const body of [
+    null,
+    'x',
+    7,
+    [],
+    {},
+    { requests: 'x' },
+    { requests: [item, null] },
+    { requests: [{}] },
+  ]) {
+    const response = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect([body, response.status]).toEqual([body, 400])
+    expect(await response.json()).toMatchObject({ data: { status: 400 } })
+  }
+  expect(origin.received).toHaveLength(0)
+})
+
 const members = (name: string, count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${name}${i}`, 'v']))
-
-const post = '/site/v2/posts/1'
 
 describe('limits of one item', () => {
   test.each<[description: string, item: Readonly<Record<string, unknown>>, told: string | undefined]>([

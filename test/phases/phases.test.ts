@@ -376,8 +376,11 @@ describe('translate', () => {
     toUpstreamContent: (content: Buffer) => Buffer.from(String(content).toUpperCase()),
     fromUpstreamFields: (lines: readonly string[]) => [...lines, 'X-Mapped', '1'],
     fromUpstreamContent: () => ({
-      push: (chunk: Buffer) => Buffer.from(String(chunk).toLowerCase()),
-      end: () => Buffer.from('.'),
+      whole: (content: Buffer) => Buffer.from(`${String(content).toLowerCase()}.`),
+      scanner: () => ({
+        push: (chunk: Buffer) => Buffer.from(String(chunk).toLowerCase()),
+        end: () => Buffer.from('.'),
+      }),
     }),
   }
 

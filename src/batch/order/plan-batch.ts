@@ -1,11 +1,13 @@
 import pLimit from 'p-limit'
 import { isJsonObject } from '../../http/json-text.ts'
 import {
+  type BatchEntry,
+  type BatchEnvelope,
   type EnvelopeItem,
   envelopeItem,
   invalidRequests,
   type Malformed,
-  readEnvelope,
+  rawBodies,
 } from '../envelope.ts'
 import { type ExtensionsMode, type ItemExtension, isExtended, readExtensions } from '../extensions.ts'
 import { type Admission, type BatchItem, type Dialect, type ItemError, shapedError } from '../item.ts'
@@ -20,29 +22,24 @@ const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly s
 
 export type PlanOptions = {
   readonly dialect: Dialect
-  readonly maxItems: number
   readonly extensions: ExtensionsMode
-  /** Other services that items may address. */
   readonly services: readonly string[]
   /** Most characters that a body may have once its references have become values. */
   readonly bodyCharacters: number
 }
 
-/** The parsed batch. */
 export type BatchInput = {
-  readonly envelope: unknown
+  readonly envelope: BatchEnvelope
   /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
   readonly text: string | undefined
   /** Route match, `allow_batch` and validation, without running the item. `mayRead`: GET is allowed. */
   admit(item: BatchItem, mayRead: boolean): Admission
 }
 
-/** An item that has been admitted or refused. */
 export type PlannedItem =
   | { readonly kind: 'runnable'; readonly item: BatchItem; readonly order: OrderFacts }
   | { readonly kind: 'refused'; readonly error: ItemError; readonly method: string | undefined }
 
-/** A batch whose items are known, with the order they keep. */
 export type PlannedBatch = {
   readonly kind: 'planned'
   readonly allMustValidate: boolean
@@ -60,32 +57,27 @@ export type PlannedBatch = {
   isSingle(index: number): boolean
 }
 
-const credentialOf = (entry: unknown): string | undefined => {
-  const headers = isJsonObject(entry) ? entry['headers'] : undefined
-  if (!isJsonObject(headers)) return undefined
+const credentialOf = ({ headers = {} }: BatchEntry): string | undefined => {
   const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? []
   return typeof value === 'string' && /^[\x20-\x7e]{1,4096}$/.test(value) ? value : undefined
 }
 
 /** An item for another service, with that service's name and a credential for it. */
-const addressed = (read: EnvelopeItem, entry: unknown, service: string | undefined): EnvelopeItem => {
+const addressed = (read: EnvelopeItem, entry: BatchEntry): EnvelopeItem => {
+  const { service } = entry
   if (service === undefined || read.kind === 'faulty') return read
   return { ...read, item: { ...read.item, service, credential: credentialOf(entry) } }
 }
 
 /** Until its references have values, it is unknown what such an item touches. */
 const unknownReach = (
-  entry: unknown,
+  { method = 'POST', service }: BatchEntry,
   index: number,
-  service: string | undefined,
-): Extract<PlannedItem, { kind: 'runnable' }> => {
-  const method = isJsonObject(entry) && typeof entry['method'] === 'string' ? entry['method'] : 'POST'
-  return {
-    kind: 'runnable',
-    item: { index, method, path: '', query: '', fields: {}, content: undefined, service },
-    order: { collection: '', kind: '', itemId: undefined, method, parameters: [], service },
-  }
-}
+): Extract<PlannedItem, { kind: 'runnable' }> => ({
+  kind: 'runnable',
+  item: { index, method, path: '', query: '', fields: {}, content: undefined, service },
+  order: { collection: '', kind: '', itemId: undefined, method, parameters: [], service },
+})
 
 const withNeeds = (waits: Waits, needs: readonly number[], items: readonly PlannedItem[]): Waits => {
   if (waits === undefined) return undefined
@@ -98,15 +90,15 @@ export const planBatch = (
   options: PlanOptions,
   { envelope, text, admit }: BatchInput,
 ): PlannedBatch | Malformed => {
-  const batch = readEnvelope(envelope, options.maxItems, text, options.dialect)
-  if (batch.kind === 'malformed') return batch
-  const extended = isJsonObject(envelope) && isExtended(options.extensions, envelope) ? envelope : undefined
-  const entries: readonly unknown[] = Array.isArray(extended?.['requests']) ? extended['requests'] : []
+  const { requests } = envelope
+  const isExtendedBatch = isExtended(options.extensions, envelope)
+  const bodies = text === undefined ? [] : rawBodies(text)
+  const entries = requests.map((entry, index) => envelopeItem(entry, index, bodies[index], options.dialect))
 
   const planItem = (read: EnvelopeItem): PlannedItem => {
     if (read.kind === 'faulty') return { kind: 'refused', error: read.error, method: undefined }
     const { item, bodyNames } = read
-    const admission = admit(item, extended !== undefined)
+    const admission = admit(item, isExtendedBatch)
     if (admission.kind === 'runnable') {
       const { admitted, conflict } = admission
       const parameters = parametersOf(item, bodyNames)
@@ -117,35 +109,29 @@ export const planBatch = (
   }
   const planned = (items: readonly PlannedItem[]): PlannedBatch => ({
     kind: 'planned',
-    allMustValidate: batch.allMustValidate,
+    allMustValidate: envelope.validation === 'require-all-validate',
     items,
     waits: planOrder(items.map((item) => (item.kind === 'runnable' ? item.order : undefined))),
     extensions: undefined,
     isSingle: () => false,
   })
-  if (extended === undefined) return planned(batch.items.map(planItem))
+  if (!isExtendedBatch) return planned(entries.map(planItem))
 
   const bodyText = (index: number): string | undefined => {
-    const entry = entries[index]
-    const body = isJsonObject(entry) ? entry['body'] : undefined
-    return isJsonObject(body) ? (batch.bodies[index] ?? JSON.stringify(body)) : undefined
+    const body = requests[index]?.body
+    return isJsonObject(body) ? (bodies[index] ?? JSON.stringify(body)) : undefined
   }
-  const extensions = readExtensions(extended, options.services, bodyText)
-  if (extensions.kind === 'faulty') {
-    return invalidRequests('rest_invalid_param', extensions.message)
-  }
-  const items = batch.items.map((read, index) => {
-    const { template, service } = extensions.items[index] as ItemExtension
-    const entry = entries[index]
-    return template === undefined
-      ? planItem(addressed(read, entry, service))
-      : unknownReach(entry, index, service)
-  })
+  const extensions = readExtensions(envelope, options.services, bodyText)
+  if (extensions.kind === 'faulty') return invalidRequests(extensions.message)
+  const items = requests.map((entry, index) =>
+    extensions.items[index]?.template === undefined
+      ? planItem(addressed(entries[index] as EnvelopeItem, entry))
+      : unknownReach(entry, index),
+  )
   const admitted = (index: number, path: string, body: string | undefined): BatchItem | ItemError => {
-    const entry = { ...(entries[index] as Record<string, unknown>), path }
+    const entry = { ...(requests[index] as BatchEntry), path }
     const whole = body === undefined ? entry : { ...entry, body: JSON.parse(body) as unknown }
-    const read = envelopeItem(whole, index, body, options.dialect)
-    const item = planItem(addressed(read, entry, extensions.items[index]?.service))
+    const item = planItem(addressed(envelopeItem(whole, index, body, options.dialect), entry))
     return item.kind === 'runnable' ? item.item : item.error
   }
   const plan = planned(items)

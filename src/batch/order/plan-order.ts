@@ -230,24 +230,3 @@ export const conflictGroups = (waits: readonly Waits[]): readonly (readonly numb
   }
   return [...groups.values()]
 }
-
-/** Starts tasks one after the other; the rest of each runs in parallel. */
-type SendOrder = <Result>(work: (sent: () => void) => Promise<Result>) => Promise<Result>
-
-/** The next one begins when the one before it has called `sent`, or has ended without. */
-export const createSendOrder = (): SendOrder => {
-  let before: Promise<void> | undefined
-  return async (work) => {
-    const mine = before
-    let sent = (): void => {}
-    before = new Promise((resolve) => {
-      sent = resolve
-    })
-    try {
-      await mine
-      return await work(sent)
-    } finally {
-      sent()
-    }
-  }
-}

@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer'
 import { setTimeout } from 'node:timers/promises'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
@@ -70,64 +69,33 @@ const fieldLines = (headers: unknown): FieldLines => {
   return lines
 }
 
-/** The text of an answer, and the octets that it was read from. */
-type Source = { readonly text: JsonText; slice(from: number, end: number): Buffer }
-
-const sourceOf = (content: Buffer): Source => {
-  if (!isAscii(content)) {
-    const text = content
-      .toString()
-      .replace(/^\ufeff/, '')
-      .trim()
-    return { text, slice: (from, end) => Buffer.from(text.slice(from, end)) }
-  }
-  // WordPress writes nothing but ASCII: then positions in the text are positions in the octets, and nothing is copied.
-  const whole = content.toString('latin1')
-  const text = whole.trim()
-  const before = whole.length - whole.trimStart().length
-  return { text, slice: (from, end) => content.subarray(before + from, before + end) }
+/** The item that begins at `at`, and where it ends; of a repeated name the last one counts. */
+const readItem = (text: JsonText, at: number): { readonly answer?: ItemAnswer; readonly end: number } => {
+  if (text[at] !== '{') return { end: valueEnd(text, at) }
+  let content: Buffer | undefined
+  let status = Number.NaN
+  let headers: JsonText = '[]'
+  const end = visitValues(text, at, (from, name) => {
+    const to = valueEnd(text, from)
+    const value = text.slice(from, to)
+    if (name === 'body') content = Buffer.from(value)
+    else if (name === 'status') status = Number(value)
+    else if (name === 'headers') headers = value
+    return to
+  })
+  const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
+  if (content === undefined || !isStatus) return { end }
+  return { end, answer: { status, fields: fieldLines(parsedJson(headers)), content, isJson: true } }
 }
 
-/** Reads items one after the other; mostly all of them have the same headers. */
-const createItemReader = ({ text, slice }: Source) => {
-  let headers = ''
-  let lines = fieldLines([])
-  const linesOf = (one: JsonText): FieldLines => {
-    if (one === headers) return lines
-    headers = one
-    lines = fieldLines(parsedJson(one))
-    return lines
-  }
-
-  /** The item that begins at `at`, and where it ends; of a repeated name the last one counts. */
-  return (at: number): { readonly answer: ItemAnswer | undefined; readonly end: number } => {
-    if (text[at] !== '{') return { answer: undefined, end: valueEnd(text, at) }
-    let content: Buffer | undefined
-    let status = Number.NaN
-    let fields: JsonText = '[]'
-    const end = visitValues(text, at, (from, name) => {
-      const to = valueEnd(text, from)
-      if (name === 'body') content = slice(from, to)
-      else if (name === 'status') status = Number(text.slice(from, to))
-      else if (name === 'headers') fields = text.slice(from, to)
-      return to
-    })
-    const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
-    if (content === undefined || !isStatus) return { end, answer: undefined }
-    return { end, answer: { status, fields: linesOf(fields), content, isJson: true } }
-  }
-}
-
-const itemAnswers = (source: Source, size: number): ChunkAnswer => {
-  const { text } = source
-  const readItem = createItemReader(source)
+const itemAnswers = (text: JsonText, size: number): ChunkAnswer => {
   let answers: (ItemAnswer | undefined)[] = []
   visitValues(text, 0, (from, name) => {
     if (name !== 'responses') return valueEnd(text, from)
     answers = []
     if (text[from] !== '[') return valueEnd(text, from)
     return visitValues(text, from, (at) => {
-      const { answer, end } = readItem(at)
+      const { answer, end } = readItem(text, at)
       answers.push(answer)
       return end
     })
@@ -156,12 +124,11 @@ const refusesWhole = (status: number, body: unknown): boolean => {
 /** Reads the answer to a chunk of `size` items. Pure; after anything unexpected the outcome is unknown. */
 const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAnswer => {
   if (status === 429) return { kind: 'limited' }
-  const source = sourceOf(content)
-  const { text } = source
+  const text = content.toString().trim()
   const body = parsedJson(text)
   if (refusesWhole(status, body)) return { kind: 'not-run' }
   const isWhole = text.startsWith('{') && isJsonObject(body) && body['failed'] === undefined
-  return status === 207 && isWhole ? itemAnswers(source, size) : { kind: 'broken' }
+  return status === 207 && isWhole ? itemAnswers(text, size) : { kind: 'broken' }
 }
 
 /** One item of an upstream batch, in the upstream's names. */
@@ -197,11 +164,9 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
 
 /** An item that has passed all phases before the upstream. */
 type ChunkRequest = ChunkItem & {
-  /** Sends it as a separate request. */
   alone(): Promise<GatewayResponse>
 }
 
-/** What a chunk needs. */
 type ChunkOptions = {
   readonly size: number
   /** Sends a request to the upstream's batch route, and reads the response. */

@@ -9,12 +9,11 @@ import {
   thrownItemError,
 } from '../item.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/plan-batch.ts'
-import { conflictGroups, createSendOrder, planUnits, type Unit, type Waits } from '../order/plan-order.ts'
+import { conflictGroups, planUnits, type Unit, type Waits } from '../order/plan-order.ts'
 import type { BatchSplit, Splitter } from '../splitter.ts'
 import type { ChunkWatch } from './chunk.ts'
 import type { EventLoopYield, Semaphore } from './semaphore.ts'
 
-/** What all batches of a service share. */
 export type RunOptions = {
   /** Upstream requests of one batch in flight. */
   readonly concurrency: number
@@ -27,7 +26,6 @@ export type RunOptions = {
   readonly turn: EventLoopYield
 }
 
-/** Sends the items of one batch. */
 export type ItemSender = {
   /** Its requests wait in the queue of this client. */
   readonly flow: string
@@ -43,7 +41,6 @@ export type ItemSender = {
 
 type Made = ItemAnswer | ItemError
 
-/** The items of one batch. */
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
@@ -56,7 +53,6 @@ export type ItemsRun = {
   readonly reader: ItemsReader | undefined
 }
 
-/** A client that reads responses as they arrive. */
 export type ItemsReader = {
   answered(index: number, made: ItemAnswer | ItemError): void
   /** Resolves when the written responses have been read; false when stopped first. No item begins until then. */
@@ -87,12 +83,10 @@ const runChunk = (
   split: BatchSplit,
   items: readonly BatchItem[],
   stop: AbortSignal,
-  sent: () => void,
 ): Promise<readonly Made[]> => {
   let startedMs = options.clock.monotonic()
   const begun = (): void => {
     startedMs = options.clock.monotonic()
-    sent()
   }
   const ended = (result: ChunkResult): void => {
     const ms = options.clock.monotonic() - startedMs
@@ -141,16 +135,12 @@ export const runItems = async (
   const semaphoreFor = (at: number): Semaphore =>
     (units[at]?.members.length ?? 1) > 1 ? semaphores.chunks : semaphores.items
 
-  // The phases take processor time: side by side all chunks would be ready when the last one is.
-  const inOrder = createSendOrder()
   const run = async (at: number): Promise<readonly Made[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
     const [first] = members
     if (first === undefined) return []
     if (at > 0) await options.turn()
-    if (members.length > 1) {
-      return inOrder((sent) => runChunk(options, sender, split, members, stop, sent))
-    }
+    if (members.length > 1) return runChunk(options, sender, split, members, stop)
     return [await answerOf(first, sender.dispatch(first, signalFor(first, stop), stop))]
   }
   const requests = await runSchedule<readonly Made[]>({

@@ -24,7 +24,6 @@ const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-
 /** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const mostItemBytes = 8 * 1024 * 1024
 
-/** The part of a batch that its items share while they are sent. */
 export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
   readonly clock: Clock
@@ -93,7 +92,6 @@ export const fieldsWithCredentials = (
   return fields
 }
 
-/** The item as a separate request. */
 const itemExchange = (
   { batch, serviceOf, keyFields }: OutgoingBatch,
   item: BatchItem,

@@ -12,7 +12,6 @@ export type FetchRequest = Pick<
   'read' | 'forward' | 'reason' | 'stored' | 'rangeFields' | 'background' | 'since' | 'order' | 'signal'
 >
 
-/** What the upstream responded, and when. */
 export type UpstreamResponse = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
 
 /** Complete, and may be given to every reader whose request selects it. */
@@ -302,7 +301,6 @@ export class CollapsedFetch {
   }
 }
 
-/** All fetches of one cache that have not ended. */
 export const createInFlightFetches = (run: RunFetch) => {
   const table = new InFlightTable<CollapsedFetch>()
   const inFlight: CollapsedFetch[] = []

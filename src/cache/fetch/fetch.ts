@@ -9,12 +9,12 @@ import {
   type Decodable,
   decodedHead,
 } from '../../http/content-coding.ts'
-import { discard, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
+import { discard, fieldValue, type GatewayResponse, ownBytes, type ResponseHead } from '../../http/message.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationFields } from '../policy/reuse.ts'
 import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
 import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
-import { ownBytes, type StoredResponse } from '../store/stored-response.ts'
+import type { StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,
   FetchRequest,
@@ -24,7 +24,7 @@ import type {
   UnshareableOutcome,
   UpstreamResponse,
 } from './collapse.ts'
-import { declaredLength, type Fill, type FillEnd, fillFrom } from './fill.ts'
+import { declaredLength, Fill, type FillEnd } from './fill.ts'
 import type { PartialContentStore, PartialRequest } from './partial-content.ts'
 
 type Fields = Readonly<Record<string, string>>
@@ -144,7 +144,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     head: ResponseHead,
     source: Readable,
   ): Promise<{ readonly fill: Fill; readonly end: FillEnd }> => {
-    const fill = fillFrom(head, source, maxEntryBytes, reservationFor(fetch))
+    const fill = new Fill(head, source, maxEntryBytes, reservationFor(fetch))
     return { fill, end: await fill.done }
   }
 
@@ -187,7 +187,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     // An error is read whole: something stale may be served instead of it.
     const heldBack = isStored && !isServerError(response) ? heldBackBytes : maxEntryBytes
     const isLong = (declaredLength(response) ?? 0) > heldBack
-    const fill = fillFrom(response, source, maxEntryBytes, reservationFor(fetch))
+    const fill = new Fill(response, source, maxEntryBytes, reservationFor(fetch))
     const end = isLong ? undefined : await fill.endOrLongerThan(Math.min(heldBack, maxEntryBytes))
     switch (end?.kind) {
       case 'complete':

@@ -37,30 +37,11 @@ export const declaredLength = (response: ResponseHead): number | undefined => {
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** The chunks in a separate allocation: a slice would keep the whole pool in memory. */
-const joined = (chunks: readonly Buffer[], length: number): Buffer => {
-  const content = Buffer.allocUnsafeSlow(length)
-  let at = 0
-  for (const chunk of chunks) at += chunk.copy(content, at)
-  return content
-}
-
 /** How a fill ended. `overflowed`: its readers get the rest, and it is not stored. */
 export type FillEnd =
   | { readonly kind: 'complete'; readonly content: Buffer }
   | { readonly kind: 'overflowed' }
   | { readonly kind: 'failed'; readonly error: unknown }
-
-type FillOptions = {
-  readonly source: Readable
-  /** Content-Length, where the upstream sent one: a content of another length is incomplete (RFC 9112 §8). */
-  readonly declared: number | undefined
-  readonly maxBytes: number
-  /** Longest time without progress of a reader of an overflowed fill while others wait for it. */
-  readonly stallTimeoutMs: number
-  /** Counts the buffered bytes until all readers have received them and the source has ended or failed. */
-  readonly reservation: Reservation
-}
 
 /** Bytes at a time out of a complete content. */
 const sliceBytes = 65_536
@@ -72,7 +53,11 @@ const sliceBytes = 65_536
  */
 export class Fill {
   readonly done: Promise<FillEnd>
-  readonly #options: FillOptions
+  readonly #source: Readable
+  readonly #declared: number | undefined
+  readonly #maxBytes: number
+  readonly #reservation: Reservation
+  readonly #stallTimeoutMs: number
   readonly #readers = new Set<FillReader>()
   readonly #settle: (end: FillEnd) => void
   #chunks: Buffer[] = []
@@ -87,14 +72,27 @@ export class Fill {
   #threshold: { readonly bytes: number; readonly passed: () => void } | undefined
   #stallTimer: NodeJS.Timeout | undefined
 
-  constructor(options: FillOptions) {
-    this.#options = options
+  /**
+   * `reservation` counts the buffered bytes until all readers have received them and the source has ended or failed. `stallTimeoutMs`:
+   * longest time without progress of a reader of an overflowed fill while others wait for it.
+   */
+  constructor(
+    response: ResponseHead,
+    source: Readable,
+    maxBytes: number,
+    reservation: Reservation,
+    stallTimeoutMs = 10_000,
+  ) {
+    this.#source = source
+    this.#declared = declaredLength(response)
+    this.#maxBytes = maxBytes
+    this.#reservation = reservation
+    this.#stallTimeoutMs = stallTimeoutMs
     let settle: (end: FillEnd) => void = () => {}
     this.done = new Promise((resolve) => {
       settle = resolve
     })
     this.#settle = settle
-    const { source } = options
     source.on('error', (error) => this.#fail(error))
     source.on('close', () =>
       this.#fail(new GatewayError('upstream_broken', { detail: 'the body ended early' })),
@@ -136,20 +134,20 @@ export class Fill {
 
   /** The last reader has left. */
   stop(reason: Error): void {
-    this.#options.source.destroy(reason)
+    this.#source.destroy(reason)
   }
 
   /** Ends an overflowed fill without readers, which will not be stored. */
   abandon(): void {
-    if (this.#readers.size === 0 && !this.#ended) this.#options.source.destroy()
+    if (this.#readers.size === 0 && !this.#ended) this.#source.destroy()
   }
 
   #take(chunk: Buffer): void {
     if (this.#failure !== undefined) return
     this.#chunks.push(chunk)
     this.#length += chunk.length
-    const isReserved = this.#options.reservation.reserve(chunk.length + overheadOfChunk)
-    if (!this.overflowed && (!isReserved || this.#length > this.#options.maxBytes)) {
+    const isReserved = this.#reservation.reserve(chunk.length + overheadOfChunk)
+    if (!this.overflowed && (!isReserved || this.#length > this.#maxBytes)) {
       this.#overflow = isReserved ? 'too-large' : 'no-room'
       this.#settle({ kind: 'overflowed' })
     }
@@ -163,8 +161,8 @@ export class Fill {
   }
 
   #end(): void {
-    const { declared } = this.#options
-    if (declared !== undefined && declared !== this.#length) {
+    // A content of another length is incomplete (RFC 9112 §8).
+    if (this.#declared !== undefined && this.#declared !== this.#length) {
       this.#fail(
         new GatewayError('upstream_broken', { detail: 'the body is shorter than its Content-Length' }),
       )
@@ -172,7 +170,7 @@ export class Fill {
     }
     this.#ended = true
     if (!this.overflowed) {
-      this.#content = joined(this.#chunks, this.#length)
+      this.#content = Buffer.concat(this.#chunks, this.#length)
       this.#chunks = []
       this.#settle({ kind: 'complete', content: this.#content })
     }
@@ -184,12 +182,12 @@ export class Fill {
     if (this.#ended || this.#failure !== undefined) return
     this.#failure = error
     this.#chunks = []
-    this.#options.reservation.release()
+    this.#reservation.release()
     clearTimeout(this.#stallTimer)
     this.#settle({ kind: 'failed', error })
     // Readers that have received a part must see that it is incomplete.
     for (const reader of this.#readers) reader.destroy(error)
-    this.#options.source.destroy()
+    this.#source.destroy()
   }
 
   #next(reader: FillReader): Buffer | undefined {
@@ -222,12 +220,12 @@ export class Fill {
 
   /** The content counts as buffered until its readers have received it: the cache may evict it before. */
   #releaseReservation(): void {
-    if (this.#ended && this.#readers.size === 0) this.#options.reservation.release()
+    if (this.#ended && this.#readers.size === 0) this.#reservation.release()
   }
 
   /** Releases what all readers have received; pauses the source while the slowest reader is too far behind. */
   #release(): void {
-    const { source, maxBytes, reservation, stallTimeoutMs } = this.#options
+    const source = this.#source
     if (this.#readers.size === 0) {
       // The first reader is added next.
       source.pause()
@@ -238,13 +236,13 @@ export class Fill {
       const bytes = this.#chunks.shift()?.length ?? 0
       this.#droppedBytes += bytes
       this.#droppedChunks += 1
-      reservation.shrink(bytes + overheadOfChunk)
+      this.#reservation.shrink(bytes + overheadOfChunk)
     }
     // If the reservation is used up, the next chunk is read after all readers have received this one.
-    const most = this.#overflow === 'no-room' ? 0 : maxBytes
+    const most = this.#overflow === 'no-room' ? 0 : this.#maxBytes
     if (this.#length - this.#droppedBytes > most && !this.#ended) {
       source.pause()
-      this.#stallTimer ??= setTimeout(() => this.#dropSlowest(), stallTimeoutMs)
+      this.#stallTimer ??= setTimeout(() => this.#dropSlowest(), this.#stallTimeoutMs)
       return
     }
     clearTimeout(this.#stallTimer)
@@ -262,12 +260,3 @@ export class Fill {
     }
   }
 }
-
-const stallTimeoutMs = 10_000
-
-export const fillFrom = (
-  response: ResponseHead,
-  source: Readable,
-  maxBytes: number,
-  reservation: Reservation,
-): Fill => new Fill({ source, declared: declaredLength(response), maxBytes, stallTimeoutMs, reservation })

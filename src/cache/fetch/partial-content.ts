@@ -42,7 +42,7 @@ import { hitStatus } from '../respond/responder.ts'
 import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
 import type { IncompleteResponse, StoredResponse } from '../store/stored-response.ts'
 import type { FetchRequest, UnshareableOutcome, UpstreamResponse } from './collapse.ts'
-import { fillFrom } from './fill.ts'
+import { Fill } from './fill.ts'
 
 /**
  * The 206 for a reader, made of an incomplete stored response; undefined when that does not hold the whole range
@@ -162,7 +162,7 @@ const readContent = async (
   reservation: Reservation,
 ): Promise<Buffer | undefined> => {
   if (Buffer.isBuffer(content)) return content.length > maxBytes ? undefined : content
-  const fill = fillFrom(head, content, maxBytes, reservation)
+  const fill = new Fill(head, content, maxBytes, reservation)
   const end = await fill.done
   if (end.kind === 'failed') throw end.error
   if (end.kind === 'complete') return end.content

@@ -49,7 +49,7 @@ const readArgument = (key: string, member: Member): Argument => {
 }
 
 /** undefined when the field is empty, no dictionary, or has a value of the wrong type: it then counts as absent (RFC 9213 §2.1). */
-const parseTargeted = (value: string): Directives | undefined => {
+const parseTargeted = remembered((value): Directives | undefined => {
   const members = parseDictionary(value)
   if (members === undefined || members.size === 0) return undefined
   const directives = new Map<string, string | undefined>()
@@ -59,7 +59,7 @@ const parseTargeted = (value: string): Directives | undefined => {
     if (read.kind === 'keep') directives.set(key, read.argument)
   }
   return directives
-}
+})
 
 const findTargeted = (fields: FieldLines): Directives | undefined => {
   for (const name of targetedFields) {
@@ -103,22 +103,11 @@ export type ResponseControl = Readonly<ReturnType<typeof controlBy>>
 const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
 const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
 
-const readControl = (fields: FieldLines): ResponseControl => {
+export const responseControl = (fields: FieldLines): ResponseControl => {
   const targeted = findTargeted(fields)
   if (targeted !== undefined) return controlBy('targeted', targeted)
   const general = fieldValue(fields, 'cache-control')
   return general === undefined ? noControl : byCacheControl(general)
-}
-
-let last: { readonly fields: FieldLines; readonly control: ResponseControl } = {
-  fields: [],
-  control: noControl,
-}
-
-/** A response is read up to three times in a row: whether it may be stored, for how long, and what of it may not. */
-export const responseControl = (fields: FieldLines): ResponseControl => {
-  if (last.fields !== fields) last = { fields, control: readControl(fields) }
-  return last.control
 }
 
 /** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */

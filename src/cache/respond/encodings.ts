@@ -18,6 +18,7 @@ import {
   discard,
   fieldValue,
   type GatewayResponse,
+  ownBytes,
   type RequestFields,
   type ResponseHead,
   requestField,
@@ -25,7 +26,7 @@ import {
 import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
-import { type CodedForm, ownBytes, type StoredResponse } from '../store/stored-response.ts'
+import type { CodedForm, StoredResponse } from '../store/stored-response.ts'
 
 /** Without range and precondition: one response serves all such readers. */
 export const takesWhole = (reader: ReaderFacts): boolean =>

@@ -40,34 +40,6 @@ const createLatin1Memo = (): ((answer: CacheAnswer) => void) => {
 /** A promise where the form that the reader gets is compressed first. */
 export type PerhapsLater = CacheAnswer | Promise<CacheAnswer>
 
-/** Makes the responses of the cache, with Age and Cache-Status (RFC 9111 §5.1, RFC 9211). */
-export type Responder = {
-  /** From the second read within one second on, all reads of that second with the same form get the same object. */
-  hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): PerhapsLater
-  stale(stored: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error'): CacheAnswer
-  /** For the reader that started the fetch. */
-  fetched(outcome: ShareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): PerhapsLater
-  collapsed(stored: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): PerhapsLater
-  unshareable(outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment): CacheAnswer
-  /** Sends the head now and the content as it arrives. */
-  streamed(
-    outcome: StreamingOutcome,
-    content: Readable,
-    read: CacheRead,
-    reason: ForwardReason,
-    collapsed: boolean,
-    at: Moment,
-  ): CacheAnswer
-  serverError(
-    stored: StoredResponse,
-    read: CacheRead,
-    reason: ForwardReason,
-    collapsed: boolean,
-    at: Moment,
-  ): CacheAnswer
-  unavailable(): CacheAnswer
-}
-
 /** `ttl` is negative when the response is stale (RFC 9211 §2.4). */
 export const hitStatus = (ttlSeconds: number, detail?: HitDetail): string =>
   `${cacheName}; hit; ttl=${ttlSeconds}${detail === undefined ? '' : `; detail=${detail}`}`
@@ -176,7 +148,8 @@ const headTextOf = (
 /** After this many reads in one second the content is kept as text. */
 const readersOfText = 8
 
-export const createResponder = (encodings: Encodings): Responder => {
+/** Makes the responses of the cache, with Age and Cache-Status (RFC 9111 §5.1, RFC 9211). */
+export const createResponder = (encodings: Encodings) => {
   const keepText = createLatin1Memo()
 
   /** Answers in the form for the reader, which may have to be compressed first. */
@@ -220,24 +193,26 @@ export const createResponder = (encodings: Encodings): Responder => {
   }
 
   return {
-    hit: (uncoded, read, ageMs, at) => {
+    /** From the second read within one second on, all reads of that second with the same form get the same object. */
+    hit: (uncoded: StoredResponse, read: CacheRead, ageMs: number, at: Moment): PerhapsLater => {
       const form = encodings.formFor(uncoded, read)
       return form instanceof Promise
         ? form.then((stored) => hit(stored, read, ageMs, at))
         : hit(form, read, ageMs, at)
     },
-    stale: (uncoded, read, at, detail) => {
+    stale: (uncoded: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error') => {
       const form = encodings.formFor(uncoded, read)
       const stored = form instanceof Promise ? uncoded : form
       const ageMs = currentAgeMs(stored, at)
       // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
       return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
     },
+    /** For the reader that started the fetch. */
     fetched: (
-      { stored: uncoded, notStored, validated, upstreamStatus, ownFields, fromTier },
-      read,
-      reason,
-      at,
+      { stored: uncoded, notStored, validated, upstreamStatus, ownFields, fromTier }: ShareableOutcome,
+      read: CacheRead,
+      reason: ForwardReason,
+      at: Moment,
     ) =>
       inForm(uncoded, read, (stored) => {
         const ageMs = currentAgeMs(stored, at)
@@ -253,18 +228,27 @@ export const createResponder = (encodings: Encodings): Responder => {
         const response = withFields(stored, [...ownFields, 'Cache-Status', status])
         return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
       }),
-    collapsed: (uncoded, read, reason, at) =>
+    collapsed: (uncoded: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment) =>
       inForm(uncoded, read, (stored) => {
         const ageMs = currentAgeMs(stored, at)
         const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
         return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
       }),
-    unshareable: ({ response, upstreamStatus, reason: detail }, read, reason, at) => {
+    unshareable: (outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment) => {
+      const { response, upstreamStatus, reason: detail } = outcome
       const status = forwardedStatus({ reason, status: upstreamStatus, detail })
       const fields = [...response.fields, 'Cache-Status', status]
       return answerFor(read, { ...response, fields }, 'miss', at)
     },
-    streamed: ({ head, upstreamStatus, ownFields }, content, read, reason, collapsed, at) => {
+    /** Sends the head now and the content as it arrives. */
+    streamed: (
+      { head, upstreamStatus, ownFields }: StreamingOutcome,
+      content: Readable,
+      read: CacheRead,
+      reason: ForwardReason,
+      collapsed: boolean,
+      at: Moment,
+    ) => {
       const ageMs = currentAgeMs(head, at)
       const status = forwardedStatus({
         reason,
@@ -279,12 +263,18 @@ export const createResponder = (encodings: Encodings): Responder => {
       const response: GatewayResponse = { status: head.status, fields, content }
       return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
-    serverError: (stored, read, reason, collapsed, at) => {
+    serverError: (
+      stored: StoredResponse,
+      read: CacheRead,
+      reason: ForwardReason,
+      collapsed: boolean,
+      at: Moment,
+    ) => {
       const status = forwardedStatus({ reason, status: stored.status, collapsed, detail: 'status' })
       const response = withFields(stored, ['Cache-Status', status])
       return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
-    unavailable: () => ({
+    unavailable: (): CacheAnswer => ({
       status: 504,
       fields: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
       content: undefined,
@@ -292,3 +282,5 @@ export const createResponder = (encodings: Encodings): Responder => {
     }),
   }
 }
+
+export type Responder = ReturnType<typeof createResponder>

@@ -3,7 +3,14 @@ import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fie
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
-import { type FieldLines, fieldValue, type HeadText, ownText, type ResponseHead } from '../../http/message.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  type HeadText,
+  ownBytes,
+  ownText,
+  type ResponseHead,
+} from '../../http/message.ts'
 import { type CacheAnswer, isPublicKey } from '../cache-read.ts'
 import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
 import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'
@@ -113,21 +120,6 @@ const sizeOf = (stored: StoredResponse): number => {
   for (const tag of tags) bytes += tag.length + overheadOfTag
   for (const form of forms) bytes += bytesOfForm(form, fields)
   return bytes
-}
-
-/** Bytes beside the content in its buffer, up to this and up to a quarter of the content, cost less than a copy. */
-const mostBesides = 1024
-
-/**
- * A content in its own buffer. Small buffers are often slices of a pool, which they would keep alive; a content that came in one
- * read of a socket has only its own head beside it.
- */
-export const ownBytes = (content: Buffer): Buffer => {
-  const besides = content.buffer.byteLength - content.length
-  if (besides <= mostBesides && besides * 4 <= content.length) return content
-  const copy = Buffer.allocUnsafeSlow(content.length)
-  content.copy(copy)
-  return copy
 }
 
 /**

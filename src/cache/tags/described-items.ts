@@ -75,12 +75,10 @@ export type DescribedItem = {
   readonly properties: Properties
 }
 
-/** What the content of a response shows. */
 export type Description = {
   /** The items in the response; undefined if an item has no id or the content cannot be read. */
   readonly items: readonly DescribedItem[] | undefined
   readonly embedded: readonly DescribedItem[]
-  /** Are all embedded items known? */
   readonly embeddedKnown: boolean
   /** The response describes a deleted item. */
   readonly deleted: boolean
@@ -92,7 +90,6 @@ const unreadable: Description = { items: undefined, embedded: [], embeddedKnown:
 const longestContent = 262_144
 const mostEmbedded = 256
 
-/** The row of a table with that name. */
 export const lookUp = <Value>(table: Readonly<Record<string, Value>>, key: unknown): Value | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
 
@@ -134,7 +131,6 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
   return isJsonObject(value) ? [previousOf(value) ?? value] : undefined
 }
 
-/** Reads the items of a response of a collection. */
 export const describeItems = (content: Buffer, collection: string): Description => {
   const value = parseJson(content)
   const subjects = subjectsOf(value)
@@ -192,7 +188,6 @@ const given = (args: TaggedArguments, name: string): boolean =>
 
 const byText: ReadonlySet<unknown> = new Set(['title', 'relevance', 'name', 'description', 'email'])
 
-/** Does the list depend on texts? */
 const dependsOnText = (args: TaggedArguments): boolean => given(args, 'search') || byText.has(args['orderby'])
 
 /** Does the list depend on the time of the last change, which every update changes? */
@@ -224,7 +219,6 @@ const dependsOnRelations = (args: TaggedArguments, filters: readonly string[]): 
     (name) => !independent.has(name) && !filters.includes(name) && isDependent(name, args[name]),
   )
 
-/** The statuses that the request selects. */
 const statusesOf = (args: TaggedArguments): readonly string[] => {
   const asked = args['status']
   const statuses: readonly unknown[] = Array.isArray(asked) ? asked : [asked]
@@ -232,7 +226,6 @@ const statusesOf = (args: TaggedArguments): readonly string[] => {
   return known.length === statuses.length ? known : ['any']
 }
 
-/** Does the list show only items with that status? */
 const showsOnly = (args: TaggedArguments, status: string): boolean => {
   const asked = args['status']
   if (asked === undefined) return true
@@ -242,7 +235,6 @@ const showsOnly = (args: TaggedArguments, status: string): boolean => {
 /** Above this number, broader tags replace item tags. */
 export const mostItemTags = 256
 
-/** Does every item have a tag? */
 const itemsKnown = ({ items }: Description): boolean => items !== undefined && items.length <= mostItemTags
 
 /** Tags of a list for items that it does not show but that may join it. */

@@ -37,7 +37,6 @@ export type Write = {
   readonly given: readonly string[] | undefined
 }
 
-/** One item before and after the write. */
 type Change = { readonly before: ItemState; readonly after: ItemState }
 
 const unknownChange: Change = { before: undefined, after: undefined }

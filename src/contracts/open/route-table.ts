@@ -12,5 +12,4 @@ export const anyRow: Row = {
   endpoints: [{ methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], arguments: {}, acceptsUploads: true }],
 }
 
-/** The open contract. */
 export const openRows: readonly Row[] = [anyRow]

@@ -23,7 +23,6 @@ export const membersOf = (value: unknown): readonly (readonly [string, unknown])
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** The member of a located value. */
 export const below = ({ file, path, node }: Located, ...names: readonly string[]): Located => ({
   file,
   path: [...path, ...names],
@@ -33,11 +32,11 @@ export const below = ({ file, path, node }: Located, ...names: readonly string[]
 /** A step of a JSON Pointer (RFC 6901 §4). */
 export const pointerStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Identifies a value of the bundle. */
 export const pointerOf = ({ file, path }: Pick<Located, 'file' | 'path'>): string =>
   `${file}#${path.map((step) => `/${pointerStep(step)}`).join('')}`
 
-const decoded = (text: string): string => {
+/** Percent-decoded; the same text where that is not possible. */
+export const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -60,7 +59,6 @@ export const fileOfReference = (reference: string, from: string): string | undef
   return steps.join('/')
 }
 
-/** The value at a JSON Pointer below a value. */
 const atPointer = (located: Located, pointer: string): Located | undefined => {
   const steps = pointer === '' ? [] : pointer.slice(1).split('/')
   const found = below(
@@ -123,7 +121,6 @@ export type SchemaResource = {
   readonly root: Located
   /** Schemas by `$anchor` and `$dynamicAnchor`. */
   readonly anchors: Map<string, Located>
-  /** Schemas by `$dynamicAnchor`. */
   readonly dynamicAnchors: Map<string, Located>
 }
 

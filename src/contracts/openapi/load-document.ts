@@ -174,8 +174,8 @@ const operationsOf = (
   if (path === undefined) reader.fault(listed, nowhere)
   else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
   else {
-    return documentMethods.flatMap(([name, method]) => {
-      const located = below(path, name)
+    return documentMethods.flatMap((method) => {
+      const located = below(path, method.toLowerCase())
       if (!isObject(located.node)) return []
       return [{ operation: reader.operation(path, located, method, barePath(key)), located }]
     })

@@ -23,14 +23,12 @@ export type Parameter = {
   readonly droppedDefault?: readonly string[]
 }
 
-/** One media type of a request body. */
 export type BodyContent = {
   /** In lower case, without parameters; `*` stands for any type or subtype. */
   readonly mediaType: string
   /** The extent of the check: the value, or only media type and size. */
   readonly reading: 'json' | 'form' | 'size'
   readonly schema: RequestSchema
-  /** Styles of the members of a form. */
   readonly members: ReadonlyMap<string, Pick<Parameter, 'style' | 'explode' | 'encoding'>>
 }
 
@@ -88,7 +86,6 @@ export type Operation = {
   readonly isAmbiguous: boolean
 }
 
-/** Whether an operation works without any credential. */
 export const isPublicOperation = ({ security }: Operation): boolean =>
   security.length === 0 || security.every((schemes) => schemes.length === 0)
 
@@ -97,20 +94,11 @@ export const hasUnseenCredential = ({ security }: Operation): boolean =>
   security.some((schemes) => schemes.some(({ kind }) => kind === 'unseen'))
 
 /** TRACE would show a client fields that the gateway adds (RFC 9110 §9.3.8). */
-export const documentMethods: readonly (readonly [member: string, method: Method])[] = [
-  ['get', 'GET'],
-  ['head', 'HEAD'],
-  ['post', 'POST'],
-  ['put', 'PUT'],
-  ['patch', 'PATCH'],
-  ['delete', 'DELETE'],
-  ['options', 'OPTIONS'],
-]
+export const documentMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** Path without a query or fragment, by which some documents distinguish operations. */
 export const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
 
-/** Names an operation among those of its document. */
 export const operationKey = ({
   method,
   template,
@@ -126,8 +114,8 @@ export const locateOperations = (bundle: ApiBundle): ReadonlyMap<string, Located
   for (const [key] of membersOf(paths.node)) {
     const path = dereferenced(bundle, below(paths, key))
     if (path === undefined || !key.startsWith('/')) continue
-    for (const [name, method] of documentMethods) {
-      const located = below(path, name)
+    for (const method of documentMethods) {
+      const located = below(path, method.toLowerCase())
       const position = operationKey({ method, template: barePath(key) })
       if (isObject(located.node) && !found.has(position)) found.set(position, located)
     }

@@ -20,7 +20,6 @@ export type RequestSchema = boolean | { readonly [keyword: string]: unknown }
  */
 export type IntegerForm = 'json' | 'strict' | 'padded'
 
-/** Which rules of the specification hold for schemas. */
 export type Dialect = '3.0' | '3.1'
 
 type Kind =
@@ -92,7 +91,6 @@ const since31: ReadonlySet<string> = new Set([
   ...['if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties', 'prefixItems', 'patternProperties'],
 ])
 
-/** The types of JSON Schema. */
 export const jsonTypes: ReadonlySet<unknown> = new Set(
   'string integer number boolean array object null'.split(' '),
 )
@@ -155,7 +153,6 @@ const mostNested = 300
  * once each, so that cycles end and nothing is copied.
  */
 export type SchemaTranslator = {
-  /** The schema at this position. */
   translate(located: Located): RequestSchema
   /** Definitions that translated schemas refer to with `$ref`, by that text; grows with each translation. */
   readonly definitions: ReadonlyMap<string, RequestSchema>

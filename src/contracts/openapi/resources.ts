@@ -28,7 +28,6 @@ export type DeclaredResource = {
 /** The segments of a template or path; the root has none. */
 export const segmentsOf = (path: string): readonly string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
-/** The first segments of a template or path. */
 export const prefixOf = (segments: readonly string[], length: number): string =>
   `/${segments.slice(0, length).join('/')}`
 
@@ -43,7 +42,6 @@ const isMixed = (segment: string): boolean => segment.includes('{') && parameter
 
 type Inferred = Pick<Resource, 'kind' | 'target' | 'reason'>
 
-/** What of a document decides about its resources. */
 type Shapes = {
   /** Of all paths. */
   readonly paths: ReadonlySet<string>
@@ -96,23 +94,8 @@ const parametersOf = (operations: readonly Pick<Operation, 'template'>[]): Reado
     }),
   )
 
-/** The resources of a document. */
-export type Resources = {
-  /** Of an operation; undefined for one of another document. */
-  of(operation: Operation): Resource | undefined
-  /** Shapes of the collections that declarations name: responses show their items under several paths. */
-  readonly named: ReadonlySet<string>
-  /** The collection that is declared for the items of a path, with the parameter that has their id. */
-  itemsAt(shape: string): { readonly collection: string; readonly id: string } | undefined
-  /** The parameter with the id of the items of a path; undefined for a path that is no collection. */
-  parameterOf(collection: string): string | undefined
-}
-
 /** Infers the kind of each path from the templates and the declarations of the document. */
-export const inferResources = (
-  operations: readonly Operation[],
-  configured: readonly DeclaredResource[],
-): Resources => {
+export const inferResources = (operations: readonly Operation[], configured: readonly DeclaredResource[]) => {
   const byOperation = new Map(configured.map((one) => [one.operation, one]))
   const all = operations.map((operation) => {
     const own = byOperation.get(`${operation.method} ${operation.template}`)
@@ -141,12 +124,18 @@ export const inferResources = (
   ])
   const byOperationObject = new Map(resources)
   return {
-    of: (operation) => byOperationObject.get(operation),
+    /** Of an operation; undefined for one of another document. */
+    of: (operation: Operation) => byOperationObject.get(operation),
+    /** Shapes of the collections that declarations name: responses show their items under several paths. */
     named: new Set(named.map(templateShape)),
-    parameterOf: (collection) => parameters.get(collection),
-    itemsAt: (shape) => {
+    /** The parameter with the id of the items of a path; undefined for a path that is no collection. */
+    parameterOf: (collection: string) => parameters.get(collection),
+    /** The collection that is declared for the items of a path, with the parameter that has their id. */
+    itemsAt: (shape: string) => {
       const { collection, id } = declarations.get(shape) ?? {}
       return collection === undefined || id === undefined ? undefined : { collection, id }
     },
   }
 }
+
+export type Resources = ReturnType<typeof inferResources>

@@ -1,7 +1,6 @@
 import type { ArgumentSchema, Arguments } from '../row.ts'
 import { editedMediaFields } from './write-fields.ts'
 
-/** Body of POST /batch/v1. */
 export const batchBody: Arguments = {
   validation: { type: 'string', enum: ['require-all-validate', 'normal'], default: 'normal' },
   requests: {
@@ -31,7 +30,6 @@ export const embedQuery: Arguments = {
   maxwidth: { default: 600 },
 }
 
-/** Query of the oEmbed proxy. */
 export const embedProxyQuery: Arguments = {
   url: { type: 'string', format: 'uri', required: true },
   format: { type: 'string', default: 'json', enum: ['json', 'xml'] },
@@ -40,14 +38,12 @@ export const embedProxyQuery: Arguments = {
   discover: { type: 'boolean', default: true },
 }
 
-/** Query of the template lookup. */
 export const templateLookupQuery: Arguments = {
   slug: { type: 'string', required: true },
   is_custom: { type: 'boolean' },
   template_prefix: { type: 'string' },
 }
 
-/** Body of POST /media/{id}/post-process. */
 export const mediaPostProcessBody: Arguments = {
   id: { type: 'integer' },
   action: { type: 'string', enum: ['create-image-subsizes'], required: true },
@@ -70,7 +66,6 @@ const modifier = (
   },
 })
 
-/** Body of POST /media/{id}/edit. */
 export const mediaEditBody: Arguments = {
   src: { type: 'string', format: 'uri', required: true },
   modifiers: {

@@ -21,7 +21,6 @@ export const registeredStatuses = [
 
 const listedStatuses = [...writableStatuses, ...registeredStatuses, 'any'] as const
 
-/** Formats of a post. */
 export const postFormats = [
   'standard',
   'aside',
@@ -116,7 +115,6 @@ const includeChildren = { include_children: { type: 'boolean', default: false } 
 const operator = { operator: { type: 'string', enum: ['AND', 'OR'], default: 'OR' } } as const
 const taxRelation: ArgumentSchema = { type: 'string', enum: ['AND', 'OR'] }
 
-/** List query of posts. */
 export const postsQuery: Arguments = {
   ...collectionQuery({ authors }),
   tax_relation: taxRelation,
@@ -129,7 +127,6 @@ export const postsQuery: Arguments = {
   format: { type: 'array', uniqueItems: true, items: { enum: postFormats, type: 'string' } },
 }
 
-/** List query of pages. */
 export const pagesQuery: Arguments = {
   ...collectionQuery({
     authors,
@@ -167,7 +164,6 @@ export const menuItemsQuery: Arguments = {
   menu_order: { type: 'integer' },
 }
 
-/** List query of blocks. */
 export const blocksQuery: Arguments = {
   ...collectionQuery({}),
   tax_relation: taxRelation,
@@ -175,10 +171,8 @@ export const blocksQuery: Arguments = {
   site_pattern_category_exclude: termFilter({}),
 }
 
-/** List query of navigation. */
 export const navigationQuery: Arguments = collectionQuery({})
 
-/** List query of templates and template parts. */
 export const templatesQuery: Arguments = {
   context,
   site_id: { type: 'integer' },

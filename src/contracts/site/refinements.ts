@@ -11,7 +11,6 @@ export type WriteEffect = 'everything' | NamedEffect
  */
 export type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
 
-/** A reach that can be named. */
 export type NamedEffect = {
   /** Other items of the same collection change too: order, parents, links below it. */
   readonly siblings: boolean

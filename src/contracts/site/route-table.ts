@@ -176,7 +176,6 @@ const templatePartFields: Arguments = { ...templateFields, ...area }
 /** Write fields of a template part, for creation. */
 const newTemplatePartFields: Arguments = { ...newTemplateFields, ...area }
 
-/** Write fields of global styles. */
 const globalStylesFields: Arguments = {
   styles: { type: ['object'] },
   settings: { type: ['object'] },
@@ -244,7 +243,6 @@ const globalStylesRows: readonly Row[] = [
 
 const navigation = collection('navigation')
 
-/** Templates, template parts, global styles and navigation. */
 const appearanceRows: readonly Row[] = [
   ...templateRows('templates', newTemplateFields, templateFields),
   ...templateRows('template-parts', newTemplatePartFields, templatePartFields),
@@ -261,7 +259,6 @@ const blocksOf = collection('blocks')
 const protectedItem: Arguments = { excerpt_length: integer, password: { type: 'string' } }
 const mediaItem = { name: 'id', pattern: digits }
 
-/** Posts, pages, media, menu items and blocks. */
 const contentRows: readonly Row[] = [
   namespaceIndex('site.index', 'site/v2'),
 

@@ -34,35 +34,19 @@ const described = (map: Arguments, descriptions: Descriptions): Arguments =>
 
 type Marks = Pick<Endpoint, 'allowBatch' | 'acceptsUploads'>
 
-const updateMethods: readonly Method[] = ['POST', 'PUT', 'PATCH']
+const endpointOf =
+  (methods: readonly Method[], descriptions: Descriptions) =>
+  (map: Arguments, marks: Marks = {}): Endpoint => ({
+    methods,
+    arguments: described(map, descriptions),
+    ...marks,
+  })
 
-/** Endpoint that reads. */
-export const reads = (query: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: ['GET'],
-  arguments: described(query, queryDescriptions),
-  ...marks,
-})
-
-/** Endpoint that takes a POST: a creation or an action. */
-export const posts = (body: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: ['POST'],
-  arguments: described(body, fieldDescriptions),
-  ...marks,
-})
-
-/** Endpoint that updates an item. */
-export const updates = (fields: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: updateMethods,
-  arguments: described(fields, fieldDescriptions),
-  ...marks,
-})
-
-/** Endpoint that deletes. */
-export const deletes = (query: Arguments, marks: Marks = {}): Endpoint => ({
-  methods: ['DELETE'],
-  arguments: described(query, queryDescriptions),
-  ...marks,
-})
+export const reads = endpointOf(['GET'], queryDescriptions)
+/** A creation or an action. */
+export const posts = endpointOf(['POST'], fieldDescriptions)
+export const updates = endpointOf(['POST', 'PUT', 'PATCH'], fieldDescriptions)
+export const deletes = endpointOf(['DELETE'], queryDescriptions)
 
 /** Digits, as the identifier of a row in the database. */
 export const digits = '[\\d]+'
@@ -84,13 +68,11 @@ export const row = (facts: RowFacts): Row => ({
   ...facts,
 })
 
-/** The facts that the rows of one collection share. */
 export type Collection = {
   readonly name: string
   readonly namespace: string
   /** Pattern of an item's identifier. */
   readonly identifier: string
-  /** Type of an item's identifier. */
   readonly identifierSchema: ArgumentSchema
   readonly marks: Marks
 }
@@ -121,11 +103,9 @@ export const collectionRow = (
   })
 }
 
-/** List and creation. */
 export const listRow = (collection: Collection, query: Arguments, create: Endpoint): Row =>
   collectionRow(collection, 'collection', 'collection', [], reads(query, collection.marks), create)
 
-/** Reading, updating and deleting one item. */
 export const itemRow = (
   collection: Collection,
   facts: { readonly query: Arguments; readonly fields: Arguments },

@@ -326,7 +326,6 @@ export const namedBy: Readonly<Record<string, readonly string[]>> = {
   wp_pattern_category: ['blocks'],
 }
 
-/** Collection of the terms of a `taxonomy`. */
 export const collectionOfTaxonomy: Readonly<Record<string, string>> = {
   category: 'categories',
   post_tag: 'tags',

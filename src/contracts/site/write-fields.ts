@@ -55,7 +55,6 @@ const shown: Arguments = {
   ping_status: openOrClosed,
 }
 
-/** Write fields of a post. */
 export const postFields: Arguments = {
   ...published,
   ...password,
@@ -72,7 +71,6 @@ export const postFields: Arguments = {
   tags: integers,
 }
 
-/** Write fields of a page. */
 export const pageFields: Arguments = {
   ...published,
   ...password,
@@ -93,7 +91,6 @@ const mediaTexts: Arguments = {
   description: object({ raw: raw('edit'), rendered: answered('string', 'view', 'edit') }),
 }
 
-/** Write fields of a media item. */
 export const mediaFields: Arguments = {
   ...published,
   title,

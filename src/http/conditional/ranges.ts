@@ -202,7 +202,6 @@ export const sliceOf = ({ partial, content }: PartialContent, wanted: ByteRange)
   return undefined
 }
 
-/** Ranges that touch or overlap, as one. */
 const joined = (ranges: readonly ByteRange[]): readonly ByteRange[] => {
   const result: ByteRange[] = []
   for (const range of [...ranges].sort((a, b) => a.first - b.first)) {

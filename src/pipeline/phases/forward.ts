@@ -2,7 +2,7 @@ import { pipeline, Readable } from 'node:stream'
 import { addressGroup, type ByteBudget } from '../../http/bounds.ts'
 import { withTraceFields } from '../../http/forwardable-fields.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../../http/message.ts'
-import { type ContentMapper, createContentTransform, mapWhole } from '../../request/names.ts'
+import { type ContentMapper, createContentTransform } from '../../request/names.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
 import {
@@ -18,8 +18,8 @@ import { boundedContent, type ForwardingFacts, readContent, sentFields } from '.
 import type { Translation } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
-  if (Buffer.isBuffer(content)) return mapWhole(mapper, content)
-  const mapped = createContentTransform(mapper)
+  if (Buffer.isBuffer(content)) return mapper.whole(content)
+  const mapped = createContentTransform(mapper.scanner())
   // An error on either side ends both; the reader of the mapped stream sees it.
   pipeline(content, mapped, () => {})
   return mapped

@@ -99,11 +99,7 @@ export const stamp = (options: {
     name: 'stamp',
     run: (exchange, next) => {
       const began = clock.monotonic()
-      const answer = next(exchange)
-      // Without a function for each exchange: most answers are there at once.
-      return answer instanceof Promise
-        ? answer.then((response) => stamped(exchange, began, response))
-        : stamped(exchange, began, answer)
+      return whenAnswered(next(exchange), (response) => stamped(exchange, began, response))
     },
   }
 }

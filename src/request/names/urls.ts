@@ -44,24 +44,8 @@ export const maxUrlLength = 8192
 /** RFC 3986 characters and a little more that WordPress leaves in its links; \uXXXX as it stands in ASCII-escaped JSON. */
 const urlText = /^(?:[!#-;=?-[\]-\u00ff]|\\u[0-9a-fA-F]{4})*$/
 
-/** Whether an octet may be in such a text outside an escape. */
-export const isUrlOctet = (octet: number): boolean =>
-  octet > 0x20 && octet !== 0x22 && octet !== 0x3c && octet !== 0x3e && octet !== 0x5c
-
-/** Translates URLs below one REST root into URLs below another. */
-export type RestUrls = {
-  /** Only strings with one of these prefixes can be URLs below a root. */
-  readonly roots: readonly string[]
-  /** Whether no URL changes. */
-  readonly isIdentity: boolean
-  /** The translated URL, or undefined when `url` is not one below a root; takes JSON text between quotes, `\/` resolved. */
-  map(url: string): string | undefined
-  /** Same for a path-absolute reference (RFC 3986 §4.2), resolved against the root's own host. */
-  mapPathReference(reference: string): string | undefined
-}
-
 /** Whether a root may be followed by this character: `/wp-json` is not the root of `/wp-jsonp`. */
-export const endsRoot = (after: string | undefined): boolean =>
+const endsRoot = (after: string | undefined): boolean =>
   after === undefined || after === '/' || after === '?' || after === '#'
 
 const pathOf = (root: string): string => {
@@ -80,8 +64,8 @@ const mapRest = (rest: string, swap: NameSwap): string => {
   return mapPath(path, swap) + (query === '' ? '' : `?${mapQuery(query.slice(1), swap)}`) + fragment
 }
 
-/** Roots without a trailing slash; the first that fits wins. */
-export const createRestUrls = (from: readonly string[], to: string, swap: NameSwap): RestUrls => {
+/** Translates URLs below one REST root into URLs below another. Roots without a trailing slash; the first that fits wins. */
+export const createRestUrls = (from: readonly string[], to: string, swap: NameSwap) => {
   const paths = [...new Set(from.map(pathOf))].filter((path) => path !== '')
   const replaced = (text: string, roots: readonly string[], target: string): string | undefined => {
     const root = roots.find((prefix) => text.startsWith(prefix) && endsRoot(text[prefix.length]))
@@ -89,12 +73,18 @@ export const createRestUrls = (from: readonly string[], to: string, swap: NameSw
     return target + mapRest(text.slice(root.length), swap)
   }
   return {
+    /** Only strings with one of these prefixes can be URLs below a root. */
     roots: from,
+    /** Whether no URL changes. */
     isIdentity: swap === noSwap && from.every((root) => root === to),
-    map: (url) => replaced(url, from, to),
-    mapPathReference: (reference) => replaced(reference, paths, pathOf(to)),
+    /** The translated URL, or undefined when `url` is not one below a root; takes JSON text between quotes, `\/` resolved. */
+    map: (url: string) => replaced(url, from, to),
+    /** Same for a path-absolute reference (RFC 3986 §4.2), resolved against the root's own host. */
+    mapPathReference: (reference: string) => replaced(reference, paths, pathOf(to)),
   }
 }
+
+export type RestUrls = ReturnType<typeof createRestUrls>
 
 /** Fields that describe the upstream's octets and are wrong for mapped ones (RFC 9110 §7.7, RFC 9530 §2). */
 const octetFields = new Set(['content-length', 'content-md5', 'digest', 'content-digest', 'accept-ranges'])

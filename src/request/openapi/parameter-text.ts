@@ -253,7 +253,6 @@ export type TextSources = {
   readonly cookies: readonly Pair[]
 }
 
-/** Texts of one parameter. */
 export const textsOf = (parameter: Parameter, shape: SchemaShape, sources: TextSources): Texts => {
   const { location, name, encoding } = parameter
   switch (location) {

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
+import { rememberedFor } from '../../http/memo.ts'
 import { safePattern } from './safe-pattern.ts'
 
 /** Texts of integers that a number of 53 bits does not hold, or whose form matters, by the JSON Pointer of their value. */
@@ -301,21 +302,15 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       ajv.addSchema(runnable(schema) as object, name)
     added = definitions.size
   }
-  const compiled = new WeakMap<object, Compiled>()
-  const compile = (schema: object): Compiled => {
-    const known = compiled.get(schema)
-    if (known !== undefined) return known
+  const compile = rememberedFor((schema: object): Compiled => {
     prepared ??= prepare()
     addDefinitions(prepared)
-    let result: Compiled
     try {
-      result = prepared.compile(runnable(schema) as object)
+      return prepared.compile(runnable(schema) as object)
     } catch (error) {
-      result = { reason: error instanceof Error ? error.message : String(error) }
+      return { reason: error instanceof Error ? error.message : String(error) }
     }
-    compiled.set(schema, result)
-    return result
-  }
+  })
   return {
     check: (schema, value, exact) => {
       if (schema === true) return undefined

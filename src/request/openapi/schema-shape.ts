@@ -1,4 +1,5 @@
 import type { IntegerForm, RequestSchema } from '../../contracts/openapi/request-schema.ts'
+import { rememberedFor } from '../../http/memo.ts'
 
 /** A type whose values are one text. */
 export type ScalarType = 'integer' | 'number' | 'boolean' | 'null' | 'string'
@@ -87,11 +88,6 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
 
 /** Reads shapes of schemas, each once. */
 export const createShapes = (definitions: Definitions): ((schema: RequestSchema) => SchemaShape) => {
-  const known = new WeakMap<object, SchemaShape>()
-  return (schema) => {
-    if (typeof schema === 'boolean') return anything
-    const shape = known.get(schema) ?? shapeAt(schema, definitions, 0)
-    known.set(schema, shape)
-    return shape
-  }
+  const ofObject = rememberedFor((schema: object) => shapeAt(schema as RequestSchema, definitions, 0))
+  return (schema) => (typeof schema === 'boolean' ? anything : ofObject(schema))
 }

@@ -1,3 +1,4 @@
+import { decoded } from '../../contracts/openapi/bundle.ts'
 import type { Endpoint, RouteFinding, Row } from '../../contracts/row.ts'
 import { cleanSpelling, spelled } from '../route-paths.ts'
 
@@ -16,18 +17,10 @@ const newNode = (): Node => ({ literal: new Map(), mixed: [], parameter: undefin
 
 const decodedSegment = (raw: string): string => (raw.includes('%') ? decodeURIComponent(raw) : raw)
 
-/** Template literals are compared decoded; a document may spell them either way. */
-const literalText = (text: string): string => {
-  try {
-    return decodedSegment(text)
-  } catch {
-    return text
-  }
-}
-
 const names = /\{[^{}]*\}/g
 
-const patternOf = (segment: string): SegmentPattern => ({ literals: segment.split(names).map(literalText) })
+/** Template literals are compared decoded; a document may spell them either way. */
+const patternOf = (segment: string): SegmentPattern => ({ literals: segment.split(names).map(decoded) })
 
 const samePattern = (a: SegmentPattern, b: SegmentPattern): boolean =>
   a.literals.length === b.literals.length && a.literals.every((text, index) => text === b.literals[index])
@@ -103,7 +96,7 @@ const rowAt = (node: Node, segments: readonly string[], at: number): Row | undef
 }
 
 /** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
-const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
+export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
   const named = (wanted: string) =>
     endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
   return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)

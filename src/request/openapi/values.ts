@@ -76,16 +76,10 @@ class Sizes {
   }
 }
 
-const occurrences = (text: string, sign: string): number => {
-  let count = 0
-  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) count += 1
-  return count
-}
-
 /** The value has fewer members than the text. Texts without a colon in names and strings need not be read again. */
 const repeatsName = (text: string, members: number, depth: number): boolean => {
   const written =
-    text.includes('\\') || occurrences(text, ':') !== members ? readStructure(text, depth) : members
+    text.includes('\\') || text.split(':').length - 1 !== members ? readStructure(text, depth) : members
   return written !== members
 }
 

@@ -83,7 +83,6 @@ const fingerprint = (value: unknown): string => {
 
 const allDistinct = (list: readonly unknown[]): boolean => new Set(list.map(fingerprint)).size === list.length
 
-/** Whether the schema describes no elements or properties. */
 const isLeaf = (schema: ArgumentSchema): boolean =>
   schema.items === undefined &&
   schema.properties === undefined &&
@@ -309,7 +308,6 @@ export const plainValue = (value: unknown): unknown => {
 const sanitiseArray = (value: unknown, { items }: ArgumentSchema): unknown[] =>
   (asList(value) ?? []).map((item) => (items === undefined ? plainValue(item) : sanitiseValue(item, items)))
 
-/** Whether the schema describes no member. */
 const leavesMembers = (value: object, { additionalProperties, properties = {} }: ArgumentSchema): boolean =>
   typeof additionalProperties !== 'object' &&
   additionalProperties !== false &&

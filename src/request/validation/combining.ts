@@ -1,4 +1,5 @@
 import type { ArgumentSchema } from '../../contracts/row.ts'
+import { rememberedFor } from '../../http/memo.ts'
 import { hasMember, isContainer, memberOf } from './php-query.ts'
 import { type Issue, listInWords } from './site-errors.ts'
 
@@ -12,17 +13,13 @@ export type Match =
 
 type Failure = { readonly index: number; readonly schema: ArgumentSchema; readonly issue: Issue }
 
-const typed = new WeakMap<ArgumentSchema, WeakMap<ArgumentSchema, ArgumentSchema>>()
-
-/** Created once for each pair: a list can hold thousands of values. */
-const inherited = (schema: ArgumentSchema, parent: ArgumentSchema): ArgumentSchema => {
-  if (schema.type !== undefined || parent.type === undefined) return schema
-  const ofParent = typed.get(parent) ?? new WeakMap<ArgumentSchema, ArgumentSchema>()
-  typed.set(parent, ofParent)
-  const known = ofParent.get(schema) ?? { ...schema, type: parent.type }
-  ofParent.set(schema, known)
-  return known
-}
+/** With the type of its parent where it has none; created once for each pair: a list can hold thousands of values. */
+const inheritedFrom = rememberedFor(({ type }: ArgumentSchema) =>
+  rememberedFor(
+    (schema: ArgumentSchema): ArgumentSchema =>
+      schema.type !== undefined || type === undefined ? schema : { ...schema, type },
+  ),
+)
 
 const noMatch = (message: string, data: Issue['data'] = null): Issue => ({
   code: 'rest_no_matching_schema',
@@ -61,7 +58,6 @@ const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | u
   return best
 }
 
-/** The titles of the schemas in words; undefined when one has none. */
 const titlesOf = (all: readonly { readonly schema: ArgumentSchema }[]): string | undefined => {
   const titles = all.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
   return titles.length === all.length ? listInWords(titles) : undefined
@@ -109,7 +105,7 @@ export const matchAnyOf = (
 ): Match => {
   const failures: Failure[] = []
   for (const [index, candidate] of schemas.entries()) {
-    const schema = inherited(candidate, parent)
+    const schema = inheritedFrom(parent)(candidate)
     const issue = check(value, schema, path)
     if (issue === undefined) return { kind: 'matched', schema }
     failures.push({ index, schema, issue })
@@ -136,7 +132,7 @@ export const matchOneOf = (
   path: string,
   check: Check,
 ): Match => {
-  const candidates = schemas.map((candidate, index) => ({ index, schema: inherited(candidate, parent) }))
+  const candidates = schemas.map((candidate, index) => ({ index, schema: inheritedFrom(parent)(candidate) }))
   // Error texts are only written when no schema matches: lists can hold thousands of values.
   const matches = candidates.filter(
     ({ schema }) => !cannotMatch(value, schema) && check(value, schema, path) === undefined,

@@ -184,7 +184,6 @@ type Unreadable = symbol
 
 export const isUnreadable = (value: unknown): value is Unreadable => typeof value === 'symbol'
 
-/** A value of a decoded query or form. */
 export type PhpValue = string | PhpArray | Unreadable
 
 const integerKey = /^(?:0|-?[1-9]\d{0,18})$/

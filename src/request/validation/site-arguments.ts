@@ -63,7 +63,6 @@ const check = (argument: CompiledArgument, value: unknown): Issue | 'plain' | un
   return checkValue(value, argument.schema, argument.name)
 }
 
-/** The typed value of a valid argument. */
 const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   if (argument.checked === 'never' || argument.checked === 'container') return plainValue(value)
   if (argument.emptyIsNone && isEmpty(value)) return ''

@@ -133,7 +133,6 @@ export class Attempt implements Handler {
     return this.awaitsBody ? 'request-body' : undefined
   }
 
-  /** Judges the target by the response head. */
   judge(status: number, isFailure: boolean): void {
     const { clock, targets } = this.#context
     const now = clock.monotonic()

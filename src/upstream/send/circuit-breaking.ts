@@ -66,7 +66,6 @@ export type BreakerOptions = {
 /** How an admitted request ended: `unknown` = its client disconnected before the upstream answered. */
 export type RequestResult = 'answered' | 'failed' | 'unknown'
 
-/** May a request be sent now? */
 type Admission =
   | { readonly kind: 'admitted'; readonly next: BreakerState }
   | { readonly kind: 'refused'; readonly waitMs: number }
@@ -76,7 +75,6 @@ const closedBreaker: BreakerState = { state: 'closed' }
 /** It is unknown when the probes will be answered. */
 const whileProbingMs = 1_000
 
-/** Decides about one request that is about to be sent. */
 const admit = (breaker: BreakerState, nowMs: number, probes: number): Admission => {
   switch (breaker.state) {
     case 'closed':
@@ -227,7 +225,6 @@ export const createRetryBudget = (share: number) => {
   }
 }
 
-/** How an attempt failed. */
 export type AttemptFailure =
   | { readonly kind: 'unreachable' | 'timeout' | 'broken' }
   | { readonly kind: 'status'; readonly retryAfterMs: number | undefined }
@@ -290,7 +287,6 @@ const reasonFor = (facts: RetryFacts): RetryReason | GiveUpReason => {
 const isRetryReason = (reason: RetryReason | GiveUpReason): reason is RetryReason =>
   retryReasons.some((one) => one === reason)
 
-/** Decides whether a failed attempt is followed by another one. */
 export const decideRetry = (facts: RetryFacts): RetryDecision => {
   if (facts.attemptsMade >= facts.attemptsAllowed) return giveUp('attempts-used')
   if (facts.sent && !isIdempotent(facts)) return giveUp('method')

@@ -77,7 +77,6 @@ const crowdedPatienceMs = 2_000
 /** Bytes between two checks, 64 KiB per second; a client that moves more is not ended to free a slot. */
 const fastBytes = 32 * 1024
 
-/** The progress of one client. */
 type Pace = {
   readonly request: PacedRequest
   readonly wait: ClientWait | undefined

@@ -30,26 +30,6 @@ type SlotOptions = {
   readonly clientShare: number
 }
 
-/** Bounded concurrency with a bounded queue. Each client has a share, which shrinks as more clients hold slots. */
-export type Slots = {
-  /** Takes a slot if one is free for the request, unless an eligible request waits already. */
-  take(request: SlotRequest): boolean
-  /**
-   * Calls `granted` at once when the request may have a slot, else later; exactly one of `granted` and `refused` is called,
-   * unless the returned function is called first, which leaves the queue.
-   */
-  acquire(request: SlotRequest, granted: () => void, refused: (why: SlotRefusal) => void): () => void
-  /** The body of a request that holds a slot has arrived whole. */
-  arrived(request: SlotRequest): void
-  release(request: SlotRequest): void
-  readonly inFlight: number
-  readonly queued: number
-  /** Most slots that may be held by requests which wait for their clients. */
-  readonly mostWaitingForClients: number
-  /** A request waits although its client has not used its share: other clients hold the slots. */
-  isContended(): boolean
-}
-
 /** Counts of one client; removed when all are 0. */
 type Client = { held: number; arriving: number; queued: number }
 
@@ -66,8 +46,8 @@ type Line = { readonly client: string; readonly arriving: boolean; readonly wait
 const partOf = (whole: number, share: number): number =>
   share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
 
-/** Slots for all requests to one service. */
-export const createSlots = (options: SlotOptions): Slots => {
+/** Bounded concurrency with a bounded queue. Each client has a share, which shrinks as more clients hold slots. */
+export const createSlots = (options: SlotOptions) => {
   const { max, queueMax, queueTimeoutMs, clientShare } = options
   // Half of the slots and of the queue is reserved for requests whose bodies have arrived.
   const arrivingShare = clientShare >= 1 ? 1 : 0.5
@@ -219,8 +199,11 @@ export const createSlots = (options: SlotOptions): Slots => {
   }
 
   return {
-    take,
-    acquire(request, granted, refused) {
+    /**
+     * Calls `granted` at once when the request may have a slot, else later; exactly one of `granted` and `refused` is called,
+     * unless the returned function is called first, which leaves the queue.
+     */
+    acquire(request: SlotRequest, granted: () => void, refused: (why: SlotRefusal) => void): () => void {
       if (take(request)) {
         granted()
         return () => {}
@@ -240,14 +223,15 @@ export const createSlots = (options: SlotOptions): Slots => {
         leave(waiter)
       }
     },
-    arrived(request) {
+    /** The body of a request that holds a slot has arrived whole. */
+    arrived(request: SlotRequest): void {
       if (!request.arriving) return
       request.arriving = false
       arriving -= 1
       clientOf(request.client).arriving -= 1
       serve()
     },
-    release(request) {
+    release(request: SlotRequest): void {
       const client = clientOf(request.client)
       inFlight -= 1
       client.held -= 1
@@ -264,10 +248,14 @@ export const createSlots = (options: SlotOptions): Slots => {
     get queued() {
       return queued
     },
+    /** Most slots that may be held by requests which wait for their clients. */
     mostWaitingForClients: most.arriving,
+    /** A request waits although its client has not used its share: other clients hold the slots. */
     isContended: () => [...lines.values()].some(isHeldUp),
   }
 }
+
+export type Slots = ReturnType<typeof createSlots>
 
 /** The slots, with the clock and the receiver of events. */
 type SlotContext = {
@@ -293,21 +281,16 @@ export class RequestSlot {
 
   /** Calls `granted` or `refused` once, perhaps at once; neither after `leave`. */
   ask(granted: () => void, refused: (why: QueueOutcome) => void): void {
-    if (this.#context.slots.take(this.#request)) {
-      this.#held = true
-      const { options, report } = this.#context
-      report({ kind: 'slot-wait-finished', service: options.service, outcome: 'sent', waitedSeconds: 0 })
-      granted()
-      return
-    }
-    const since = this.#context.clock.monotonic()
+    const { options, clock, slots, report } = this.#context
+    const sinceMs = clock.monotonic()
     let settled = false
     const settle = (outcome: QueueOutcome): void => {
       settled = true
       this.#leaveQueue = undefined
-      this.#report(outcome, since)
+      const waitedSeconds = (clock.monotonic() - sinceMs) / 1000
+      report({ kind: 'slot-wait-finished', service: options.service, outcome, waitedSeconds })
     }
-    const leave = this.#context.slots.acquire(
+    const leave = slots.acquire(
       this.#request,
       () => {
         settle('sent')
@@ -331,7 +314,6 @@ export class RequestSlot {
     if (this.#held) this.#context.slots.arrived(this.#request)
   }
 
-  /** Leaves the queue. */
   leave(): void {
     this.#leaveQueue?.()
   }
@@ -341,11 +323,5 @@ export class RequestSlot {
     if (!this.#held) return nothing
     this.#held = false
     return () => this.#context.slots.release(this.#request)
-  }
-
-  #report(outcome: QueueOutcome, sinceMs: number): void {
-    const { options, clock, report } = this.#context
-    const waitedSeconds = (clock.monotonic() - sinceMs) / 1000
-    report({ kind: 'slot-wait-finished', service: options.service, outcome, waitedSeconds })
   }
 }

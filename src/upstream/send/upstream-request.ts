@@ -32,7 +32,6 @@ import {
 import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
-/** Shared by all requests to one upstream. */
 export type UpstreamContext = AttemptContext & {
   readonly options: UpstreamOptions
   readonly targets: Targets

@@ -11,7 +11,6 @@ import type { TLSSocket } from 'node:tls'
 import { type buildConnector, type Dispatcher, errors, type Pool } from 'undici'
 import { GatewayError } from '../../errors.ts'
 
-/** Connections to one target. */
 export type ConnectionPool = Pick<Pool, 'dispatch'> & {
   readonly stats: Pick<Pool['stats'], 'connected' | 'free'>
   readonly destroyed: boolean
@@ -22,7 +21,6 @@ export type ConnectionPool = Pick<Pool, 'dispatch'> & {
 /** Milliseconds. */
 type Times = { readonly connectMs: number; readonly maxAgeMs: number }
 
-/** A request and the handler of its response. */
 type Dispatched = {
   readonly options: Dispatcher.DispatchOptions
   readonly handler: Dispatcher.DispatchHandler

@@ -104,7 +104,6 @@ export const afterSuccess = (health: TargetHealth, wasTrial: boolean): TargetHea
 export const afterAbandonedTrial = (health: TargetHealth, nowMs: number): TargetHealth =>
   health.state === 'trial' ? { state: 'ejected', untilMs: nowMs } : health
 
-/** One origin with its connections and its state. */
 export type Target = {
   readonly origin: string
   readonly pool: ConnectionPool
@@ -121,21 +120,6 @@ export type Target = {
 
 /** A target to try; `trial` = this attempt decides whether it gets requests again. */
 export type Choice = { readonly target: Target; readonly trial: boolean }
-
-/** The targets of one service: which to try next, and what their answers mean for them. */
-export type Targets = {
-  readonly all: readonly Target[]
-  /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
-  choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice
-  /** Is there a target, not tried yet, that would be chosen in earnest? */
-  hasOther(nowMs: number, tried: readonly Target[]): boolean
-  succeeded(choice: Choice): void
-  /** `what`: how the attempt failed, in words. */
-  failed(choice: Choice, nowMs: number, what: string): void
-  abandoned(choice: Choice, nowMs: number): void
-  /** After an active check; `cause`: why it failed, in words. */
-  checked(target: Target, result: CheckResult, cause: string): void
-}
 
 /**
  * Idle connections go before the upstream's own timeout would close them: node:http announces it in Keep-Alive
@@ -202,7 +186,7 @@ export const createTargets = (
   options: UpstreamOptions,
   lookup: LookupFunction,
   report: (event: UpstreamEvent) => void,
-): Targets => {
+) => {
   const all: readonly Target[] = options.targets.map((origin) => ({
     origin,
     pool: poolOf(origin, options, lookup),
@@ -244,7 +228,8 @@ export const createTargets = (
 
   return {
     all,
-    choose(nowMs, tried, mayTry) {
+    /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
+    choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice {
       cursor = (cursor + 1) % all.length
       const isFresh = (target: Target): boolean => !tried.includes(target)
       const usable = leastOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
@@ -262,14 +247,17 @@ export const createTargets = (
       if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)
       return { target, trial: false }
     },
-    hasOther: (nowMs, tried) => all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
-    succeeded({ target, trial }) {
+    /** Is there a target, not tried yet, that would be chosen in earnest? */
+    hasOther: (nowMs: number, tried: readonly Target[]) =>
+      all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
+    succeeded({ target, trial }: Choice): void {
       const health = afterSuccess(target.health, trial)
       if (health === target.health) return
       target.health = health
       settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
     },
-    failed({ target, trial }, nowMs, what) {
+    /** `what`: how the attempt failed, in words. */
+    failed({ target, trial }: Choice, nowMs: number, what: string): void {
       // A request sent before the ejection fails late: only the trial itself may end the trial.
       if (target.health.state === 'trial' && !trial) return
       const before = target.health
@@ -277,10 +265,11 @@ export const createTargets = (
       const failures = before.state === 'healthy' ? before.failures + 1 : 1
       settle(target, `${counted(failures, 'request')} failed consecutively, the last one: ${what}`)
     },
-    abandoned({ target, trial }, nowMs) {
+    abandoned({ target, trial }: Choice, nowMs: number): void {
       if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
     },
-    checked(target, result, cause) {
+    /** After an active check; `cause`: why it failed, in words. */
+    checked(target: Target, result: CheckResult, cause: string): void {
       const { service, health } = options
       report({ kind: 'check-finished', service, target: target.origin, result })
       const wasFailing = target.checks.failing
@@ -297,3 +286,5 @@ export const createTargets = (
     },
   }
 }
+
+export type Targets = ReturnType<typeof createTargets>

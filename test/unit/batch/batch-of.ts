@@ -1,4 +1,5 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
+import type { BatchEnvelope } from '../../../src/batch/envelope.ts'
 import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
 import type { ItemSender } from '../../../src/batch/send/run-items.ts'
 import { createEventLoopYield, createSemaphore } from '../../../src/batch/send/semaphore.ts'
@@ -20,7 +21,6 @@ export const batchOf = ({
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
     dialect: 'wordpress',
-    maxItems: 25,
     extensions: 'on-request',
     services: [],
     bodyCharacters: 100_000,
@@ -70,7 +70,13 @@ export const wholeAnswer = async (
   signal: AbortSignal = new AbortController().signal,
   text?: string,
 ): Promise<{ readonly status: number; readonly content: Buffer }> => {
-  const begun = await batch.begin({ envelope, text, signal, admit: sending.admit, sender: sending })
+  const begun = await batch.begin({
+    envelope: envelope as BatchEnvelope,
+    text,
+    signal,
+    admit: sending.admit,
+    sender: sending,
+  })
   return begun.kind === 'answered' ? begun : begun.whole()
 }
 

@@ -48,7 +48,3 @@ test('says that content is JSON, whatever the item says', () => {
     'content-type': 'application/json',
   })
 })
-
-test.each([[null], [undefined], ['x'], [['a', 'b']], [7]])('takes %j for no headers', (headers) => {
-  expect(Object.keys(itemFields(headers, false))).toEqual([])
-})

@@ -83,12 +83,3 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
   expect(answered.content.toString()).toBe(JSON.stringify(answer))
   expect(ran).toBe(0)
 })
-
-test('refuses 26 items with the recorded error', async () => {
-  const { status, answer } = recording('26')
-  const batch = batchOf({})
-  const requests = Array.from({ length: 26 }, () => ({ path: '/site/v2/posts' }))
-  const answered = await wholeAnswer(batch, { requests }, new AbortController().signal)
-  expect(answered.status).toBe(status)
-  expect(JSON.parse(answered.content.toString())).toEqual(answer)
-})

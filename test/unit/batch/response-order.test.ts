@@ -10,7 +10,6 @@ const faulty = [
   ['a path without a slash', { path: 'site/v2/posts' }, 404, 'rest_no_route'],
   ['a refused route', { path: '/site/v2/media/7' }, 400, 'rest_batch_not_allowed'],
   ['an item that throws', { path: '/site/v2/posts/666' }, 503, 'trellis_upstream_busy'],
-  ['no object at all', null, 404, 'rest_no_route'],
 ] as const
 
 const positions = faulty.flatMap(([what, entry, status, code]) =>
@@ -49,15 +48,6 @@ test.each(positions)('%s at index %i shifts no other', async (_, at, entry, stat
 test('no items, no responses', async () => {
   expect(await runBatch(batchOf({}), [])).toEqual({ responses: [] })
 })
-
-test.each([[undefined], [null], ['x'], [7], [[]], [{ requests: 'x' }], [{ requests: {} }]])(
-  'answers 400 to the body %j',
-  async (body) => {
-    const answer = await wholeAnswer(batchOf({}), body)
-    expect(answer.status).toBe(400)
-    expect(JSON.parse(answer.content.toString())).toMatchObject({ data: { status: 400 } })
-  },
-)
 
 test.each([
   ['a 64-bit integer', '{"id":9223372036854775807}'],

@@ -96,7 +96,7 @@ test.each([
   ['a key', '{"http'],
   ['a pattern', '{"routes":{"\\/wp'],
 ])('of %s without an end only a bounded part is held back', (_what, begun) => {
-  const mapper = names().fromUpstreamContent(jsonFields)
+  const mapper = names().fromUpstreamContent(jsonFields)?.scanner()
   const chunk = Buffer.alloc(16 * 1024, 'x')
   mapper?.push(Buffer.from(begun))
   mapper?.push(chunk)
@@ -112,7 +112,7 @@ test('a bound on length holds for chunks and for complete content alike', () => 
 })
 
 test('a stream is mapped chunk by chunk', async () => {
-  const mapper = names().fromUpstreamContent(jsonFields)
+  const mapper = names().fromUpstreamContent(jsonFields)?.scanner()
   if (mapper === undefined) throw new Error('no mapper')
   const chunks = ['{"wp_', 'id":1,"a":"', upstreamRoot.slice(0, 9), `${upstreamRoot.slice(9)}/"`, '}'].map(
     (c) => Buffer.from(c),
@@ -134,7 +134,7 @@ describe('the real post of WordPress', () => {
 
   test('is the same object when nothing changes', () => {
     const mapper = names({ mode: 'same', upstreamRoots: () => ['http://elsewhere.test/index.php/wp-json'] })
-    const scanner = mapper.fromUpstreamContent(jsonFields)
+    const scanner = mapper.fromUpstreamContent(jsonFields)?.scanner()
     expect(scanner?.push(post)).toBe(post)
     expect(scanner?.end().length).toBe(0)
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mapWhole, type Names } from '../../../src/request/names.ts'
+import type { Names } from '../../../src/request/names.ts'
 import { fromUpstream, jsonFields, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
 
 const url = (root: string, namespace: string) =>
@@ -69,7 +69,7 @@ const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 1
 /** As a complete content is mapped: without the scanner where nothing in it can change. */
 const complete = (mapper: Names, content: Buffer): string => {
   const mapping = mapper.fromUpstreamContent(jsonFields)
-  return (mapping === undefined ? content : mapWhole(mapping, content)).toString('latin1')
+  return (mapping === undefined ? content : mapping.whole(content)).toString('latin1')
 }
 
 test('the boundaries of chunks do not change the mapped content', () => {
@@ -169,7 +169,7 @@ test('a body without names and REST URLs is not copied', () => {
   fc.assert(
     fc.property(plain, (content) => {
       const octets = Buffer.from(content)
-      const scanner = mapper.fromUpstreamContent(jsonFields)
+      const scanner = mapper.fromUpstreamContent(jsonFields)?.scanner()
       expect(scanner?.push(octets)).toBe(octets)
       expect(scanner?.end().length).toBe(0)
     }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownBytes } from '../../../src/cache/store/stored-response.ts'
+import { ownBytes } from '../../../src/http/message.ts'
 
 /** A content behind other bytes in one buffer, as one read of a socket returns it. */
 const behind = (besides: number, length: number): Buffer =>

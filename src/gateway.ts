@@ -43,7 +43,7 @@ import {
   type LogLevelChange,
 } from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
-import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
+import { withUpstreamLog } from './observability/upstream-log.ts'
 import { createWarmer } from './pipeline/warmer.ts'
 import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
@@ -112,7 +112,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     processMetrics: true,
   })
   const history = createHistory(counted.totals, clock)
-  const metrics = withHistory(withUpstreamLog(withDriftLog(counted, logger), logger), history)
+  const metrics = withHistory(withUpstreamLog(counted, logger), history)
   const logLevel = createLogLevel(logger, clock.now)
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port

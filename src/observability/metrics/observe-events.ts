@@ -2,105 +2,45 @@ import type { BatchEvent } from '../../batch/events.ts'
 import type { CacheEvent } from '../../cache/events.ts'
 import type { ChangeEvent } from '../../changes/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
+import { methodName } from '../../http/message.ts'
 import { accessRefusals } from '../../pipeline/access.ts'
-import { cacheOutcomes, type ExchangeEvent, type PipelineEvent } from '../../pipeline/events.ts'
+import type { ExchangeEvent, PipelineEvent } from '../../pipeline/events.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
 import type { DiscoveryEvent } from '../../site/events.ts'
 import type { UpstreamEvent } from '../../upstream/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
-import {
-  type Families,
-  type HistogramSeries,
-  type NumberSeries,
-  observeTraced,
-  observeValue,
-} from './registry.ts'
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '_OTHER'] as const
-const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const
-
-const methodSlots: ReadonlyMap<string, number> = new Map(methods.map((method, slot) => [method, slot]))
-const cacheSlots: ReadonlyMap<string, number> = new Map(cacheOutcomes.map((outcome, slot) => [outcome, slot]))
-const otherMethod = methods.length - 1
-const noCache = cacheOutcomes.length - 1
-
-const otherStatus = statusClasses.length - 1
-
-const statusSlot = (status: number): number =>
-  status >= 100 && status < 600 ? Math.trunc(status / 100) - 1 : otherStatus
+import { type Families, type NumberSeries, observeTraced, observeValue } from './registry.ts'
 
 /** `2xx` and so on; `other` for an invalid status. */
-const statusClass = (status: number): (typeof statusClasses)[number] =>
-  statusClasses[statusSlot(status)] ?? 'other'
+const statusClass = (status: number): string =>
+  status >= 100 && status < 600 ? `${Math.trunc(status / 100)}xx` : 'other'
 
-/** Routes of one service that are remembered; a contract has some sixty, a learned one some hundred more. */
-const maxRoutes = 1_000
-
-/** The series of one kind of exchange, resolved once: afterwards counting costs additions only. */
-type ExchangeSeries = {
-  readonly requests: NumberSeries
-  readonly duration: HistogramSeries
-  readonly own: HistogramSeries
-  readonly upstream: HistogramSeries
-  /** Only for responses served from memory. */
-  readonly age: HistogramSeries | undefined
+const add = (series: NumberSeries, by = 1): void => {
+  series.value += by
 }
 
-type Slots = (ExchangeSeries | undefined)[]
+const set = (series: NumberSeries, value: number): void => {
+  series.value = value
+}
 
-/** Counts completed exchanges. A cache hit costs two lookups by strings that are the same objects each time, then additions. */
-const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
-  const services = new Map<string, Map<string, Slots>>()
-
-  const resolve = (event: ExchangeEvent, methodSlot: number, cacheSlot: number): ExchangeSeries => {
-    const { service, route } = event
-    const method = methods[methodSlot] ?? '_OTHER'
-    const cache = cacheOutcomes[cacheSlot] ?? 'none'
-    const labels = { service, route, method, status_class: statusClass(event.status), cache }
-    return {
-      requests: families.requests.series(labels),
-      duration: families.routeSeconds.series({ service, route }),
-      age: cache === 'hit' || cache === 'stale' ? families.cacheServedAge.series({ service }) : undefined,
-      upstream: families.upstreamWaitSeconds.series({ service }),
-      own: families.ownSeconds.series({ service, cache }),
-    }
+const countExchange = (families: Families, event: ExchangeEvent): void => {
+  const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
+  const method = methodName(event.method)
+  const labels = { service, route, method, status_class: statusClass(event.status), cache }
+  if (event.origin === 'batch') {
+    add(families.itemRequests.series(labels))
+    return
   }
-
-  const newSlots = (service: string, route: string): Slots => {
-    const routes = services.get(service) ?? new Map<string, Slots>()
-    services.set(service, routes)
-    const slots: Slots = []
-    // Above the cap a route is resolved each time.
-    if (routes.size < maxRoutes) routes.set(route, slots)
-    return slots
-  }
-
-  const observeItem = ({ service, route, method, status, cache }: ExchangeEvent): void => {
-    const labels = { service, route, method, status_class: statusClass(status), cache }
-    families.itemRequests.series(labels).value += 1
-  }
-
-  return (event) => {
-    if (event.origin === 'batch') {
-      observeItem(event)
-      return
-    }
-    const methodSlot = methodSlots.get(event.method) ?? otherMethod
-    const cacheSlot = cacheSlots.get(event.cache) ?? noCache
-    const slots = services.get(event.service)?.get(event.route) ?? newSlots(event.service, event.route)
-    const slot =
-      (methodSlot * statusClasses.length + statusSlot(event.status)) * cacheOutcomes.length + cacheSlot
-    const series = slots[slot] ?? resolve(event, methodSlot, cacheSlot)
-    slots[slot] = series
-    series.requests.value += 1
-    if (event.trace === undefined) observeValue(series.duration, event.durationSeconds)
-    else observeTraced(series.duration, event.durationSeconds, event.trace)
-    observeValue(series.own, Math.max(0, event.durationSeconds - event.upstreamSeconds))
-    if (series.age !== undefined && event.ageSeconds !== undefined) observeValue(series.age, event.ageSeconds)
-    if (event.upstreamSeconds > 0) observeValue(series.upstream, event.upstreamSeconds)
-  }
+  add(families.requests.series(labels))
+  const duration = families.routeSeconds.series({ service, route })
+  if (trace === undefined) observeValue(duration, durationSeconds)
+  else observeTraced(duration, durationSeconds, trace)
+  observeValue(families.ownSeconds.series({ service, cache }), Math.max(0, durationSeconds - upstreamSeconds))
+  if ((cache === 'hit' || cache === 'stale') && ageSeconds !== undefined)
+    observeValue(families.cacheServedAge.series({ service }), ageSeconds)
+  if (upstreamSeconds > 0) observeValue(families.upstreamWaitSeconds.series({ service }), upstreamSeconds)
 }
 
 /** Counts events of batches of one service. */
@@ -154,14 +94,6 @@ const observer =
   (event: Event): void =>
     counts[event.kind as Event['kind']](event as never)
 
-const add = (series: NumberSeries, by = 1): void => {
-  series.value += by
-}
-
-const set = (series: NumberSeries, value: number): void => {
-  series.value = value
-}
-
 /** A resolved reason returns to zero. */
 const resetService = (
   family: Families['discoveryRefusedRoutes' | 'discoveryDifferences'],
@@ -176,7 +108,7 @@ const uncounted = (): void => {}
 export const createEventObservers = (families: Families) => ({
   batch: createBatchObserver(families),
   pipeline: observer<PipelineEvent>({
-    'exchange-finished': createExchangeObserver(families),
+    'exchange-finished': (event) => countExchange(families, event),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
     warmed: ({ service, outcome }) => add(families.cacheWarmed.series({ service, outcome })),

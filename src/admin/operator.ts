@@ -20,10 +20,7 @@ export type ReadinessFinding = {
   readonly setting?: string
 }
 
-/**
- * Whether to send requests here; `reasons`: why not; `findings`: those of the check at the start, without texts, since every client
- * of the admin side may read this.
- */
+/** `reasons`: why no requests should be sent here; `findings` without texts, since every client of the admin side may read this. */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly ('draining' | 'starting')[]
@@ -82,10 +79,7 @@ export type Operator = {
   explain(request: AskedRequest): unknown
   drift(): unknown
   config(): unknown
-  /**
-   * The OpenAPI document of all services, or the one of a service that has its own; ready to be sent. Undefined: there is no such
-   * service.
-   */
+  /** Of all services, or of one that has its own document; ready to be sent. Undefined: there is no such service. */
   openApi(service?: string): Buffer | undefined
   /** An hour of numbers, of one service or, with '', of all together. */
   history(service: string): Promise<unknown>

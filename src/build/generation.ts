@@ -229,7 +229,6 @@ export const buildGeneration = async (
   const edge = await createEdge({
     limits: config.limits,
     trustedProxies: config.trustedProxies,
-    http2: config.listen.http2,
     cors: config.cors.origins.length === 0 ? undefined : config.cors,
     distrusted: lasting.distrusted,
     services: built.map(({ service }) => service),

@@ -12,12 +12,11 @@ import type { SecureContext } from 'node:tls'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
-import { type Traffic, watchConnections } from './listener/connections.ts'
+import { watchConnections } from './listener/connections.ts'
 import { boundStreams, requestsInTurn } from './listener/http2.ts'
 import {
   createOverload,
   type InFlight,
-  type Overload,
   type OverloadEvent,
   type PressureLevel,
   startPressureSensor,
@@ -59,18 +58,6 @@ export type EdgeHandlers = {
   clientError(error: Error, socket: Socket): void
   /** Takes over connections of requests with Upgrade, with the bytes behind them in `head`; undefined: they are ordinary requests. */
   readonly upgrade?: ((incoming: IncomingMessage, socket: Socket, head: Buffer) => void) | undefined
-}
-
-/** The public port. It outlives configurations: a reload replaces the handlers and keeps the connections. */
-export type Listener = {
-  use(handlers: EdgeHandlers): void
-  /** Resolves with the port in use. */
-  listen(host: string, port: number): Promise<number>
-  traffic(): Traffic
-  /** Sets the certificates for new connections; open ones stay. */
-  renew(certificate: Certificate): void
-  /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
-  close(timeoutMs: number): Promise<number>
 }
 
 type AnyServer = Server | HttpsServer | Http2SecureServer
@@ -141,8 +128,8 @@ const tellToContinue = (outgoing: ServerResponse): void => {
   else outgoing.once('socket', () => outgoing.headersSent || outgoing.writeContinue())
 }
 
-/** Creates the public port without listening. */
-export const createListener = (options: ListenerOptions): Listener => {
+/** The public port, before it listens. It outlives configurations: a reload replaces the handlers and keeps the connections. */
+export const createListener = (options: ListenerOptions) => {
   let contextFor: ChooseContext =
     options.certificate === undefined ? () => undefined : createContexts(options.certificate)
   const server = build(
@@ -181,31 +168,25 @@ export const createListener = (options: ListenerOptions): Listener => {
   const takeCurrent = (incoming: IncomingMessage, outgoing: ServerResponse): void =>
     current?.request(incoming, outgoing)
   // A request over HTTP/2 may wait for its turn; the handlers that are current then take it.
-  const takeInTurn = options.http2 ? requestsInTurn(takeCurrent) : undefined
-  // RFC 9110 §10.1.1. Such requests are rare, so the current handlers may be looked up here.
+  const take = options.http2 ? requestsInTurn(takeCurrent) : takeCurrent
+  server.on('request', take)
+  // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
+  server.on('checkExpectation', take)
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     tellToContinue(outgoing)
-    const take = takeInTurn ?? takeCurrent
     take(incoming, outgoing)
   })
+  server.on('clientError', (error: Error, socket: Socket) => current?.clientError(error, socket))
 
   return {
-    use: (handlers) => {
-      // Over HTTP/1.1 registered directly, not behind a lookup of the current handlers: hits do not pay for the lookup.
-      const request = (takeInTurn ?? handlers.request) as (...given: unknown[]) => void
-      for (const event of ['request', 'checkExpectation']) {
-        if (current !== undefined) server.removeListener(event, takeInTurn ?? current.request)
-        // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
-        server.on(event, request)
-      }
-      if (current !== undefined) server.removeListener('clientError', current.clientError)
-      server.on('clientError', handlers.clientError)
+    use: (handlers: EdgeHandlers): void => {
       // node:http gives a connection away as soon as there is a listener.
       if (current?.upgrade !== undefined) server.removeListener('upgrade', current.upgrade)
       if (handlers.upgrade !== undefined) server.on('upgrade', handlers.upgrade)
       current = handlers
     },
-    listen: (host, port) =>
+    /** Resolves with the port in use. */
+    listen: (host: string, port: number): Promise<number> =>
       new Promise((resolve, reject) => {
         server.once('error', reject)
         server.listen(port, host, () => {
@@ -214,13 +195,15 @@ export const createListener = (options: ListenerOptions): Listener => {
         })
       }),
     traffic: connections.traffic,
-    renew: (certificate) => {
+    /** Sets the certificates for new connections; open ones stay. */
+    renew: (certificate: Certificate): void => {
       if (!('setSecureContext' in server)) return
       const { cert, key, minVersion } = certificate
       server.setSecureContext({ cert, key, minVersion })
       contextFor = createContexts(certificate)
     },
-    close: async (timeoutMs) => {
+    /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
+    close: async (timeoutMs: number): Promise<number> => {
       let cut = 0
       const hard = setTimeout(() => {
         cut = connections.destroyAll()
@@ -264,21 +247,11 @@ type PublicPortParts = {
   reportLifecycle(event: LifecycleEvent): void
 }
 
-/** The public port and its protection, the same for all generations. */
-type PublicPort = Pick<Listener, 'traffic'> & {
-  readonly overload: Overload
-  /** Makes the current generation handle the requests, with its certificate. */
-  use(): void
-  listen(host: string, port: number): Promise<void>
-  /** Stops accepting requests and waits for those in flight until the timeout. */
-  close(timeoutMs: number): Promise<'finished' | 'cut'>
-}
-
-/** Creates the public port from the first configuration; settings that a reload may change are read from the current generation. */
+/** The public port and its protection, the same for all generations; settings that a reload may change are read from the current generation. */
 export const createPublicPort = (
   { limits, listen, overload: overloadConfig }: Config,
   { inFlight, current, report, reportLifecycle }: PublicPortParts,
-): PublicPort => {
+) => {
   let isProxy: (address: string) => boolean = () => false
   let level: PressureLevel = 0
   let sensor: ReturnType<typeof startPressureSensor> | undefined
@@ -314,14 +287,15 @@ export const createPublicPort = (
   return {
     overload,
     traffic: listener.traffic,
-    use: () => {
+    /** Makes the current generation handle the requests, with its certificate. */
+    use: (): void => {
       const { trustedProxies, overload: thresholds } = current().config
       isProxy = createAddressList(trustedProxies)
       overload.use(thresholds)
       takeRequests()
       showCertificate()
     },
-    listen: async (host, port) => {
+    listen: async (host: string, port: number): Promise<void> => {
       await listener.listen(host, port)
       const { intervalMs } = overloadConfig
       if (intervalMs === 0) return
@@ -331,7 +305,8 @@ export const createPublicPort = (
         if (level !== before && (level === 3 || before === 3)) takeRequests()
       })
     },
-    close: async (timeoutMs) => {
+    /** Stops accepting requests and waits for those in flight until the timeout. */
+    close: async (timeoutMs: number): Promise<'finished' | 'cut'> => {
       const cut = await listener.close(timeoutMs)
       sensor?.close()
       return cut === 0 ? 'finished' : 'cut'

@@ -31,34 +31,26 @@ export type OverloadEvent =
       readonly signal: PressureSignal | undefined
     }
 
-/** Counts requests in flight. */
-export type InFlight = {
-  readonly count: number
-  enter(): void
-  leave(): void
-  /** Resolves when no request is in flight, or after the timeout. */
-  settled(timeoutMs: number): Promise<void>
-}
-
 /** Counts the requests of one generation, and adds them to the count of all. */
-export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFlight => {
+export const createInFlight = (all?: { enter(): void; leave(): void }) => {
   let count = 0
   const waiting = new Set<() => void>()
   return {
     get count() {
       return count
     },
-    enter: () => {
+    enter: (): void => {
       all?.enter()
       count += 1
     },
-    leave: () => {
+    leave: (): void => {
       all?.leave()
       count -= 1
       if (count > 0 || waiting.size === 0) return
       for (const resolve of waiting) resolve()
     },
-    settled: async (timeoutMs) => {
+    /** Resolves when no request is in flight, or after the timeout. */
+    settled: async (timeoutMs: number): Promise<void> => {
       if (count === 0) return
       await new Promise<void>((resolve) => {
         const done = (): void => {
@@ -73,6 +65,8 @@ export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFligh
     },
   }
 }
+
+export type InFlight = ReturnType<typeof createInFlight>
 
 /** Measurements of the process. */
 export type PressureReadings = {
@@ -206,35 +200,30 @@ type OverloadOptions = {
   report(event: OverloadEvent): void
 }
 
-/** Protects the process from overload: sheds requests, the costliest first. */
-export type Overload = {
-  /** False: shed the request. */
-  admits(work: WorkClass): boolean
-  /** Takes a measurement; returns the new level. */
-  measured(readings: PressureReadings): PressureLevel
-  /** After a reload. */
-  use(thresholds: PressureThresholds): void
-}
-
-/** Starts at level 0. */
-export const createOverload = ({ inFlight, report, ...options }: OverloadOptions): Overload => {
+/** Protects the process from overload: sheds requests, the costliest first. Starts at level 0. */
+export const createOverload = ({ inFlight, report, ...options }: OverloadOptions) => {
   let pressure: Pressure = noPressure
   let { thresholds } = options
   return {
-    admits: (work) => {
+    /** False: shed the request. */
+    admits: (work: WorkClass): boolean => {
       const signal = decideShedding(work, pressure, inFlight.count, thresholds)
       if (signal === undefined) return true
       report({ kind: 'shed', class: work, signal })
       return false
     },
-    measured: (readings) => {
+    /** Takes a measurement; returns the new level. */
+    measured: (readings: PressureReadings): PressureLevel => {
       const now = decidePressure(readings, thresholds)
       if (now.level !== pressure.level) report({ kind: 'pressure-changed', ...now })
       pressure = now
       return now.level
     },
-    use: (configured) => {
+    /** After a reload. */
+    use: (configured: PressureThresholds): void => {
       thresholds = configured
     },
   }
 }
+
+export type Overload = ReturnType<typeof createOverload>

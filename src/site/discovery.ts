@@ -83,10 +83,7 @@ export type DiscoveryOptions = IndexSettings &
     report(event: DiscoveryEvent): void
   }
 
-/**
- * The documents that describe a site service, and the facts read from its upstream. It sends requests only after `start` or when a
- * document is requested.
- */
+/** The documents of a site service, and what its upstream announces. Sends requests after `start`, or for a document. */
 export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
   const learned: { root: string | undefined } = { root: undefined }

@@ -114,10 +114,7 @@ const refuse = (context: z.core.ParsePayload, input: unknown, message: string): 
   return z.NEVER
 }
 
-/**
- * Values from the environment are text: `'${PORT:-8080}'` is accepted where a number is expected.
- * Only plain decimal notation counts as a number.
- */
+/** Values from the environment are text: `'${PORT:-8080}'` is accepted for a number, in plain decimal notation. */
 const numberFromText = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
 

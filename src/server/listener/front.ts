@@ -10,12 +10,12 @@ import type { EdgeHandlers } from '../listener.ts'
 import {
   absoluteForm,
   authorityOf,
-  createMessageLook,
   distrust,
   faultTexts,
   hasContent,
   isHttp2,
   type MessageFault,
+  messageFault,
 } from '../read-request.ts'
 import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
@@ -87,7 +87,6 @@ const createGuard = ({
   refuse,
   distrusted,
 }: GuardOptions): GuardOptions['take'] => {
-  const inspect = createMessageLook()
   const closeWithSocket = watchPipelined()
   const start: GuardOptions['take'] = (incoming, outgoing) => {
     if (outgoing.socket === null) takePipelined(incoming, outgoing, take)
@@ -108,13 +107,13 @@ const createGuard = ({
       return
     }
     if (outgoing.socket === null) closeWithSocket(socket, outgoing)
-    const seen = inspect(incoming)
-    if (seen.kind === 'fault' || !toOriginForm(incoming)) {
+    const fault = messageFault(incoming) ?? (toOriginForm(incoming) ? undefined : 'target')
+    if (fault !== undefined) {
       distrust(distrusted, socket)
-      refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
+      refuse(incoming, outgoing, fault)
       return
     }
-    if (!seen.asksUpgrade) {
+    if (incoming.headers.upgrade === undefined) {
       start(incoming, outgoing)
       return
     }

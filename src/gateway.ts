@@ -32,7 +32,6 @@ import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
-import { addressGroup } from './http/bounds.ts'
 import { startWatches } from './observability/access-log.ts'
 import { createHistory, withHistory } from './observability/history.ts'
 import {
@@ -66,7 +65,6 @@ export type GatewayOptions = {
   readonly findings?: readonly UpstreamFinding[]
 }
 
-/** A gateway that accepts requests. */
 export type Gateway = {
   /** Origin of the public side, with the port in use. */
   readonly publicAddress: string
@@ -134,7 +132,6 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
   const buffered = createBufferedBytes({
     mostBytes: () => current.config.limits.bufferedBytes,
-    groupOf: addressGroup,
     report: metrics.observe.edge,
   })
   const cache = createCache({

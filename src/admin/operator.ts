@@ -54,7 +54,6 @@ export type WarmAnswer = {
 
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
-/** The request of an explanation. */
 type AskedRequest = {
   readonly method: string
   readonly url: string
@@ -83,18 +82,15 @@ export type Operator = {
   openApi(service?: string): Buffer | undefined
   /** An hour of numbers, of one service or, with '', of all together. */
   history(service: string): Promise<unknown>
-  /** The last errors, refusals and invalidations. */
   recent(): Promise<unknown>
   logLevel(): unknown
   /** In all processes; returns the state afterwards. */
   setLogLevel(change: LogLevelRequest): Promise<unknown>
-  /** Reads the configuration file and applies it. */
   reload(): Promise<ReloadOutcome>
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */
   drain(): void
 }
 
-/** Why the admin side refuses a request. */
 export type AccessRefusal =
   | 'credential-missing'
   | 'credential-wrong'

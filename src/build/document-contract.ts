@@ -119,7 +119,6 @@ type Described =
   | Pick<OpenApiConfig, 'contract' | 'document' | 'parameters'>
   | Pick<PlantsConfig, 'contract' | 'limitParameter' | 'parameters'>
 
-/** The rows of the document of a service. */
 export const documentRows = (service: Described): readonly Row[] => {
   if (service.contract === 'openapi') return service.document.contract.rows
   const { bundle, contract } = plantsDocument(service.limitParameter)
@@ -155,7 +154,6 @@ export const operationPolicies = (
   byPath: PolicyFor,
   find: OpenApiRequests['find'],
 ): PolicyFor => {
-  const known = new WeakMap<Operation, Map<CacheRule | undefined, CachePolicy>>()
   const policyOf = (operation: Operation, rule: CacheRule | undefined, general: CachePolicy): CachePolicy => {
     const { effect, parameters } = operation
     const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
@@ -181,11 +179,7 @@ export const operationPolicies = (
         ? one.operation === text
         : matchesRule(one.match, method, path),
     )
-    const policies = known.get(operation) ?? new Map<CacheRule | undefined, CachePolicy>()
-    known.set(operation, policies)
-    const policy = policies.get(rule) ?? policyOf(operation, rule, general)
-    policies.set(rule, policy)
-    return policy
+    return policyOf(operation, rule, general)
   }
 }
 

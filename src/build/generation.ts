@@ -60,7 +60,6 @@ export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly websockets: WebSockets
   /** Connections that take no further request. */
   readonly distrusted: Set<Socket>
-  /** Observers of every exchange. */
   readonly watches: readonly ExchangeWatch[] | undefined
   readonly accessLog: AccessLog | undefined
   readonly spans: OpenSpans | undefined

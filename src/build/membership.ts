@@ -134,7 +134,6 @@ const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
   age: ({ ageSeconds }) => ageSeconds,
 }
 
-/** A question about the cache of one process. */
 type CacheQuestion =
   | { readonly topic: 'count'; readonly content: Purge['selector'] }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
@@ -205,7 +204,6 @@ export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard
 
 export type OperatorCache = ReturnType<typeof operatorCache>
 
-/** The parts that a worker needs to answer questions of other workers. */
 type WorkerAnswers = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
   readonly warmer: Pick<Warmer, 'add'>
@@ -239,7 +237,6 @@ export const answerWorkers =
     }
   }
 
-/** The metrics of all workers as one scrape. */
 export const scrapeAll = async (
   worker: WorkerLink,
   metrics: Pick<Metrics, 'together'>,
@@ -268,7 +265,6 @@ const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
 export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> =>
   reloadOutcomeOf(await worker.ask({ topic: 'reload', content: null }))
 
-/** State of the workers, for readiness. */
 export const workerStanding = (
   worker: WorkerLink | undefined,
 ): { readonly starting: boolean; readonly workersMissing: boolean } => {
@@ -325,6 +321,5 @@ export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<C
   }
 }
 
-/** How many processes a configuration asks for. */
 export const workersOf = ({ workers }: Pick<Config, 'workers'>): number =>
   workers === 0 ? availableParallelism() : workers

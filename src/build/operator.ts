@@ -26,7 +26,6 @@ import {
 import { explainAt } from './explain.ts'
 import type { OperatorCache } from './membership.ts'
 
-/** The facts that a purge by public URLs needs. */
 type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly targets: PublicTargets

@@ -141,7 +141,6 @@ const listed = (words: readonly string[]): string =>
 
 const shownOption = (name: string): string => ({ config: '-c', header: '-H' })[name] ?? `--${name}`
 
-/** The first option that the command does not take. */
 const foreignOption = (command: CommandName, values: Values): string | undefined => {
   const foreign = (Object.keys(values) as OptionName[]).find(
     (name) => takenBy[name]?.includes(command) === false,
@@ -179,7 +178,6 @@ const purgeOptions = (values: Values) => ({
   warm: Number(single(values, 'warm') ?? 0),
 })
 
-/** What `purge` is to remove, and how. */
 export type PurgeOptions = ReturnType<typeof purgeOptions>
 
 const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): string | undefined => {

@@ -14,7 +14,6 @@ type SharedStoreParts = {
   readonly report: (event: SharedTierEvent) => void
 }
 
-/** The state of this process. */
 type StoreStanding = {
   position(): LedgerPosition
   mayTrust(): boolean

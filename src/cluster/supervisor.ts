@@ -26,7 +26,6 @@ export type SupervisorOptions = {
   readonly workers: number
   /** The program that each worker runs, and its arguments. */
   readonly program: { readonly file: string; readonly args: readonly string[] }
-  /** Data for each worker that starts. */
   readonly settings: () => unknown
   /** Prepares a question for the workers, with the data that they need to answer it. */
   readonly through: (question: Question, ask: Ask) => Promise<readonly unknown[]>
@@ -40,7 +39,6 @@ export type SupervisorOptions = {
   readonly report: (event: WorkerEvent) => void
 }
 
-/** Runs a worker's call at the parent's ledger. */
 const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerAnswer => {
   switch (call.name) {
     case 'sync':

@@ -1,7 +1,6 @@
 /** A position in the file, counted from 1. */
 export type Position = { readonly line: number; readonly column: number }
 
-/** One error in a configuration. */
 export type ConfigFault = Position & {
   /** Key such as `services.site.batch.maxItems`; '' for the file as a whole. */
   readonly path: string

@@ -38,7 +38,6 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
   return { kind: 'match', match: { text, methods: withHead, segments } }
 }
 
-/** Parses the `match` of a cache rule. */
 export const parseRuleMatch = (text: string): RuleMatchReading =>
   readMatch(text, (method) =>
     cacheableMethods.has(method)

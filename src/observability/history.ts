@@ -250,7 +250,6 @@ const newest = <Value extends { readonly at: string }>(
     .sort((one, other) => (one.at < other.at ? 1 : -1))
     .slice(0, mostEvents)
 
-/** The last events of several processes. */
 export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({
   errors: newest(parts.map(({ errors }) => errors)),
   refusals: newest(parts.map(({ refusals }) => refusals)),

@@ -2,13 +2,11 @@ import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { readableLine } from './access-log.ts'
 
-/** Writes log lines of any facts. */
 export type Log = Record<'info' | 'warn' | 'error', (facts: object, message: string) => void>
 
 /** Values of a log line that need no redaction: texts and numbers without members. */
 type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Writes log lines of texts and numbers. */
 export type FactsLogger = { info(facts: Facts, event: string): void }
 
 /**
@@ -69,7 +67,6 @@ export const createLogLevel = (logger: Logger, now: () => number) => {
   }
 }
 
-/** The level of the log while the process runs. */
 export type LogLevel = ReturnType<typeof createLogLevel>
 
 /** Passes one line for each key and period. Keys come from closed lists, so their number is bounded. */

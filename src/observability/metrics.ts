@@ -130,7 +130,6 @@ export type DeclaredServices = {
     /** Origins. */
     readonly targets: readonly string[]
   }[]
-  /** Names of the rate limits. */
   readonly limits: readonly string[]
 }
 
@@ -254,7 +253,6 @@ const addProcessMetrics = (registry: Registry): void => {
   for (const name of misnamed) registry.removeSingleMetric(name)
 }
 
-/** Builds the metrics of one gateway, in its own registry. */
 export const createMetrics = (options: MetricsOptions) => {
   const { families, registry } = createRegistry(caps)
   if (options.processMetrics) addProcessMetrics(registry)

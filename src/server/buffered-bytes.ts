@@ -12,8 +12,6 @@ import type { OverloadEvent } from './overload.ts'
 export type BufferedBytesOptions = {
   /** The configured bound; read each time, since a reload may change it. */
   mostBytes(): number
-  /** Addresses that count as one client. */
-  groupOf(address: string): string
   report(event: OverloadEvent): void
 }
 
@@ -37,7 +35,7 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
     return total + bytes <= most && (byClient.get(client) ?? 0) + bytes <= most * shareOfClient
   }
   const forced = (work: BufferedFor, address: string): ForcedReservation => {
-    const client = options.groupOf(address)
+    const client = addressGroup(address)
     let held = 0
     let isOver = false
     const take = (bytes: number): void => {

@@ -52,7 +52,6 @@ export type ListenerOptions = Pick<LimitsConfig, ListenerLimits> & {
   readonly report: (event: EdgeEvent) => void
 }
 
-/** Handles requests. */
 export type EdgeHandlers = {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
   clientError(error: Error, socket: Socket): void
@@ -237,7 +236,6 @@ const notAfterSeconds = (pem: string): number => Date.parse(new X509Certificate(
 
 type PublicPortParts = {
   readonly inFlight: Pick<InFlight, 'count'>
-  /** The generation in use. */
   current(): {
     readonly config: Config
     /** `turnAway` replaces `request` while even hits are refused. */

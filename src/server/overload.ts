@@ -6,7 +6,6 @@ import type { BufferedFor } from '../http/bounds.ts'
 export const workClasses = ['batch', 'miss', 'pass', 'hit'] as const
 export type WorkClass = (typeof workClasses)[number]
 
-/** Signals of overload. */
 export const pressureSignals = [
   'event-loop-delay',
   'event-loop-utilization',
@@ -19,7 +18,6 @@ export type PressureSignal = (typeof pressureSignals)[number]
 /** The requests that are refused: none; batches and misses; all that need an upstream; all. */
 export type PressureLevel = 0 | 1 | 2 | 3
 
-/** Events of overload protection. */
 export type OverloadEvent =
   | { readonly kind: 'shed'; readonly class: WorkClass; readonly signal: PressureSignal }
   /** limits.bufferedBytes, or the half of it that one client may use. */
@@ -68,7 +66,6 @@ export const createInFlight = (all?: { enter(): void; leave(): void }) => {
 
 export type InFlight = ReturnType<typeof createInFlight>
 
-/** Measurements of the process. */
 export type PressureReadings = {
   /** Mean of the last interval. */
   readonly eventLoopDelayMs: number

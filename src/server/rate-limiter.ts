@@ -20,7 +20,6 @@ type RateLimiterOptions = {
   readonly partitionOf: (credential: string) => string
 }
 
-/** The client of a request. */
 type RateLimitCaller = {
   readonly address: string
   readonly credential: string | undefined
@@ -37,7 +36,6 @@ const countedBy = (by: string, { credential, identity }: RateLimitCaller): strin
   return by.startsWith(claimPrefix) ? identity?.claims.get(by.slice(claimPrefix.length)) : undefined
 }
 
-/** The key of a client within a limit. */
 const rateLimitKey = (
   { by }: Pick<RateLimit, 'by'>,
   caller: RateLimitCaller,

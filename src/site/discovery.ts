@@ -69,7 +69,6 @@ const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] =>
 /** All names are public ones; `toPublic` translates the upstream's index. */
 export type DiscoveryOptions = IndexSettings &
   Pick<IndexSourceOptions, 'clock' | 'fetchIndex'> & {
-    /** Name of the service in the configuration. */
     readonly service: string
     /** Path of the upstream's REST root, for an index that does not contain it. */
     readonly upstreamBasePath: string

@@ -1,7 +1,6 @@
 import { encodeNote, type Note } from '../../cache/invalidation.ts'
 import type { Appended, CoherenceOptions, Synced } from '../ledger.ts'
 
-/** A promise and what settles it. */
 type Deferred<Value> = {
   readonly promise: Promise<Value>
   readonly resolve: (value: Value) => void
@@ -16,7 +15,6 @@ const deferred = <Value>(): Deferred<Value> => {
   return { promise, resolve }
 }
 
-/** Result of waiting for the other members. */
 type Heard = { readonly all: boolean; readonly entries: number }
 
 type Wait = {
@@ -121,19 +119,16 @@ export const createAcknowledgements = (leaseMs: number) => {
       for (const { epoch, member, applied, entries } of early) heard(epoch, member, applied, entries)
       return promise
     },
-    /** Ends all waits. */
     close: (): void => {
       for (const wait of waits) wait.end(false)
     },
   }
 }
 
-/** How the wait of one change ended. */
 type Delivery = Heard | 'isolated'
 
 type Waiting = { readonly done: (delivery: Delivery) => void }
 
-/** The content of one append to the ledger. */
 export type Batch = {
   readonly notes: readonly string[]
   readonly settled: readonly string[]

@@ -178,7 +178,6 @@ const shareHint = { error: 'expected a share from 0 to 1, e.g. 0.2' }
 /** A share between 0 and 1. */
 export const share = z.preprocess(numberFromText, z.number(shareHint).min(0, shareHint).max(1, shareHint))
 
-/** True or false. */
 export const flag = z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
 const accessMembers = z.strictObject({

@@ -4,7 +4,7 @@ import type { ChangeEvent } from '../../changes/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
 import { methodName } from '../../http/message.ts'
 import { accessRefusals } from '../../pipeline/access.ts'
-import type { ExchangeEvent, PipelineEvent } from '../../pipeline/events.ts'
+import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../pipeline/events.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
@@ -13,9 +13,11 @@ import type { UpstreamEvent } from '../../upstream/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import { type Families, type NumberSeries, observeTraced, observeValue } from './registry.ts'
 
+const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
 /** `2xx` and so on; `other` for an invalid status. */
-const statusClass = (status: number): string =>
-  status >= 100 && status < 600 ? `${Math.trunc(status / 100)}xx` : 'other'
+const statusClass = (status: number): (typeof statusClasses)[number] =>
+  statusClasses[Math.trunc(status / 100)] ?? 'other'
 
 const add = (series: NumberSeries, by = 1): void => {
   series.value += by
@@ -25,22 +27,37 @@ const set = (series: NumberSeries, value: number): void => {
   series.value = value
 }
 
-const countExchange = (families: Families, event: ExchangeEvent): void => {
-  const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
-  const method = methodName(event.method)
-  const labels = { service, route, method, status_class: statusClass(event.status), cache }
-  if (event.origin === 'batch') {
-    add(families.itemRequests.series(labels))
-    return
+/** Kinds of exchanges whose series are remembered; a contract has some sixty routes, a learned one some hundred more. */
+const mostKinds = 10_000
+
+/** Counts completed exchanges. The series of each kind are looked up once: a hit then costs one look-up and additions. */
+const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
+  const seriesOf = (service: string, route: string, method: string, status: string, cache: CacheOutcome) => ({
+    requests: families.requests.series({ service, route, method, status_class: status, cache }),
+    duration: families.routeSeconds.series({ service, route }),
+    own: families.ownSeconds.series({ service, cache }),
+    upstream: families.upstreamWaitSeconds.series({ service }),
+    age: cache === 'hit' || cache === 'stale' ? families.cacheServedAge.series({ service }) : undefined,
+  })
+  const known = new Map<string, ReturnType<typeof seriesOf>>()
+  return (event) => {
+    const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
+    const method = methodName(event.method)
+    const status = statusClass(event.status)
+    if (event.origin === 'batch') {
+      add(families.itemRequests.series({ service, route, method, status_class: status, cache }))
+      return
+    }
+    const kind = `${service} ${route} ${method} ${status} ${cache}`
+    const series = known.get(kind) ?? seriesOf(service, route, method, status, cache)
+    if (known.size < mostKinds) known.set(kind, series)
+    add(series.requests)
+    if (trace === undefined) observeValue(series.duration, durationSeconds)
+    else observeTraced(series.duration, durationSeconds, trace)
+    observeValue(series.own, Math.max(0, durationSeconds - upstreamSeconds))
+    if (series.age !== undefined && ageSeconds !== undefined) observeValue(series.age, ageSeconds)
+    if (upstreamSeconds > 0) observeValue(series.upstream, upstreamSeconds)
   }
-  add(families.requests.series(labels))
-  const duration = families.routeSeconds.series({ service, route })
-  if (trace === undefined) observeValue(duration, durationSeconds)
-  else observeTraced(duration, durationSeconds, trace)
-  observeValue(families.ownSeconds.series({ service, cache }), Math.max(0, durationSeconds - upstreamSeconds))
-  if ((cache === 'hit' || cache === 'stale') && ageSeconds !== undefined)
-    observeValue(families.cacheServedAge.series({ service }), ageSeconds)
-  if (upstreamSeconds > 0) observeValue(families.upstreamWaitSeconds.series({ service }), upstreamSeconds)
 }
 
 /** Counts events of batches of one service. */
@@ -108,7 +125,7 @@ const uncounted = (): void => {}
 export const createEventObservers = (families: Families) => ({
   batch: createBatchObserver(families),
   pipeline: observer<PipelineEvent>({
-    'exchange-finished': (event) => countExchange(families, event),
+    'exchange-finished': createExchangeObserver(families),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
     warmed: ({ service, outcome }) => add(families.cacheWarmed.series({ service, outcome })),

@@ -100,10 +100,9 @@ export type AccessRefusal =
   | 'not-loopback'
 
 /** Events of the admin side, for the log: every write and every refusal. Addresses are those of peers. */
-export type AdminEvent =
+export type AdminEvent = { readonly address: string } & (
   | {
       readonly kind: 'admin-purge'
-      readonly address: string
       /** `several`: selectors of more than one kind. */
       readonly selector: 'url' | 'tag' | 'prefix' | 'all' | 'several'
       readonly selectors: number
@@ -114,13 +113,8 @@ export type AdminEvent =
       /** Targets that are fetched again. */
       readonly warming: number
     }
-  | { readonly kind: 'admin-warm'; readonly address: string; readonly warming: number }
-  | {
-      readonly kind: 'admin-log-level'
-      readonly address: string
-      readonly to: string
-      readonly forMs: number | undefined
-    }
-  | { readonly kind: 'admin-drain'; readonly address: string }
-  | { readonly kind: 'admin-reload'; readonly address: string }
-  | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }
+  | { readonly kind: 'admin-warm'; readonly warming: number }
+  | { readonly kind: 'admin-log-level'; readonly to: string; readonly forMs: number | undefined }
+  | { readonly kind: 'admin-drain' | 'admin-reload' }
+  | { readonly kind: 'admin-refused'; readonly reason: AccessRefusal }
+)

@@ -61,20 +61,11 @@ export const operationFacts = (operation: Operation | undefined): Readonly<Recor
 
 const mostNames = 20
 
-/** The operations that a new document has and an old one had not, and the reverse. */
-type DocumentChange = {
-  readonly service: string
-  readonly added: number
-  readonly removed: number
-  /** Some of them, with `+` and `-`. */
-  readonly operations: readonly string[]
-}
-
 const operationTexts = ({ document }: OpenApiConfig): ReadonlySet<string> =>
   new Set(document.contract.operations.map(({ method, template }) => `${method} ${template}`))
 
-/** How the documents of two configurations differ, for the log line of a reload. */
-export const documentChanges = (last: Config, next: Config): readonly DocumentChange[] =>
+/** The operations that new documents have and old ones had not, and the reverse, for the log line of a reload: some with `+` and `-`. */
+export const documentChanges = (last: Config, next: Config) =>
   next.services.flatMap((service) => {
     const before = last.services.find(({ name }) => name === service.name)
     if (service.contract !== 'openapi' || before?.contract !== 'openapi') return []

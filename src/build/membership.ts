@@ -204,9 +204,7 @@ export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard
 
 export type OperatorCache = ReturnType<typeof operatorCache>
 
-type WorkerAnswers = {
-  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
-  readonly warmer: Pick<Warmer, 'add'>
+type WorkerAnswers = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
   readonly metrics: Pick<Metrics, 'snapshot'>
   readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>

@@ -19,6 +19,13 @@ export const faultText = ({ path, message, suggestion }: Omit<ConfigFault, keyof
 /** A fault with its position in the file: `12:1 limit: unknown key`. */
 export const faultLine = (fault: ConfigFault): string => `${fault.line}:${fault.column} ${faultText(fault)}`
 
+/** The value of a text, or why it has none. */
+export type Reading<Value> =
+  | { readonly kind: 'read'; readonly value: Value }
+  | { readonly kind: 'fault'; readonly message: string }
+
+export const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
+
 export type Path = readonly (string | number)[]
 
 /** A fault without its position in the file yet. `at: 'key'` means the position of the key instead of its value. */

@@ -27,13 +27,6 @@ export const faultTexts: Readonly<Record<MessageFault, string>> = {
   target: 'The request target must be a path or an http URL.',
 }
 
-/** A request as the parser returns it. */
-type ParsedMessage = {
-  readonly rawHeaders: readonly string[]
-  readonly httpVersionMajor: number
-  readonly httpVersionMinor: number
-}
-
 /** node:http silently drops fields from the thousandth on, including those that frame the content. No client sends this many. */
 const mostFields = 256
 
@@ -69,7 +62,7 @@ export const messageFault = ({
   rawHeaders,
   httpVersionMajor,
   httpVersionMinor,
-}: ParsedMessage): MessageFault | undefined => {
+}: IncomingMessage): MessageFault | undefined => {
   // RFC 9112 §2.3: only 1.0 and 1.1. The parser also accepts 0.9 and the text `HTTP/2.0`.
   if (httpVersionMajor !== 1) return 'version'
   if (rawHeaders.length > 2 * mostFields) return 'field-count'

@@ -11,9 +11,6 @@ import {
   eventsOf,
   type IndexSettings,
   knowledgeOf,
-  type NamespaceAnswer,
-  type OptionsAnswer,
-  type SiteIndexAnswer,
 } from './discovery/site-index.ts'
 import type { Difference } from './drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from './events.ts'
@@ -138,14 +135,14 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     return documentOf(fields === undefined ? document : prune(document, treeOf(fields)), publicRoot, ['GET'])
   }
 
-  const indexNow = (query: string): SiteIndexAnswer => {
-    if (known === undefined) return { kind: 'identity-unknown' }
+  const indexNow = (query: string) => {
+    if (known === undefined) return { kind: 'identity-unknown' } as const
     return query.includes('_fields') ? selected(known.site.site, query) : known.document
   }
 
-  const namespaceNow = (namespace: string, query: string): NamespaceAnswer => {
+  const namespaceNow = (namespace: string, query: string) => {
     const document = (known ?? tableOnly).site.namespace(namespace)
-    return document === undefined ? { kind: 'unknown-namespace' } : selected(document, query)
+    return document === undefined ? ({ kind: 'unknown-namespace' } as const) : selected(document, query)
   }
 
   const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>
@@ -156,11 +153,12 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
     index: (query: string) => whenReady(() => indexNow(query)),
     namespaceIndex: (namespace: string, query: string) => whenReady(() => namespaceNow(namespace, query)),
-    options: (row: Row): OptionsAnswer => {
+    /** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
+    options: (row: Row) => {
       const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
       const { entries } = known ?? tableOnly
       const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
-      return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
+      return row.handledBy === 'upstream' ? ({ kind: 'ask-upstream', fallback: document } as const) : document
     },
     /** The REST root that the upstream writes its links with; undefined until learned. */
     upstream: learned,

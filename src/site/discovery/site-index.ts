@@ -15,14 +15,6 @@ export type DiscoveryDocument = {
   readonly content: Buffer
 }
 
-/** Discovery's response to a request for one of its documents. */
-export type SiteIndexAnswer = DiscoveryDocument | { readonly kind: 'identity-unknown' }
-export type NamespaceAnswer = DiscoveryDocument | { readonly kind: 'unknown-namespace' }
-/** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
-export type OptionsAnswer =
-  | DiscoveryDocument
-  | { readonly kind: 'ask-upstream'; readonly fallback: DiscoveryDocument }
-
 /** Fields as WordPress sends them with its index, and a strong validator, which it does not. */
 export const documentOf = (
   value: unknown,

@@ -45,9 +45,6 @@ const rateLimitKey = (
   return counted === undefined ? `address ${addressGroup(caller.address)}` : `${by} ${partitionOf(counted)}`
 }
 
-/** One limit with its counts; a shared store answers later. */
-type RateLimiter = { count(caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> }
-
 type Counted = { readonly count: number; readonly leftMs: number }
 
 /** Fixed windows: each begins with its first request. The clock is monotonic: a wall clock set back by an hour would refuse for an hour longer. */
@@ -72,7 +69,7 @@ const uncounted: Counted = { count: 0, leftMs: 0 }
 export const createRateLimiter = (
   limit: RateLimit,
   { mostKeys, clock, store, partitionOf }: RateLimiterOptions,
-): RateLimiter => {
+) => {
   const { name, max, windowMs } = limit
   const countHere = store === undefined ? createWindows(mostKeys, clock) : undefined
   const verdictOf = ({ count, leftMs }: Counted): RateLimitVerdict => ({
@@ -84,7 +81,8 @@ export const createRateLimiter = (
     exceeded: count > max,
   })
   return {
-    count: (caller) => {
+    /** A shared store answers later. */
+    count: (caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> => {
       const key = rateLimitKey(limit, caller, partitionOf)
       return (
         store?.increment(name, key, windowMs).then(verdictOf, () => verdictOf(uncounted)) ??
@@ -96,7 +94,10 @@ export const createRateLimiter = (
 
 /** The limits of one configuration, each with its counts. */
 export type RateLimits = {
-  readonly counted: readonly { readonly config: RateLimitConfig; readonly limiter: RateLimiter }[]
+  readonly counted: readonly {
+    readonly config: RateLimitConfig
+    readonly limiter: ReturnType<typeof createRateLimiter>
+  }[]
   readonly count: CountRequest
 }
 

@@ -5,7 +5,6 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
 import { type ApiBundle, listOf, member } from '../contracts/openapi/bundle.ts'
 import { type ApiContract, loadDocument } from '../contracts/openapi/load-document.ts'
-import { remembered } from '../http/memo.ts'
 import { packageFile } from '../package-file.ts'
 
 /** A document without faults, as threads and processes hand it to each other. */
@@ -84,16 +83,22 @@ export class ApiDocument {
   }
 }
 
-/** By the parameter that is filled in. */
-const mostShipped = 4
+/** By the setting that is filled in. */
+const shipped = new Map<string, ApiDocument>()
+const mostShipped = 8
 
 /** The document of the plant store, a file of the package; the setting is filled in. */
-export const plantsDocument = remembered((limitParameter) => {
+export const plantsDocument = (limitParameter: string): ApiDocument => {
+  const known = shipped.get(limitParameter)
+  if (known !== undefined) return known
   const root = 'plants.yaml'
   const text = readFileSync(packageFile(`contracts/${root}`), 'utf8')
   const value: unknown = parse(text.replaceAll('{limitParameter}', limitParameter))
   const bundle = { root, files: { [root]: value } }
   const reading = loadDocument(bundle)
   if (reading.kind === 'faults') throw new TypeError(`${root} has faults`)
-  return new ApiDocument(readDocumentOf(bundle, reading.contract))
-}, mostShipped)
+  const document = new ApiDocument(readDocumentOf(bundle, reading.contract))
+  if (shipped.size >= mostShipped) shipped.clear()
+  shipped.set(limitParameter, document)
+  return document
+}

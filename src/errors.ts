@@ -1,7 +1,6 @@
 /** Whose fault an error is. Decides the log level, and whether a retry can help. */
 export type Fault = 'client' | 'upstream' | 'gateway'
 
-/** The facts of every error with one code. */
 export type ErrorFacts = {
   readonly status: number
   readonly fault: Fault

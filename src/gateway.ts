@@ -32,7 +32,6 @@ import type { WorkerLink } from './cluster/worker-link.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
-import { addressGroup } from './http/bounds.ts'
 import { startWatches } from './observability/access-log.ts'
 import { createHistory, withHistory } from './observability/history.ts'
 import {
@@ -43,7 +42,7 @@ import {
   type LogLevelChange,
 } from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
-import { withDriftLog, withUpstreamLog } from './observability/upstream-log.ts'
+import { withUpstreamLog } from './observability/upstream-log.ts'
 import { createWarmer } from './pipeline/warmer.ts'
 import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
@@ -66,7 +65,6 @@ export type GatewayOptions = {
   readonly findings?: readonly UpstreamFinding[]
 }
 
-/** A gateway that accepts requests. */
 export type Gateway = {
   /** Origin of the public side, with the port in use. */
   readonly publicAddress: string
@@ -112,7 +110,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     processMetrics: true,
   })
   const history = createHistory(counted.totals, clock)
-  const metrics = withHistory(withUpstreamLog(withDriftLog(counted, logger), logger), history)
+  const metrics = withHistory(withUpstreamLog(counted, logger), history)
   const logLevel = createLogLevel(logger, clock.now)
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
@@ -134,7 +132,6 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
   const buffered = createBufferedBytes({
     mostBytes: () => current.config.limits.bufferedBytes,
-    groupOf: addressGroup,
     report: metrics.observe.edge,
   })
   const cache = createCache({

@@ -35,10 +35,7 @@ type WorkersOptions = {
   readonly file: string
   /** The configuration file with environment and secrets filled in. */
   readonly filled: unknown
-  readonly readConfig: () => Promise<ConfigResult>
-  /** Ends the program as SIGTERM does, when a worker gets POST /drain; called once or more. */
-  readonly end: () => void
-}
+} & Required<Pick<GatewayOptions, 'readConfig' | 'end'>>
 
 /** Added to the time of draining. */
 const marginMs = 3_000

@@ -112,7 +112,6 @@ export type DiagnosisQuestion =
   | { readonly topic: 'recent' }
   | { readonly topic: 'log-level'; readonly content: LogLevelChange }
 
-/** Answers the question of another worker. */
 export const answerDiagnosis = (
   { history, logLevel }: Pick<DiagnosisParts, 'history' | 'logLevel'>,
   question: DiagnosisQuestion,

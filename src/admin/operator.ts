@@ -20,10 +20,7 @@ export type ReadinessFinding = {
   readonly setting?: string
 }
 
-/**
- * Whether to send requests here; `reasons`: why not; `findings`: those of the check at the start, without texts, since every client
- * of the admin side may read this.
- */
+/** `reasons`: why no requests should be sent here; `findings` without texts, since every client of the admin side may read this. */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly ('draining' | 'starting')[]
@@ -57,7 +54,6 @@ export type WarmAnswer = {
 
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
-/** The request of an explanation. */
 type AskedRequest = {
   readonly method: string
   readonly url: string
@@ -82,25 +78,19 @@ export type Operator = {
   explain(request: AskedRequest): unknown
   drift(): unknown
   config(): unknown
-  /**
-   * The OpenAPI document of all services, or the one of a service that has its own; ready to be sent. Undefined: there is no such
-   * service.
-   */
+  /** Of all services, or of one that has its own document; ready to be sent. Undefined: there is no such service. */
   openApi(service?: string): Buffer | undefined
   /** An hour of numbers, of one service or, with '', of all together. */
   history(service: string): Promise<unknown>
-  /** The last errors, refusals and invalidations. */
   recent(): Promise<unknown>
   logLevel(): unknown
   /** In all processes; returns the state afterwards. */
   setLogLevel(change: LogLevelRequest): Promise<unknown>
-  /** Reads the configuration file and applies it. */
   reload(): Promise<ReloadOutcome>
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */
   drain(): void
 }
 
-/** Why the admin side refuses a request. */
 export type AccessRefusal =
   | 'credential-missing'
   | 'credential-wrong'
@@ -110,10 +100,9 @@ export type AccessRefusal =
   | 'not-loopback'
 
 /** Events of the admin side, for the log: every write and every refusal. Addresses are those of peers. */
-export type AdminEvent =
+export type AdminEvent = { readonly address: string } & (
   | {
       readonly kind: 'admin-purge'
-      readonly address: string
       /** `several`: selectors of more than one kind. */
       readonly selector: 'url' | 'tag' | 'prefix' | 'all' | 'several'
       readonly selectors: number
@@ -124,13 +113,8 @@ export type AdminEvent =
       /** Targets that are fetched again. */
       readonly warming: number
     }
-  | { readonly kind: 'admin-warm'; readonly address: string; readonly warming: number }
-  | {
-      readonly kind: 'admin-log-level'
-      readonly address: string
-      readonly to: string
-      readonly forMs: number | undefined
-    }
-  | { readonly kind: 'admin-drain'; readonly address: string }
-  | { readonly kind: 'admin-reload'; readonly address: string }
-  | { readonly kind: 'admin-refused'; readonly address: string; readonly reason: AccessRefusal }
+  | { readonly kind: 'admin-warm'; readonly warming: number }
+  | { readonly kind: 'admin-log-level'; readonly to: string; readonly forMs: number | undefined }
+  | { readonly kind: 'admin-drain' | 'admin-reload' }
+  | { readonly kind: 'admin-refused'; readonly reason: AccessRefusal }
+)

@@ -16,12 +16,10 @@ export type PurgeRequest = {
   readonly warm: number
 }
 
-/** The content of a request to the admin side. */
 export type Reading<Request> =
   | { readonly kind: 'read'; readonly request: Request }
   | { readonly kind: 'fault'; readonly detail: string }
 
-/** Selectors of one request. */
 const mostSelectors = 1_000
 const mostWarmed = 1_000
 /** With `warm: true`. */
@@ -126,7 +124,6 @@ export const readPurgeRequest = (content: unknown): Reading<PurgeRequest> => {
   return { kind: 'read', request: { selections, mode, dryRun, service, warm } }
 }
 
-/** Reads the content of POST /cache/warm. */
 export const readWarmRequest = (content: unknown): Reading<readonly string[]> => {
   if (!isJsonObject(content) || Object.keys(content).some((name) => name !== 'urls'))
     return fault('expected a JSON object with the member urls only')

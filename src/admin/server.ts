@@ -133,7 +133,6 @@ const sendProblem = (reply: FastifyReply, status: number, code: string, detail: 
     .type('application/problem+json')
     .send(JSON.stringify({ type: 'about:blank', status, code, detail }))
 
-/** Answers a refused request with the reason. */
 const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply => {
   const [status, detail] = refusals[reason]
   // RFC 9110 §11.6.1; Basic makes a browser prompt for the token when the documentation is opened.
@@ -219,7 +218,6 @@ const sendDocument = (
     : reply.type('application/json; charset=utf-8').send(content)
 }
 
-/** The read-only views for an operator. */
 const addViews = (server: FastifyInstance, operator: Operator): void => {
   server.get('/cache/entries', async (request, reply) => {
     const query = readEntriesQuery(request.query as Query)
@@ -319,7 +317,6 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
   })
 }
 
-/** The admin side, on its own port. */
 export const createAdmin = (options: AdminOptions): FastifyInstance => {
   const server = fastify({
     loggerInstance: options.logger as FastifyBaseLogger,

@@ -1,6 +1,5 @@
 import type { Notice, Readiness } from './operator.ts'
 
-/** One line of a scrape. */
 type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
 /** A quoted value may contain braces. What follows the value (a time, an exemplar) is ignored. */

@@ -19,7 +19,6 @@ export type BuiltUpstream = {
   readonly targets: readonly string[]
   /** The servers of the targets; see `serverOf`. */
   readonly servers: readonly string[]
-  /** Measurements of its batches. */
   readonly splitMemory: SplitMemory
   close(): Promise<void>
 }
@@ -81,11 +80,9 @@ export const sharingUpstream = (built: readonly BuiltService[]): ((name: string)
   return (name) => found.get(name) ?? []
 }
 
-/** Services without an available target. */
 export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
   built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)
 
-/** What the metrics declare for a configuration. */
 export const declaredServices = ({
   built,
   config,
@@ -126,7 +123,6 @@ export type AskedService = {
   readonly access: Access | undefined
 }
 
-/** Where a public URL leads. */
 export type PublicTarget = {
   readonly kind: 'found'
   readonly service: AskedService
@@ -186,7 +182,6 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
   }
 }
 
-/** Why a URL leads to no service. */
 export const noServiceTexts = {
   'unknown-host': 'no service answers this host; give the whole URL',
   'no-service': 'no service is mounted there',
@@ -309,11 +304,9 @@ const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig
   basePath,
 })
 
-/** Does the service still use the same upstream program? */
 export const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
   sameSettings(ofUpstream(from), ofUpstream(to))
 
-/** A configuration and the services built from it. */
 type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
 
 /** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */

@@ -27,7 +27,6 @@ const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
   ...(local === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
 ]
 
-/** The stored responses to drop after the changes. */
 const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
   const tags = service.tagger.changedTags(changes)
   if (tags === undefined) return everythingNotes(service)

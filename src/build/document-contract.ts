@@ -61,20 +61,11 @@ export const operationFacts = (operation: Operation | undefined): Readonly<Recor
 
 const mostNames = 20
 
-/** The operations that a new document has and an old one had not, and the reverse. */
-type DocumentChange = {
-  readonly service: string
-  readonly added: number
-  readonly removed: number
-  /** Some of them, with `+` and `-`. */
-  readonly operations: readonly string[]
-}
-
 const operationTexts = ({ document }: OpenApiConfig): ReadonlySet<string> =>
   new Set(document.contract.operations.map(({ method, template }) => `${method} ${template}`))
 
-/** How the documents of two configurations differ, for the log line of a reload. */
-export const documentChanges = (last: Config, next: Config): readonly DocumentChange[] =>
+/** The operations that new documents have and old ones had not, and the reverse, for the log line of a reload: some with `+` and `-`. */
+export const documentChanges = (last: Config, next: Config) =>
   next.services.flatMap((service) => {
     const before = last.services.find(({ name }) => name === service.name)
     if (service.contract !== 'openapi' || before?.contract !== 'openapi') return []
@@ -119,7 +110,6 @@ type Described =
   | Pick<OpenApiConfig, 'contract' | 'document' | 'parameters'>
   | Pick<PlantsConfig, 'contract' | 'limitParameter' | 'parameters'>
 
-/** The rows of the document of a service. */
 export const documentRows = (service: Described): readonly Row[] => {
   if (service.contract === 'openapi') return service.document.contract.rows
   const { bundle, contract } = plantsDocument(service.limitParameter)
@@ -155,7 +145,6 @@ export const operationPolicies = (
   byPath: PolicyFor,
   find: OpenApiRequests['find'],
 ): PolicyFor => {
-  const known = new WeakMap<Operation, Map<CacheRule | undefined, CachePolicy>>()
   const policyOf = (operation: Operation, rule: CacheRule | undefined, general: CachePolicy): CachePolicy => {
     const { effect, parameters } = operation
     const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
@@ -181,11 +170,7 @@ export const operationPolicies = (
         ? one.operation === text
         : matchesRule(one.match, method, path),
     )
-    const policies = known.get(operation) ?? new Map<CacheRule | undefined, CachePolicy>()
-    known.set(operation, policies)
-    const policy = policies.get(rule) ?? policyOf(operation, rule, general)
-    policies.set(rule, policy)
-    return policy
+    return policyOf(operation, rule, general)
   }
 }
 

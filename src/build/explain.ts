@@ -44,7 +44,6 @@ type Valid = Extract<Validation, { kind: 'valid' }>
 type Sender = {
   readonly fields: RequestFields
   readonly identity: Identity | undefined
-  /** The host that the request names. */
   readonly host: string
 }
 
@@ -324,7 +323,6 @@ export const explainAt = async (
 /** No key: the ones of a URL are not fetched without `--upstreams`. */
 const noKeys = '{"keys":[]}'
 
-/** The access of a service from the configuration alone. */
 const accessAlone = async ({ name, access }: ServiceConfig): Promise<Access | undefined> => {
   if (access === undefined) return undefined
   const { createAccess } = await import('../server/access.ts')

@@ -60,7 +60,6 @@ export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly websockets: WebSockets
   /** Connections that take no further request. */
   readonly distrusted: Set<Socket>
-  /** Observers of every exchange. */
   readonly watches: readonly ExchangeWatch[] | undefined
   readonly accessLog: AccessLog | undefined
   readonly spans: OpenSpans | undefined
@@ -229,7 +228,6 @@ export const buildGeneration = async (
   const edge = await createEdge({
     limits: config.limits,
     trustedProxies: config.trustedProxies,
-    http2: config.listen.http2,
     cors: config.cors.origins.length === 0 ? undefined : config.cors,
     distrusted: lasting.distrusted,
     services: built.map(({ service }) => service),

@@ -9,9 +9,8 @@ import type { FeedMessage } from '../changes/service-feed.ts'
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
-import type { CoherenceOptions, Ledger } from '../cluster/ledger.ts'
-import { type SharedStore, type SharedStores, sharedStore } from '../cluster/shared-store.ts'
-import type { Ask, SupervisorOptions } from '../cluster/supervisor.ts'
+import { sharedStore } from '../cluster/shared-store.ts'
+import type { Ask } from '../cluster/supervisor.ts'
 import type { Question, WorkerLink } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
@@ -37,17 +36,6 @@ export type NoteReceivers = {
   documentsOutdated(service: string, collection: string): void
 }
 
-/** Membership among several processes: the parts that the cache needs before it is created. */
-export type Membership = {
-  readonly forCache: Pick<CacheOptions, 'lease' | 'tier'>
-  /** Undefined without a shared store. */
-  readonly stores: SharedStores | undefined
-  /** Makes this process a member; start it afterwards. */
-  join(receivers: NoteReceivers): Coherence
-  /** Call it after the member has left. */
-  close(): void
-}
-
 /** Are writes refused while they cannot be sent to other members? */
 export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
 
@@ -57,58 +45,16 @@ const tell = (logger: Pick<Log, 'info' | 'warn'>, event: CoherenceEvent): void =
   else if (event.kind === 'trust-regained' || event.kind === 'memory-dropped') logger.info({}, event.kind)
 }
 
-type Kind = {
-  readonly ledger: Ledger
-  readonly canBeCutOff: boolean
-  readonly shared: SharedStore | undefined
-}
-
-const coherenceFor = (
-  parts: MembershipParts,
-  { cache, documentsOutdated }: NoteReceivers,
-  member: string,
-  { ledger, canBeCutOff, shared }: Kind,
-): Coherence => {
-  const { config, clock, logger, metrics } = parts
-  const apply: CoherenceOptions['apply'] = (noted) => {
-    shared?.noted(noted)
-    return applyInvalidations(
-      noted.map(({ note }) => note),
-      cache,
-      documentsOutdated,
-      'elsewhere',
-    )
-  }
-  return createCoherence({
-    member,
-    ledger,
-    canBeCutOff,
-    refusesUnheard: canBeCutOff && refusesUnheard(config),
-    leaseMs: config.cache.shared.leaseMs,
-    clock,
-    apply,
-    dropAll: (at) => {
-      shared?.restarted(at)
-      cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })
-      for (const { name } of config.services) documentsOutdated(name, '')
-    },
-    report: (event) => {
-      metrics.observe.coherence(event)
-      tell(logger, event)
-    },
-  })
-}
-
-/** Prepares the membership of this process; undefined for a single process. */
-export const prepareMembership = async (parts: MembershipParts): Promise<Membership | undefined> => {
-  const { clock, config, worker } = parts
+/** Prepares the membership of this process among several; undefined for a single process. */
+export const prepareMembership = async (parts: MembershipParts) => {
+  const { clock, config, logger, metrics, worker } = parts
   const isShared = config.cache.shared.url.isSet
   if (!isShared && worker === undefined) return undefined
   const member = worker?.assignment.member ?? randomBytes(6).toString('hex')
   let coherence: Coherence | undefined
   const mayTrust = (at: Moment): boolean => coherence?.mayTrust(at) === true
   const shared = isShared
-    ? await sharedStore({ ...parts, report: parts.metrics.observe.sharedTier }, member, {
+    ? await sharedStore({ ...parts, report: metrics.observe.sharedTier }, member, {
         position: () => coherence?.position ?? { epoch: '', applied: 0 },
         mayTrust: () => mayTrust(readClock(clock)),
         targetTag: targetKeyOf,
@@ -116,29 +62,46 @@ export const prepareMembership = async (parts: MembershipParts): Promise<Members
     : undefined
   const ledger = shared?.ledger ?? worker?.ledger
   if (ledger === undefined) return undefined
+  const lease = { isCurrent: mayTrust }
+  const forCache: Pick<CacheOptions, 'lease' | 'tier'> =
+    shared === undefined ? { lease } : { lease, tier: shared.tier }
   return {
-    forCache: { lease: { isCurrent: mayTrust }, ...(shared === undefined ? {} : { tier: shared.tier }) },
-    join: (receivers) => {
-      const joined = coherenceFor(parts, receivers, member, { ledger, canBeCutOff: isShared, shared })
+    /** The parts that the cache needs before it is created. */
+    forCache,
+    /** Undefined without a shared store. */
+    stores: shared?.stores,
+    /** Makes this process a member; start it afterwards. */
+    join: ({ cache, documentsOutdated }: NoteReceivers): Coherence => {
+      const joined = createCoherence({
+        member,
+        ledger,
+        canBeCutOff: isShared,
+        refusesUnheard: isShared && refusesUnheard(config),
+        leaseMs: config.cache.shared.leaseMs,
+        clock,
+        apply: (noted) => {
+          shared?.noted(noted)
+          const notes = noted.map(({ note }) => note)
+          return applyInvalidations(notes, cache, documentsOutdated, 'elsewhere')
+        },
+        dropAll: (at) => {
+          shared?.restarted(at)
+          cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })
+          for (const { name } of config.services) documentsOutdated(name, '')
+        },
+        report: (event) => {
+          metrics.observe.coherence(event)
+          tell(logger, event)
+        },
+      })
       coherence = joined
       // The exit was observed: do not wait for the lease to run out.
-      worker?.onEnded((ended) => joined.forget(ended))
+      worker?.onEnded(joined.forget)
       return joined
     },
-    stores: shared?.stores,
+    /** Call it after the member has left. */
     close: () => shared?.close(),
   }
-}
-
-/** The cache as the admin side sees it: of all processes together. */
-export type OperatorCache = {
-  /** `unheard`: dropped here; other instances could not be notified. */
-  purge(purge: Purge): Promise<number | 'unheard'>
-  entries(order: EntryOrder, limit: number): Promise<readonly CacheEntry[]>
-  /** The public targets that a purge would concern, those with most hits first. */
-  mostUsed(selectors: readonly Purge['selector'][], limit: number): Promise<readonly UsedTarget[]>
-  /** Fetches the targets in the background, in every process that has its own memory. Returns how many. */
-  warm(targets: readonly WarmTarget[]): Promise<number>
 }
 
 type OperatorCacheParts = {
@@ -171,7 +134,6 @@ const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
   age: ({ ageSeconds }) => ageSeconds,
 }
 
-/** A question about the cache of one process. */
 type CacheQuestion =
   | { readonly topic: 'count'; readonly content: Purge['selector'] }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
@@ -198,14 +160,8 @@ const answerCacheQuestion = (
   }
 }
 
-/** The cache of this process, or of all that share the port or the store. */
-export const operatorCache = ({
-  cache,
-  warmer,
-  coherence,
-  worker,
-  refusesUnheard,
-}: OperatorCacheParts): OperatorCache => {
+/** The cache as the admin side sees it: that of this process, or of all that share the port or the store. */
+export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard }: OperatorCacheParts) => {
   /** The answers of all processes that share the port. */
   const ask = async <Value>(question: CacheQuestion): Promise<readonly Value[]> => {
     const answers =
@@ -213,7 +169,8 @@ export const operatorCache = ({
     return (answers as readonly (Value | null)[]).filter((answer) => answer !== null)
   }
   return {
-    purge: async (purge) => {
+    /** `unheard`: dropped here; other instances could not be notified. */
+    purge: async (purge: Purge): Promise<number | 'unheard'> => {
       if (purge.dryRun) {
         const counts = await ask<number>({ topic: 'count', content: purge.selector })
         return counts.reduce((sum, count) => sum + count, 0)
@@ -223,7 +180,7 @@ export const operatorCache = ({
       const elsewhere = await coherence.spread([noteOf(purge)])
       return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
     },
-    entries: async (order, limit) => {
+    entries: async (order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> => {
       const lists = await ask<readonly CacheEntry[]>({ topic: 'entries', content: { order, limit } })
       const rank = ranks[order]
       return lists
@@ -231,18 +188,23 @@ export const operatorCache = ({
         .sort((a, b) => rank(b) - rank(a))
         .slice(0, limit)
     },
-    mostUsed: async (selectors, limit) => {
+    /** The public targets that a purge would concern, those with most hits first. */
+    mostUsed: async (
+      selectors: readonly Purge['selector'][],
+      limit: number,
+    ): Promise<readonly UsedTarget[]> => {
       const lists = await ask<readonly UsedTarget[]>({ topic: 'most-used', content: { selectors, limit } })
       return mostHits(lists.flat(), limit)
     },
-    warm: async (targets) => Math.max(0, ...(await ask<number>({ topic: 'warm', content: targets }))),
+    /** Fetches the targets in the background, in every process that has its own memory. Returns how many. */
+    warm: async (targets: readonly WarmTarget[]): Promise<number> =>
+      Math.max(0, ...(await ask<number>({ topic: 'warm', content: targets }))),
   }
 }
 
-/** The parts that a worker needs to answer questions of other workers. */
-type WorkerAnswers = {
-  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
-  readonly warmer: Pick<Warmer, 'add'>
+export type OperatorCache = ReturnType<typeof operatorCache>
+
+type WorkerAnswers = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
   readonly metrics: Pick<Metrics, 'snapshot'>
   readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>
@@ -273,7 +235,6 @@ export const answerWorkers =
     }
   }
 
-/** The metrics of all workers as one scrape. */
 export const scrapeAll = async (
   worker: WorkerLink,
   metrics: Pick<Metrics, 'together'>,
@@ -302,7 +263,6 @@ const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
 export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> =>
   reloadOutcomeOf(await worker.ask({ topic: 'reload', content: null }))
 
-/** State of the workers, for readiness. */
 export const workerStanding = (
   worker: WorkerLink | undefined,
 ): { readonly starting: boolean; readonly workersMissing: boolean } => {
@@ -323,18 +283,10 @@ const asHanded = (result: ConfigResult): HandedConfig =>
 export const fromHanded = (handed: HandedConfig): ConfigResult =>
   handed.kind === 'filled' ? configFromData(handed.filled) : handed
 
-/** The configuration that all workers have, also those that are started later. */
-type WorkersConfig = Pick<SupervisorOptions, 'through' | 'outdated'> & {
-  readonly inForce: HandedConfig
-}
-
 const readingFailed = (cause: unknown): readonly ReloadOutcome[] => [{ kind: 'failed', cause }]
 
 /** Holds the files read at the start, or by the last reload that the workers applied: only the parent reads files. */
-export const createWorkersConfig = (
-  filled: unknown,
-  readConfig: () => Promise<ConfigResult>,
-): WorkersConfig => {
+export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<ConfigResult>) => {
   let inForce: HandedConfig = { kind: 'filled', filled: filledAsData(filled) }
   /** Requested; the workers may still refuse it. */
   let asked: HandedConfig = inForce
@@ -351,20 +303,21 @@ export const createWorkersConfig = (
     return answers
   }
   return {
+    /** The configuration that all workers have, also those that are started later. */
     get inForce() {
       return inForce
     },
-    through: (question, ask) => {
+    through: (question: Question, ask: Ask): Promise<readonly unknown[]> => {
       if (question.topic !== 'reload') return ask(question, 'brief')
       const answers = before.then(() => reload(question, ask)).catch(readingFailed)
       before = answers
       return answers
     },
     // It got one configuration at its start, and another one was applied meanwhile.
-    outdated: (told) => (told === asked ? undefined : { topic: 'reload', content: asked }),
+    outdated: (told: unknown): Question | undefined =>
+      told === asked ? undefined : { topic: 'reload', content: asked },
   }
 }
 
-/** How many processes a configuration asks for. */
 export const workersOf = ({ workers }: Pick<Config, 'workers'>): number =>
   workers === 0 ? availableParallelism() : workers

@@ -26,7 +26,6 @@ import {
 import { explainAt } from './explain.ts'
 import type { OperatorCache } from './membership.ts'
 
-/** The facts that a purge by public URLs needs. */
 type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly targets: PublicTargets
@@ -244,30 +243,16 @@ const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | und
   }
 }
 
-/** Builds the document again only when the announced routes have changed. */
-const openApiContent = (parts: OperatorParts): (() => Buffer) => {
-  let known: readonly unknown[] = []
-  let content: Buffer | undefined
-  return () => {
-    const learned = parts.built.map(({ discovery }) => discovery?.learned().rows)
-    if (content === undefined || learned.some((rows, position) => rows !== known[position])) {
-      const { publicUrl, version } = parts
-      content = Buffer.from(
-        JSON.stringify(
-          openApiDocument({
-            publicUrl,
-            version,
-            services: describedServices(parts),
-            withOwnDocument: parts.config.services
-              .filter(({ contract }) => contract === 'openapi')
-              .map(({ name }) => name),
-          }),
-        ),
-      )
-      known = learned
-    }
-    return content
-  }
+/** The document of all services, with the routes announced by now. */
+const openApiContent = (parts: OperatorParts): Buffer => {
+  const { publicUrl, version, config } = parts
+  const document = openApiDocument({
+    publicUrl,
+    version,
+    services: describedServices(parts),
+    withOwnDocument: config.services.filter(({ contract }) => contract === 'openapi').map(({ name }) => name),
+  })
+  return Buffer.from(JSON.stringify(document))
 }
 
 /** How a response of the operation differed from the document. */
@@ -293,7 +278,6 @@ const responseDriftAt = (
 /** Implements the admin side with the parts that serve requests: learned rows included. */
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
-  const allServices = openApiContent(parts)
   const ownDocument = ownDocuments(parts)
   const targets = createPublicTargets(built, publicUrl)
   const serviceNamed = new Map(built.map(({ service }) => [service.name, service]))
@@ -323,6 +307,6 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
       ]),
     }),
     config: () => shownConfig(config),
-    openApi: (service) => (service === undefined ? allServices() : ownDocument(service)),
+    openApi: (service) => (service === undefined ? openApiContent(parts) : ownDocument(service)),
   }
 }

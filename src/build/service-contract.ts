@@ -60,7 +60,6 @@ export const siteNameTable: NameTable = {
   segments: segmentNames,
 }
 
-/** The contract's rows as WordPress spells them. */
 const wordpressRows = (): readonly Row[] => rowsInOtherNames(siteRows, siteNameTable)
 
 /**
@@ -290,7 +289,6 @@ export const startEmbedded = async (
   })
 }
 
-/** The options of a service's upstream. */
 export const upstreamOptions = (
   service: ServiceConfig,
   targets: readonly string[],

@@ -186,25 +186,18 @@ const indexRetryMs = 5_000
 const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
   cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
 
-type SiteParts = {
-  /** Translates to the root of one host, or to the root of the service. */
-  namesAt(publicRoot: string, hostField: string): Names
-  readonly discovery: Discovery
-  readonly local: LocalAnswers
-  allowsAnyOrigin(): boolean
-}
-
 const siteParts = (
   config: SiteConfig,
   contract: ServiceContract,
   { upstream, targets }: BuiltUpstream,
   parts: ServiceParts,
-): SiteParts => {
+) => {
   const address = addressOf(config, parts.publicUrl)
   const publicRoot = `${address.publicUrl}${withoutRoot(config.mount)}`
   const basePath = withoutRoot(config.upstream.basePath)
   const ownRoots = targets.map((origin) => `${origin}${basePath}`)
-  const namesAt: SiteParts['namesAt'] = (root, hostField) =>
+  /** Translates to the root of one host, or to the root of the service. */
+  const namesAt = (root: string, hostField: string): Names =>
     createNames({
       mode: config.names,
       table: siteNameTable,

@@ -25,7 +25,6 @@ import { resourceFacts } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
 
-/** Result of comparing one service with its upstream. */
 export type ServiceDrift = {
   readonly service: string
   readonly outcome:
@@ -205,7 +204,6 @@ export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
     ),
   }))
 
-/** A mismatch between one service and its upstream. */
 export type UpstreamFinding = SiteFinding & { readonly service: string }
 
 const mostBytes = 8 * 1024 * 1024
@@ -321,6 +319,5 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
   return findings.flat()
 }
 
-/** Logs one line for a finding. */
 export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: UpstreamFinding): void =>
   log.warn({ service, finding: kind, detail: text }, 'upstream-finding')

@@ -150,7 +150,6 @@ const readablePush = (body: Buffer): Push | UnreadableChange => {
 
 type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
 
-/** Adds up what several services dropped. */
 const together = (counts: readonly (number | 'unheard')[]): number | 'unheard' =>
   counts.reduce<number | 'unheard'>(
     (sum, one) => (sum === 'unheard' || one === 'unheard' ? 'unheard' : sum + one),

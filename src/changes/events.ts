@@ -4,7 +4,6 @@ import type { SignatureRefusal } from './read-changes.ts'
 /** `push` and `poll` by the companion of WordPress, `plain` by any other service. */
 export type ChangeSource = 'push' | 'poll' | 'plain'
 
-/** Why a request that reports changes is refused. */
 export type ChangeRefusal = SignatureRefusal | 'no-credential' | 'too-many' | 'unreadable' | 'not-spread'
 
 /** `unreachable`: no response. `no-companion`: another response than the log. `not-spread`: the cluster cannot be reached. */

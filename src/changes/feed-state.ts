@@ -29,7 +29,6 @@ export type Feed = {
   readonly fingerprint: string
 }
 
-/** Why everything of a service is dropped. */
 export type ServiceDropReason =
   | 'first-contact'
   | 'new-log'

@@ -9,7 +9,6 @@ type SignedRequest = {
   readonly body: string | Buffer
 }
 
-/** Why a credential is refused. */
 export type SignatureRefusal = 'malformed' | 'unknown-key' | 'expired' | 'wrong-hmac'
 
 /** Clocks of two machines differ by less, and a request is not older when it arrives. */

@@ -63,7 +63,6 @@ export type FeedMessage =
       readonly isWithoutRow: boolean
     }
 
-/** A poll that failed. */
 export class PollError extends Error {
   readonly reason: PollFailure
 

@@ -18,29 +18,7 @@ export type CommandName = (typeof commandNames)[number]
 export type CommandLine =
   | { readonly kind: 'help'; readonly command: CommandName | undefined }
   | { readonly kind: 'version' }
-  | {
-      readonly kind: 'command'
-      readonly command: CommandName
-      /** `-` is standard input. */
-      readonly file: string | undefined
-      /** The configuration of the package, with its embedded upstreams. */
-      readonly demo: boolean
-      /** `start --demo openapi FILE`: the demo is this document, answered by its own examples. */
-      readonly demoDocument: string | undefined
-      readonly operands: readonly string[]
-      readonly fields: Readonly<Record<string, string>>
-      /** `routes`: compare with the upstream instead. */
-      readonly drift: boolean
-      /** `check`, `routes` and `explain`: send requests to the upstreams, too. */
-      readonly upstreams: boolean
-      /** Print JSON. */
-      readonly json: boolean
-      /** `init`: replace the file. */
-      readonly force: boolean
-      /** Origin of the admin side; undefined: that of the configuration. */
-      readonly admin: string | undefined
-      readonly purge: PurgeOptions
-    }
+  | Command
   | { readonly kind: 'fault'; readonly message: string; readonly command: CommandName | undefined }
 
 const isCommand = (word: string): word is CommandName => (commandNames as readonly string[]).includes(word)
@@ -163,7 +141,6 @@ const listed = (words: readonly string[]): string =>
 
 const shownOption = (name: string): string => ({ config: '-c', header: '-H' })[name] ?? `--${name}`
 
-/** The first option that the command does not take. */
 const foreignOption = (command: CommandName, values: Values): string | undefined => {
   const foreign = (Object.keys(values) as OptionName[]).find(
     (name) => takenBy[name]?.includes(command) === false,
@@ -201,7 +178,6 @@ const purgeOptions = (values: Values) => ({
   warm: Number(single(values, 'warm') ?? 0),
 })
 
-/** What `purge` is to remove, and how. */
 export type PurgeOptions = ReturnType<typeof purgeOptions>
 
 const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): string | undefined => {
@@ -235,26 +211,42 @@ const commandFault = (
   )
 }
 
+const commandOf = (
+  command: CommandName,
+  operands: readonly string[],
+  values: Values,
+  fields: Readonly<Record<string, string>>,
+) => ({
+  kind: 'command' as const,
+  command,
+  /** `-` is standard input. */
+  file: values.config?.[0] ?? (command === 'check' ? operands[0] : undefined),
+  /** The configuration of the package, with its embedded upstreams. */
+  demo: values.demo === true,
+  /** `start --demo openapi FILE`: the demo is this document, answered by its own examples. */
+  demoDocument: command === 'start' ? operands[1] : undefined,
+  operands,
+  fields,
+  /** `routes`: compare with the upstream instead. */
+  drift: values.drift === true,
+  /** `check`, `routes` and `explain`: send requests to the upstreams, too. */
+  upstreams: values.upstreams === true,
+  json: values.json === true,
+  /** `init`: replace the file. */
+  force: values.force === true,
+  /** Origin of the admin side; undefined: that of the configuration. */
+  admin: single(values, 'admin'),
+  purge: purgeOptions(values),
+})
+
+export type Command = ReturnType<typeof commandOf>
+
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
   const message = commandFault(command, operands, values)
   if (message !== undefined) return { kind: 'fault', command, message }
   const fields = fieldsOf(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
-  return {
-    kind: 'command',
-    command,
-    file: values.config?.[0] ?? (command === 'check' ? operands[0] : undefined),
-    demo: values.demo === true,
-    demoDocument: command === 'start' ? operands[1] : undefined,
-    operands,
-    fields,
-    drift: values.drift === true,
-    upstreams: values.upstreams === true,
-    json: values.json === true,
-    force: values.force === true,
-    admin: single(values, 'admin'),
-    purge: purgeOptions(values),
-  }
+  return commandOf(command, operands, values, fields)
 }
 
 /** Parses the arguments of the process, without the program's name. */

@@ -4,7 +4,7 @@ import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { warningsOf } from '../config/warnings.ts'
 import { type CliPorts, type ExitReason, exitCodes, type RunningGateway } from './cli-ports.ts'
-import { type CommandLine, readCommandLine } from './command-line.ts'
+import { type Command, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { helpText } from './commands/help.ts'
 import {
@@ -18,7 +18,6 @@ import {
   welcomeText,
 } from './texts.ts'
 
-type Command = Extract<CommandLine, { kind: 'command' }>
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
 
 type Named = Pick<Command, 'file' | 'demo' | 'demoDocument'>

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeNote, encodeNote, type Note } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
@@ -83,8 +84,6 @@ type Spread = {
   /** This process cannot reach the ledger; the others get the change when it can again. */
   readonly unheard: boolean
 }
-
-const nothingSpread: Spread = { entries: 0, unheard: false }
 
 /** Keeps the memory of one process consistent with the other processes (docs/decisions/0007). */
 export type Coherence = {
@@ -284,7 +283,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   }
 
   return {
-    mayTrust: (at) => lease.isCurrent(at),
+    mayTrust: lease.isCurrent,
     get position() {
       return position
     },
@@ -296,7 +295,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       releaseIsolated()
       void deliver()
       // A write that changes nothing waits for no member.
-      if (nothing) return nothingSpread
+      if (nothing) return { entries: 0, unheard: false }
       const end = await heard
       const waitedSeconds = (clock.monotonic() - began) / 1000
       const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
@@ -313,7 +312,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       ledger.listen(take)
       timer = setInterval(tick, leaseMs / syncsPerLease)
       for (let tries = 0; tries < mostFirstTries && !(await isJoined()); tries += 1) {
-        await new Promise((resolve) => setTimeout(resolve, firstPauseMs))
+        await sleep(firstPauseMs)
       }
     },
     close: async () => {

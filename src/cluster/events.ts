@@ -8,12 +8,10 @@ import type { StoreTrouble } from './redis/connections.ts'
 export const distrustReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
 export type DistrustReason = (typeof distrustReasons)[number]
 
-/** What a member of a ledger reports. */
 export type CoherenceEvent =
   /** The lease ended, or a new one was granted. */
   | { readonly kind: 'trust-lost'; readonly reason: DistrustReason }
   | { readonly kind: 'trust-regained' }
-  /** Notes of other members were applied. */
   | { readonly kind: 'notes-applied'; readonly notes: number }
   /** Notes were missed: every stored response was dropped. */
   | { readonly kind: 'memory-dropped' }

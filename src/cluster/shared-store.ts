@@ -1,10 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { LedgerPosition, SharedTier } from '../cache/shared-tier.ts'
+import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import type { IdempotencyStore, RateLimitStore } from '../pipeline/ports.ts'
+import type { IdempotencyStore } from '../pipeline/ports.ts'
 import type { SharedTierEvent } from './events.ts'
-import type { CoherenceOptions, Ledger } from './ledger.ts'
+import type { CoherenceOptions } from './ledger.ts'
 import type { ChangePositions } from './redis/stores.ts'
 
 type SharedStoreParts = {
@@ -14,28 +14,6 @@ type SharedStoreParts = {
   readonly report: (event: SharedTierEvent) => void
 }
 
-/** Stores that several instances share. */
-export type SharedStores = {
-  readonly limits: RateLimitStore
-  /** The same hash of a credential on all instances. */
-  readonly partitionOf: (credential: string) => string
-  /** How far the changes of a service have been applied in all instances. */
-  changePosition(service: string): ChangePositions
-  idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyStore
-}
-
-/** The ledger and the second tier of stored responses in Redis. */
-export type SharedStore = {
-  readonly stores: SharedStores
-  close(): void
-  readonly ledger: Ledger
-  readonly tier: SharedTier
-  /** Invalidates entries of the second tier by notes. */
-  noted(notes: Parameters<CoherenceOptions['apply']>[0]): void
-  restarted(at: LedgerPosition): void
-}
-
-/** The state of this process. */
 type StoreStanding = {
   position(): LedgerPosition
   mayTrust(): boolean
@@ -52,12 +30,12 @@ const otherReplyBytes = 64 * 1024 * 1024
 const besidesBytes = 512 * 1024
 const mostKeptAnswerBytes = otherReplyBytes / 2
 
-/** Loads the Redis client only when a store is configured. */
+/** The ledger and the second tier of stored responses in Redis. The client is loaded only when a store is configured. */
 export const sharedStore = async (
   { clock, config, logger, report }: SharedStoreParts,
   member: string,
   standing: StoreStanding,
-): Promise<SharedStore> => {
+) => {
   const [
     { createRedisLedger },
     { createNotedTags, createTier },
@@ -127,14 +105,20 @@ export const sharedStore = async (
     tier,
     stores: {
       limits: createCountedRequests(connection, prefix),
-      partitionOf: (credential) => createHmac('sha256', salt).update(credential).digest('base64url'),
-      changePosition: (service) =>
+      /** The same hash of a credential on all instances. */
+      partitionOf: (credential: string): string =>
+        createHmac('sha256', salt).update(credential).digest('base64url'),
+      /** How far the changes of a service have been applied in all instances. */
+      changePosition: (service: string): ChangePositions =>
         createChangePositions(connection, {
           prefix,
           service,
           signatures: createSignatures(secrets, 'position'),
         }),
-      idempotencyKeys: ({ ttlMs, maxBytes }) =>
+      idempotencyKeys: ({
+        ttlMs,
+        maxBytes,
+      }: { readonly [Limit in 'ttlMs' | 'maxBytes']: number }): IdempotencyStore =>
         createIdempotencyKeys(connection, {
           prefix,
           signatures: createSignatures(secrets, 'answer'),
@@ -142,14 +126,18 @@ export const sharedStore = async (
           mostBytes: Math.min(maxBytes / 8, mostKeptAnswerBytes),
         }),
     },
-    close: () => connection.disconnect(),
-    noted: (notes) => {
+    close: (): void => connection.disconnect(),
+    /** Invalidates entries of the second tier by notes. */
+    noted: (notes: Parameters<CoherenceOptions['apply']>[0]): void => {
       for (const { seq, note } of notes) {
         if (note.kind === 'tag' || note.kind === 'hold') tags.note(note.tag, seq)
         // Entries cannot be found by prefix: doubt every entry stored before.
         else if (note.kind !== 'documents') tags.noteAll(seq)
       }
     },
-    restarted: ({ epoch, applied }) => tags.restart(epoch, applied),
+    restarted: ({ epoch, applied }: LedgerPosition): void => tags.restart(epoch, applied),
   }
 }
+
+/** Stores that several instances share. */
+export type SharedStores = Awaited<ReturnType<typeof sharedStore>>['stores']

@@ -19,51 +19,6 @@ import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.t
 /** A view may lack a slow worker's answer; a change needs the answers of all. */
 type Patience = 'brief' | 'until-all'
 
-type Gathering = {
-  readonly left: Set<string>
-  readonly answers: unknown[]
-  readonly end: () => void
-}
-
-/** Questions of one worker to all workers, itself included, sent through the parent. */
-const createQuestions = (briefMs: number) => {
-  const open = new Map<number, Gathering>()
-  let last = 0
-  const heard = (gathering: Gathering, member: string): void => {
-    if (gathering.left.delete(member) && gathering.left.size === 0) gathering.end()
-  }
-  return {
-    /** `answered` gets the answers that arrived in time; with `until-all`, those of all workers that did not exit. */
-    begin: (
-      members: readonly string[],
-      patience: Patience,
-      answered: (answers: readonly unknown[]) => void,
-    ): number => {
-      last += 1
-      const id = last
-      const answers: unknown[] = []
-      const end = (): void => {
-        clearTimeout(timer)
-        if (open.delete(id)) answered(answers)
-      }
-      const timer = patience === 'brief' ? setTimeout(end, briefMs) : undefined
-      open.set(id, { left: new Set(members), answers, end })
-      if (members.length === 0) end()
-      return id
-    },
-    answer: (id: number, from: string, content: unknown): void => {
-      const gathering = open.get(id)
-      if (gathering?.left.has(from) !== true) return
-      gathering.answers.push(content)
-      heard(gathering, from)
-    },
-    /** No more answers will come from it. */
-    gone: (member: string): void => {
-      for (const gathering of open.values()) heard(gathering, member)
-    },
-  }
-}
-
 /** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that have not exited. */
 export type Ask = (question: Question, patience: Patience) => Promise<readonly unknown[]>
 
@@ -71,7 +26,6 @@ export type SupervisorOptions = {
   readonly workers: number
   /** The program that each worker runs, and its arguments. */
   readonly program: { readonly file: string; readonly args: readonly string[] }
-  /** Data for each worker that starts. */
   readonly settings: () => unknown
   /** Prepares a question for the workers, with the data that they need to answer it. */
   readonly through: (question: Question, ask: Ask) => Promise<readonly unknown[]>
@@ -85,7 +39,6 @@ export type SupervisorOptions = {
   readonly report: (event: WorkerEvent) => void
 }
 
-/** Runs a worker's call at the parent's ledger. */
 const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerAnswer => {
   switch (call.name) {
     case 'sync':
@@ -124,6 +77,8 @@ type Watched = {
   /** Reset to 0 by each message of the worker. */
   silentTicks: number
   killed: boolean
+  /** Takes the answer to each question; none when the worker has ended. */
+  readonly open: Map<number, (answers: readonly unknown[]) => void>
 }
 
 const tickMs = 1_000
@@ -146,16 +101,6 @@ const watchSilence = (all: () => Iterable<Watched>): (() => void) => {
   return () => clearInterval(timer)
 }
 
-/** Supervises processes that share a port, and replaces those that end. */
-type Supervisor = {
-  /** The addresses that the first ready worker reported. */
-  readonly addresses: unknown
-  /** Sends a question to all ready workers; returns the answers that arrive in time. */
-  ask(question: Question): Promise<readonly unknown[]>
-  /** Drains all workers; `cut`: some did not finish in time. */
-  close(): Promise<'finished' | 'cut'>
-}
-
 /** Number of a question without waiting callers. */
 const nobodyAsked = 0
 
@@ -163,17 +108,17 @@ const gatherPatienceMs = 2_000
 /** The cache of a member stores the same number. */
 const rememberedNotes = 16_384
 
-/** Starts the workers and resolves when all are ready; rejects when one cannot start. */
-export const startSupervisor = async (options: SupervisorOptions): Promise<Supervisor> => {
+/** Starts processes that share a port, and replaces those that end. Resolves when all are ready; rejects when one cannot start. */
+export const startSupervisor = async (options: SupervisorOptions) => {
   const { clock, report } = options
   const watched = new Map<number, Watched>()
   const byMember = new Map<string, Watched>()
   const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
   const instance = randomBytes(6).toString('hex')
   const nextPauseMs = createRestartPause()
-  const questions = createQuestions(gatherPatienceMs)
   const handed = createHandedConnections()
   let started = 0
+  let questions = nobodyAsked
   let complete = false
   let closing = false
   let addresses: unknown
@@ -193,7 +138,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   })
   const standing = (): Standing => ({
     wanted: options.workers,
-    ready: [...watched.values()].filter(({ readyAt }) => readyAt !== undefined).length,
+    ready: ready().length,
     complete,
     ended: { ...ended },
   })
@@ -212,14 +157,25 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
     if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
   }
-  const askReady: Ask = (question, patience) =>
+  const askOne = (one: Watched, question: Question, patience: Patience): Promise<readonly unknown[]> =>
     new Promise((answered) => {
-      const asked = [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
-      const members = asked.map(({ member }) => member)
-      const id = questions.begin(members, patience, answered)
-      for (const one of asked) tell(one, { kind: 'asked', id, question })
+      questions += 1
+      const id = questions
+      const end = (answers: readonly unknown[]): void => {
+        clearTimeout(timer)
+        one.open.delete(id)
+        answered(answers)
+      }
+      const timer = patience === 'brief' ? setTimeout(end, gatherPatienceMs, []) : undefined
+      one.open.set(id, end)
+      tell(one, { kind: 'asked', id, question })
     })
-  const ask: Supervisor['ask'] = (question) => options.through(question, askReady)
+  const ready = (): readonly Watched[] => [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
+  const askReady: Ask = async (question, patience) => {
+    const answers = await Promise.all(ready().map((one) => askOne(one, question, patience)))
+    return answers.flat()
+  }
+  const ask = (question: Question): Promise<readonly unknown[]> => options.through(question, askReady)
   const assign = (one: Watched): Assignment => {
     one.settings = options.settings()
     return { member: one.member, settings: one.settings }
@@ -251,7 +207,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
         void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
         break
       case 'answer':
-        questions.answer(message.id, one.member, message.content)
+        one.open.get(message.id)?.([message.content])
         break
     }
   }
@@ -263,7 +219,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   const gone = (one: Watched, code: number | null, signal: string | null): void => {
     watched.delete(one.worker.id)
     byMember.delete(one.member)
-    questions.gone(one.member)
+    for (const end of one.open.values()) end([])
     handed.ended(one.worker)
     const unsettled = ledger.forget(one.member)
     for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
@@ -309,6 +265,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
       readyAt: undefined,
       silentTicks: 0,
       killed: false,
+      open: new Map(),
     }
     watched.set(worker.id, one)
     byMember.set(member, one)
@@ -338,7 +295,7 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   }
 
   cluster.setupPrimary({ exec: options.program.file, args: [...options.program.args] })
-  const ready = new Promise<void>((resolve, reject) => {
+  const allReady = new Promise<void>((resolve, reject) => {
     startup = {
       done: () => {
         startup = undefined
@@ -352,16 +309,18 @@ export const startSupervisor = async (options: SupervisorOptions): Promise<Super
   })
   for (let count = 0; count < options.workers; count += 1) start()
   try {
-    await ready
+    await allReady
   } catch (error) {
     await close()
     throw error
   }
   return {
+    /** The addresses that the first ready worker reported. */
     get addresses() {
       return addresses
     },
     ask,
+    /** Drains all workers; `cut`: some did not finish in time. */
     close,
   }
 }

@@ -34,7 +34,6 @@ export type WorkerEnding = {
   readonly unsettled: number
 }
 
-/** Events of the parent about its workers. */
 export type WorkerEvent =
   | { readonly kind: 'worker-ready'; readonly member: string; readonly pid: number }
   | (WorkerEnding & { readonly kind: 'worker-ended'; readonly nextInMs: number })
@@ -89,7 +88,6 @@ export type ToWorker =
 /** The worker's side of the channel to its parent. */
 export type WorkerLink = {
   readonly assignment: Assignment
-  /** The parent's ledger. */
   readonly ledger: Ledger
   /** Sends a question to all workers, this one included, and returns the answers that arrive in time. */
   ask(question: Question): Promise<readonly unknown[]>
@@ -234,10 +232,8 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
   }
 }
 
-/** Is this process a worker of a parent? */
 export const isWorker = (): boolean => cluster.isWorker
 
-/** The channel of this process to its parent. */
 export const parentLine = (): Line => ({
   send: (message) => {
     // After the parent has ended this process exits. Until then, sending fails with an error that would be thrown

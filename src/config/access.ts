@@ -1,16 +1,11 @@
 import * as z from 'zod'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
+import { fault, type Reading } from './fault.ts'
 import { cidr, inMs, oneOf, refusedBy, wait } from './schema/leaves.ts'
 import { Secret } from './secret.ts'
 
 /** A key of a JWKS (RFC 7517 §4); the members that matter are those that `jose` reads. */
 export type PublicJwk = { readonly kty: 'RSA' | 'EC' | 'OKP'; readonly [member: string]: unknown }
-
-type Reading<Value> =
-  | { readonly kind: 'read'; readonly value: Value }
-  | { readonly kind: 'fault'; readonly message: string }
-
-const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
 
 const mostKeys = 100
 

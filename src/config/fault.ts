@@ -1,7 +1,6 @@
 /** A position in the file, counted from 1. */
 export type Position = { readonly line: number; readonly column: number }
 
-/** One error in a configuration. */
 export type ConfigFault = Position & {
   /** Key such as `services.site.batch.maxItems`; '' for the file as a whole. */
   readonly path: string
@@ -19,6 +18,13 @@ export const faultText = ({ path, message, suggestion }: Omit<ConfigFault, keyof
 
 /** A fault with its position in the file: `12:1 limit: unknown key`. */
 export const faultLine = (fault: ConfigFault): string => `${fault.line}:${fault.column} ${faultText(fault)}`
+
+/** The value of a text, or why it has none. */
+export type Reading<Value> =
+  | { readonly kind: 'read'; readonly value: Value }
+  | { readonly kind: 'fault'; readonly message: string }
+
+export const fault = (message: string): Reading<never> => ({ kind: 'fault', message })
 
 export type Path = readonly (string | number)[]
 

@@ -35,7 +35,6 @@ const withReferences = (schema: JsonSchema): JsonSchema => {
   return Object.fromEntries(entries)
 }
 
-/** The JSON Schema of the configuration file. */
 export const configJsonSchema = (): JsonSchema => {
   const { $schema, ...schema } = z.toJSONSchema(configShape, { io: 'input', unrepresentable: 'any' })
   return { $schema, title: 'Trellis configuration', ...withReferences(schema) }

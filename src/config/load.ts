@@ -13,7 +13,6 @@ import { type Environment, readSecretFiles, readSource, type Source, unreadableF
 import { redactedConfig } from './redacted-config.ts'
 import { type ConfigShape, configShape } from './schema/shape.ts'
 
-/** Freezes a value and everything in it. */
 const deepFreeze = <Value>(value: Value): Value => {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const inner of Object.values(value)) deepFreeze(inner)

@@ -88,6 +88,5 @@ export const durationText = (ms: number): string => (ms === 0 ? '0s' : inLargest
 /** Bytes as the file spells them, in the largest unit that gives a whole number. */
 export const sizeText = (bytes: number): string => inLargestUnit(bytes, sizeUnits)
 
-/** Status ranges as the file spells them. */
 export const statusRangesText = (ranges: readonly StatusRange[]): string =>
   ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',')

@@ -178,7 +178,6 @@ const loadInThread = (file: string): Promise<LoadedDocument> =>
     thread.on('exit', () => resolve(loaded))
   })
 
-/** Reads a document and the files below its folder that it refers to, and checks it. */
 export const readApiDocument = async (file: string): Promise<LoadedDocument> => {
   const size = await stat(file).then(
     ({ size }) => size,

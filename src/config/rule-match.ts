@@ -1,3 +1,5 @@
+import { fault, type Reading } from './fault.ts'
+
 /** The requests that a cache rule or rate limit applies to, parsed from a text such as `GET /site/v2/**`. */
 export type RuleMatch = {
   /** The text itself, for logs and `trellis explain`. */
@@ -12,13 +14,7 @@ export type RuleMatch = {
 const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const segmentPattern = /^[A-Za-z0-9._~!$&'()*+,;=:@%{}-]+$/
 
-type RuleMatchReading =
-  | { readonly kind: 'match'; readonly match: RuleMatch }
-  | { readonly kind: 'fault'; readonly message: string }
-
-const fault = (message: string): RuleMatchReading => ({ kind: 'fault', message })
-
-const readMatch = (text: string, methodFault: (method: string) => string | undefined): RuleMatchReading => {
+const readMatch = (text: string, methodFault: (method: string) => string | undefined): Reading<RuleMatch> => {
   const [methodList, path, ...rest] = text.trim().split(/ +/)
   if (methodList === undefined || path === undefined || rest.length > 0) {
     return fault('expected methods and a path, e.g. "GET /site/v2/**"')
@@ -35,11 +31,10 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
     return fault('"**" must be a whole segment')
   }
   const withHead = methods.includes('GET') ? [...new Set([...methods, 'HEAD'])] : methods
-  return { kind: 'match', match: { text, methods: withHead, segments } }
+  return { kind: 'read', value: { text, methods: withHead, segments } }
 }
 
-/** Parses the `match` of a cache rule. */
-export const parseRuleMatch = (text: string): RuleMatchReading =>
+export const parseRuleMatch = (text: string): Reading<RuleMatch> =>
   readMatch(text, (method) =>
     cacheableMethods.has(method)
       ? undefined
@@ -47,7 +42,7 @@ export const parseRuleMatch = (text: string): RuleMatchReading =>
   )
 
 /** Parses the `match` of a rate limit: any methods, `*` for all. */
-export const parseRouteMatch = (text: string): RuleMatchReading =>
+export const parseRouteMatch = (text: string): Reading<RuleMatch> =>
   readMatch(text, (method) =>
     method === '*' || /^[A-Z][A-Z-]{0,31}$/.test(method)
       ? undefined

@@ -44,6 +44,5 @@ const startSettings: readonly (readonly [path: string, read: (config: Config) =>
   ['cache.shared', ({ cache }) => cache.shared],
 ]
 
-/** Changed keys that need a restart. */
 export const restartKeys = (from: Config, to: Config): readonly string[] =>
   startSettings.filter(([, read]) => !sameSettings(read(from), read(to))).map(([path]) => path)

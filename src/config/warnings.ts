@@ -94,7 +94,6 @@ const ruleWarnings = (service: ServiceConfig): ConfigWarning[] =>
       : [{ path: `services.${service.name}.cache.rules[${index}].match`, message }]
   })
 
-/** The warnings about a configuration that is allowed. */
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap(insecureUpstream),

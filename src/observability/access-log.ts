@@ -16,7 +16,7 @@ import type { Metrics } from './metrics.ts'
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */
 export type AccessLine = {
   readonly id: string
-  readonly trace: string | undefined
+  readonly trace?: string | undefined
   readonly service: string
   /** Template of the row. */
   readonly route: string
@@ -28,13 +28,13 @@ export type AccessLine = {
   readonly reason?: string | undefined
   readonly cache: string
   /** The gateway's own member of Cache-Status (RFC 9211): how, and why. */
-  readonly cacheStatus: string | undefined
+  readonly cacheStatus?: string | undefined
   readonly durationMs: number
   readonly upstreamMs: number
   /** Of content; absent where it streams without a length. */
-  readonly bytes: number | undefined
+  readonly bytes?: number | undefined
   /** Requests that this line stands for, where hits are sampled. */
-  readonly weight: number | undefined
+  readonly weight?: number | undefined
   /** Path and query as received; values of parameters that are secrets by their name are hidden. */
   readonly path?: string | undefined
   /** Address of the client, or the network that it is in. */
@@ -44,15 +44,11 @@ export type AccessLine = {
   readonly target?: string | undefined
 }
 
-/** `all`: a line for each request; `sample`: one for some hits, and one for each of the others. */
-export type AccessLogOptions = {
+type AccessLogOptions = Omit<Config['log']['access'], 'requests'> & {
+  /** `sample`: a line for some hits, and one for each of the other requests. */
   readonly mode: 'all' | 'sample'
   /** Share of hits that get a line, above 0. */
   readonly sampleHits: number
-  readonly path: boolean
-  readonly client: 'none' | 'network' | 'full'
-  readonly userAgent: boolean
-  readonly target: boolean
   write(line: AccessLine): void
 }
 
@@ -166,17 +162,14 @@ export const createAccessLog = (options: AccessLogOptions): AccessLog => {
       const { path, ...more } = shown(address, target, fields)
       write({
         id,
-        trace: undefined,
         service,
         route: 'unmatched',
         method: methodName(method),
         status,
         code,
         cache: 'none',
-        cacheStatus: undefined,
         durationMs: 0,
         upstreamMs: 0,
-        bytes: undefined,
         weight: mode === 'all' ? undefined : 1,
         path: request === undefined ? undefined : path,
         ...more,

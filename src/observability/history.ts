@@ -61,19 +61,6 @@ export type HistoryPart = {
   readonly rows: readonly Row[]
 }
 
-/** Columns of a chart, oldest first. `null`: nothing to measure in these ten seconds, or the gateway did not run yet. */
-export type HistoryView = {
-  readonly services: readonly string[]
-  readonly seconds: number
-  /** Seconds since 1970 of the end of the last column. */
-  readonly end: number
-  readonly requests: readonly (number | null)[]
-  readonly errors: readonly (number | null)[]
-  readonly hitRatio: readonly (number | null)[]
-  readonly p50: readonly (number | null)[]
-  readonly p99: readonly (number | null)[]
-}
-
 export type PurgeRecord = { readonly cause: string; readonly reach: string; readonly entries: number }
 
 /** With the time in milliseconds: every write and every refusal is recorded, and only what is read is formatted. */
@@ -226,8 +213,8 @@ const quantile = (counts: readonly number[], bounds: readonly number[], share: n
   return null
 }
 
-/** The history of several processes as columns. */
-export const historyView = (parts: readonly HistoryPart[], bounds: readonly number[]): HistoryView => {
+/** The history of several processes as columns of a chart, oldest first. `null`: nothing to measure in these ten seconds, or not running yet. */
+export const historyView = (parts: readonly HistoryPart[], bounds: readonly number[]) => {
   const byTime = new Map<number, readonly number[]>()
   for (const [at, ...row] of parts.flatMap(({ rows }) => rows)) {
     const known = byTime.get(at)
@@ -245,6 +232,7 @@ export const historyView = (parts: readonly HistoryPart[], bounds: readonly numb
   return {
     services: first?.services ?? [],
     seconds: sampleMs / 1000,
+    /** Seconds since 1970 of the end of the last column. */
     end: ((end + 1) * sampleMs) / 1000,
     requests: columns.map(([requests = 0], index) => ran(requests, index)),
     errors: columns.map(([, , failed = 0], index) => ran(failed, index)),
@@ -262,7 +250,6 @@ const newest = <Value extends { readonly at: string }>(
     .sort((one, other) => (one.at < other.at ? 1 : -1))
     .slice(0, mostEvents)
 
-/** The last events of several processes. */
 export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({
   errors: newest(parts.map(({ errors }) => errors)),
   refusals: newest(parts.map(({ refusals }) => refusals)),

@@ -1,15 +1,12 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
-import { systemClock } from '../clock.ts'
 import { readableLine } from './access-log.ts'
 
-/** Writes log lines of any facts. */
 export type Log = Record<'info' | 'warn' | 'error', (facts: object, message: string) => void>
 
 /** Values of a log line that need no redaction: texts and numbers without members. */
 type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Writes log lines of texts and numbers. */
 export type FactsLogger = { info(facts: Facts, event: string): void }
 
 /**
@@ -70,12 +67,9 @@ export const createLogLevel = (logger: Logger, now: () => number) => {
   }
 }
 
-/** The level of the log while the process runs. */
 export type LogLevel = ReturnType<typeof createLogLevel>
 
-/**
- * Samples frequent log lines: passes one line for each key and period. Keys come from closed lists, so the number of keys is bounded.
- */
+/** Passes one line for each key and period. Keys come from closed lists, so their number is bounded. */
 export const createSampled = (everyMs: number, monotonic: () => number) => {
   const last = new Map<string, { at: number; held: number }>()
   return {
@@ -171,20 +165,6 @@ const plainError = (error: Error): Record<string, unknown> => {
   return isUnreached(error) ? shown : { ...shown, stack }
 }
 
-/** The time member of a line. A flood of refusals writes many lines in one millisecond; its text is made once. */
-const createTimestamp = (now: () => number): (() => string) => {
-  let at = Number.NaN
-  let text = ''
-  return () => {
-    const moment = now()
-    if (moment !== at) {
-      at = moment
-      text = `,"time":"${new Date(moment).toISOString()}"`
-    }
-    return text
-  }
-}
-
 /**
  * The process's logger. It never receives what a client sends: no URL, no field, no content;
  * the id distinguishes requests. Redaction is a second line of defence for what errors may carry.
@@ -194,7 +174,7 @@ export const createLogger = (options: LoggerOptions): Logger => {
   const settings = {
     level,
     base: null,
-    timestamp: createTimestamp(systemClock.now),
+    timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: plainError },
     redact: {
       paths: ['*.authorization', '*.cookie', '*.password', '*.token', '*.headers', 'err.opts', 'err.config'],

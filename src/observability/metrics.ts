@@ -2,6 +2,7 @@ import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-c
 import type { ChangeFeeds } from '../changes/change-feeds.ts'
 import type { Standing } from '../cluster/worker-link.ts'
 import type { ContractName } from '../contracts/method.ts'
+import type { Upstream } from '../upstream/upstream.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
 import { httpSeconds } from './metrics/metric-row.ts'
 import { createEventObservers } from './metrics/observe-events.ts'
@@ -37,21 +38,7 @@ type ScrapeSource = {
   readonly workers?: () => Omit<Standing, 'complete'>
 }
 
-type UpstreamReading = {
-  readonly service: string
-  readonly inFlight: number
-  readonly queued: number
-  readonly waitingForClients: number
-  readonly breaker: string
-  readonly retriesLeft: number
-  readonly targets: readonly {
-    readonly origin: string
-    readonly state: string
-    readonly outstanding: number
-    readonly connections: number
-    readonly idleConnections: number
-  }[]
-}
+type UpstreamReading = { readonly service: string } & Omit<ReturnType<Upstream['snapshot']>, 'down'>
 
 const readTargets = (families: Families, service: string, targets: UpstreamReading['targets']): void => {
   for (const { origin: target, state, outstanding, connections, idleConnections } of targets) {
@@ -143,7 +130,6 @@ export type DeclaredServices = {
     /** Origins. */
     readonly targets: readonly string[]
   }[]
-  /** Names of the rate limits. */
   readonly limits: readonly string[]
 }
 
@@ -267,7 +253,6 @@ const addProcessMetrics = (registry: Registry): void => {
   for (const name of misnamed) registry.removeSingleMetric(name)
 }
 
-/** Builds the metrics of one gateway, in its own registry. */
 export const createMetrics = (options: MetricsOptions) => {
   const { families, registry } = createRegistry(caps)
   if (options.processMetrics) addProcessMetrics(registry)

@@ -31,18 +31,6 @@ const writeDrift = (log: UpstreamLog, event: DiscoveryEvent): void => {
   }
 }
 
-/** Metrics that also log failures to read an index, and changes of an upstream's drift. */
-export const withDriftLog = (metrics: Metrics, log: UpstreamLog): Metrics => ({
-  ...metrics,
-  observe: {
-    ...metrics.observe,
-    discovery: (event) => {
-      metrics.observe.discovery(event)
-      writeDrift(log, event)
-    },
-  },
-})
-
 type Change = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
 
 /** Bound of log lines about one target or breaker; faster changes are summed up at the end of the period. */
@@ -121,7 +109,7 @@ const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
   }
 }
 
-/** Metrics that also log changes of state of targets, breakers and stale answers, and of the keys of issuers. */
+/** Metrics that also log changes of state: of targets, breakers, stale answers, the keys of issuers, indexes and drift. */
 export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => {
   const changed = createChangeLog(log)
   const servedStale = createStaleLog(log)
@@ -131,6 +119,10 @@ export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => 
     ...metrics,
     observe: {
       ...metrics.observe,
+      discovery: (event) => {
+        metrics.observe.discovery(event)
+        writeDrift(log, event)
+      },
       upstream: (event) => {
         metrics.observe.upstream(event)
         if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)

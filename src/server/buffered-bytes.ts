@@ -12,27 +12,17 @@ import type { OverloadEvent } from './overload.ts'
 export type BufferedBytesOptions = {
   /** The configured bound; read each time, since a reload may change it. */
   mostBytes(): number
-  /** Addresses that count as one client. */
-  groupOf(address: string): string
   report(event: OverloadEvent): void
 }
 
 /** A reservation that can also exceed the bound for bytes that exist already. */
 type ForcedReservation = Reservation & { force(bytes: number): void }
 
-/** Counts all bytes that the process has buffered, except stored responses. */
-export type BufferedBytes = {
-  readonly bytes: number
-  readonly budget: ByteBudget
-  /** Reserves bytes that exist already and can no longer be refused. */
-  forced(work: BufferedFor, client: string): ForcedReservation
-}
-
 /** One client may hold half of the budget; the rest is left to the others. */
 const shareOfClient = 0.5
 
-/** Creates an empty budget. */
-export const createBufferedBytes = (options: BufferedBytesOptions): BufferedBytes => {
+/** Counts all bytes that the process has buffered, except stored responses. */
+export const createBufferedBytes = (options: BufferedBytesOptions) => {
   const byClient = new Map<string, number>()
   let total = 0
 
@@ -45,7 +35,7 @@ export const createBufferedBytes = (options: BufferedBytesOptions): BufferedByte
     return total + bytes <= most && (byClient.get(client) ?? 0) + bytes <= most * shareOfClient
   }
   const forced = (work: BufferedFor, address: string): ForcedReservation => {
-    const client = options.groupOf(address)
+    const client = addressGroup(address)
     let held = 0
     let isOver = false
     const take = (bytes: number): void => {
@@ -76,25 +66,22 @@ export const createBufferedBytes = (options: BufferedBytesOptions): BufferedByte
     }
   }
   return {
-    get bytes() {
+    get bytes(): number {
       return total
     },
-    budget: forced,
+    budget: forced as ByteBudget,
+    /** Reserves bytes that exist already and can no longer be refused. */
     forced,
   }
 }
+
+export type BufferedBytes = ReturnType<typeof createBufferedBytes>
 
 export type UnreadAnswersOptions = {
   /** limits.bufferedBytes; read each time, since a reload may change it. */
   mostBytes(): number
   forced(work: BufferedFor, client: string): Pick<ForcedReservation, 'force' | 'release'>
   report(event: EdgeEvent): void
-}
-
-/** Contents of responses that clients have not read yet. */
-export type UnreadAnswers = {
-  /** Call it when a response was written and is not flushed. */
-  hold(raw: ServerResponse, content: Buffer, address: string): void
 }
 
 /** Bytes that every connection may hold. */
@@ -121,7 +108,7 @@ const cut = (raw: ServerResponse): void => {
  * Counts contents that are being sent to slow clients; stored ones too, since they may be evicted before they are sent. Above the
  * bound, the client with the most bytes loses the connection that has been reading longest.
  */
-export const createUnreadAnswers = (options: UnreadAnswersOptions): UnreadAnswers => {
+export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
   // In the order of their start.
   const unread = new Map<Buffer, Unread>()
   const byClient = new Map<string, number>()
@@ -185,7 +172,8 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions): UnreadAnswer
     }
   }
   return {
-    hold: (raw, content, address) => {
+    /** Call it when a response was written and is not flushed. */
+    hold: (raw: ServerResponse, content: Buffer, address: string): void => {
       if (content.length <= uncountedBytes) return
       const client = addressGroup(address)
       const known = unread.get(content)
@@ -199,3 +187,5 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions): UnreadAnswer
     },
   }
 }
+
+export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>

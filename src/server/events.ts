@@ -35,7 +35,6 @@ export type AccessEvent =
   | { readonly kind: 'access-configured'; readonly service: string }
   | { readonly kind: 'jwks-fetched'; readonly service: string; readonly result: JwksResult }
 
-/** Result of a reload. */
 export const reloadResults = ['applied', 'unchanged', 'invalid', 'restart-needed', 'failed'] as const
 export type ReloadResult = (typeof reloadResults)[number]
 

@@ -12,13 +12,12 @@ import type { SecureContext } from 'node:tls'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
-import { type Traffic, watchConnections } from './listener/connections.ts'
+import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
   type InFlight,
-  type Overload,
   type OverloadEvent,
   type PressureLevel,
   startPressureSensor,
@@ -54,24 +53,11 @@ export type ListenerOptions = Pick<LimitsConfig, ListenerLimits> & {
   readonly report: (event: EdgeEvent) => void
 }
 
-/** Handles requests. */
 export type EdgeHandlers = {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
   clientError(error: Error, socket: Socket): void
   /** Takes over connections of requests with Upgrade, with the bytes behind them in `head`; undefined: they are ordinary requests. */
   readonly upgrade?: ((incoming: IncomingMessage, socket: Socket, head: Buffer) => void) | undefined
-}
-
-/** The public port. It outlives configurations: a reload replaces the handlers and keeps the connections. */
-export type Listener = {
-  use(handlers: EdgeHandlers): void
-  /** Resolves with the port in use. */
-  listen(host: string, port: number): Promise<number>
-  traffic(): Traffic
-  /** Sets the certificates for new connections; open ones stay. */
-  renew(certificate: Certificate): void
-  /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
-  close(timeoutMs: number): Promise<number>
 }
 
 type AnyServer = Server | HttpsServer | Http2SecureServer
@@ -142,8 +128,8 @@ const tellToContinue = (outgoing: ServerResponse): void => {
   else outgoing.once('socket', () => outgoing.headersSent || outgoing.writeContinue())
 }
 
-/** Creates the public port without listening. */
-export const createListener = (options: ListenerOptions): Listener => {
+/** The public port, before it listens. It outlives configurations: a reload replaces the handlers and keeps the connections. */
+export const createListener = (options: ListenerOptions) => {
   let contextFor: ChooseContext =
     options.certificate === undefined ? () => undefined : createContexts(options.certificate)
   const server = build(
@@ -191,17 +177,17 @@ export const createListener = (options: ListenerOptions): Listener => {
     tellToContinue(outgoing)
     take(incoming, outgoing)
   })
+  server.on('clientError', (error: Error, socket: Socket) => current?.clientError(error, socket))
 
   return {
-    use: (handlers) => {
-      if (current !== undefined) server.removeListener('clientError', current.clientError)
-      server.on('clientError', handlers.clientError)
+    use: (handlers: EdgeHandlers): void => {
       // node:http gives a connection away as soon as there is a listener.
       if (current?.upgrade !== undefined) server.removeListener('upgrade', current.upgrade)
       if (handlers.upgrade !== undefined) server.on('upgrade', handlers.upgrade)
       current = handlers
     },
-    listen: (host, port) =>
+    /** Resolves with the port in use. */
+    listen: (host: string, port: number): Promise<number> =>
       new Promise((resolve, reject) => {
         server.once('error', reject)
         server.listen(port, host, () => {
@@ -210,13 +196,15 @@ export const createListener = (options: ListenerOptions): Listener => {
         })
       }),
     traffic: connections.traffic,
-    renew: (certificate) => {
+    /** Sets the certificates for new connections; open ones stay. */
+    renew: (certificate: Certificate): void => {
       if (!('setSecureContext' in server)) return
       const { cert, key, minVersion } = certificate
       server.setSecureContext({ cert, key, minVersion })
       contextFor = createContexts(certificate)
     },
-    close: async (timeoutMs) => {
+    /** Stops accepting connections and waits for requests until the timeout; resolves with the number of connections cut. */
+    close: async (timeoutMs: number): Promise<number> => {
       let cut = 0
       const hard = setTimeout(() => {
         cut = connections.destroyAll()
@@ -250,7 +238,6 @@ const notAfterSeconds = (pem: string): number => Date.parse(new X509Certificate(
 
 type PublicPortParts = {
   readonly inFlight: Pick<InFlight, 'count'>
-  /** The generation in use. */
   current(): {
     readonly config: Config
     /** `turnAway` replaces `request` while even hits are refused. */
@@ -260,21 +247,11 @@ type PublicPortParts = {
   reportLifecycle(event: LifecycleEvent): void
 }
 
-/** The public port and its protection, the same for all generations. */
-type PublicPort = Pick<Listener, 'traffic'> & {
-  readonly overload: Overload
-  /** Makes the current generation handle the requests, with its certificate. */
-  use(): void
-  listen(host: string, port: number): Promise<void>
-  /** Stops accepting requests and waits for those in flight until the timeout. */
-  close(timeoutMs: number): Promise<'finished' | 'cut'>
-}
-
-/** Creates the public port from the first configuration; settings that a reload may change are read from the current generation. */
+/** The public port and its protection, the same for all generations; settings that a reload may change are read from the current generation. */
 export const createPublicPort = (
   { limits, listen, overload: overloadConfig }: Config,
   { inFlight, current, report, reportLifecycle }: PublicPortParts,
-): PublicPort => {
+) => {
   let isProxy: (address: string) => boolean = () => false
   let level: PressureLevel = 0
   let sensor: ReturnType<typeof startPressureSensor> | undefined
@@ -310,14 +287,15 @@ export const createPublicPort = (
   return {
     overload,
     traffic: listener.traffic,
-    use: () => {
+    /** Makes the current generation handle the requests, with its certificate. */
+    use: (): void => {
       const { trustedProxies, overload: thresholds } = current().config
       isProxy = createAddressList(trustedProxies)
       overload.use(thresholds)
       takeRequests()
       showCertificate()
     },
-    listen: async (host, port) => {
+    listen: async (host: string, port: number): Promise<void> => {
       await listener.listen(host, port)
       const { intervalMs } = overloadConfig
       if (intervalMs === 0) return
@@ -327,7 +305,8 @@ export const createPublicPort = (
         if (level !== before && (level === 3 || before === 3)) takeRequests()
       })
     },
-    close: async (timeoutMs) => {
+    /** Stops accepting requests and waits for those in flight until the timeout. */
+    close: async (timeoutMs: number): Promise<'finished' | 'cut'> => {
       const cut = await listener.close(timeoutMs)
       sensor?.close()
       return cut === 0 ? 'finished' : 'cut'

@@ -6,7 +6,6 @@ import type { BufferedFor } from '../http/bounds.ts'
 export const workClasses = ['batch', 'miss', 'pass', 'hit'] as const
 export type WorkClass = (typeof workClasses)[number]
 
-/** Signals of overload. */
 export const pressureSignals = [
   'event-loop-delay',
   'event-loop-utilization',
@@ -19,7 +18,6 @@ export type PressureSignal = (typeof pressureSignals)[number]
 /** The requests that are refused: none; batches and misses; all that need an upstream; all. */
 export type PressureLevel = 0 | 1 | 2 | 3
 
-/** Events of overload protection. */
 export type OverloadEvent =
   | { readonly kind: 'shed'; readonly class: WorkClass; readonly signal: PressureSignal }
   /** limits.bufferedBytes, or the half of it that one client may use. */
@@ -31,34 +29,26 @@ export type OverloadEvent =
       readonly signal: PressureSignal | undefined
     }
 
-/** Counts requests in flight. */
-export type InFlight = {
-  readonly count: number
-  enter(): void
-  leave(): void
-  /** Resolves when no request is in flight, or after the timeout. */
-  settled(timeoutMs: number): Promise<void>
-}
-
 /** Counts the requests of one generation, and adds them to the count of all. */
-export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFlight => {
+export const createInFlight = (all?: { enter(): void; leave(): void }) => {
   let count = 0
   const waiting = new Set<() => void>()
   return {
     get count() {
       return count
     },
-    enter: () => {
+    enter: (): void => {
       all?.enter()
       count += 1
     },
-    leave: () => {
+    leave: (): void => {
       all?.leave()
       count -= 1
       if (count > 0 || waiting.size === 0) return
       for (const resolve of waiting) resolve()
     },
-    settled: async (timeoutMs) => {
+    /** Resolves when no request is in flight, or after the timeout. */
+    settled: async (timeoutMs: number): Promise<void> => {
       if (count === 0) return
       await new Promise<void>((resolve) => {
         const done = (): void => {
@@ -74,7 +64,8 @@ export const createInFlight = (all?: Pick<InFlight, 'enter' | 'leave'>): InFligh
   }
 }
 
-/** Measurements of the process. */
+export type InFlight = ReturnType<typeof createInFlight>
+
 export type PressureReadings = {
   /** Mean of the last interval. */
   readonly eventLoopDelayMs: number
@@ -206,35 +197,30 @@ type OverloadOptions = {
   report(event: OverloadEvent): void
 }
 
-/** Protects the process from overload: sheds requests, the costliest first. */
-export type Overload = {
-  /** False: shed the request. */
-  admits(work: WorkClass): boolean
-  /** Takes a measurement; returns the new level. */
-  measured(readings: PressureReadings): PressureLevel
-  /** After a reload. */
-  use(thresholds: PressureThresholds): void
-}
-
-/** Starts at level 0. */
-export const createOverload = ({ inFlight, report, ...options }: OverloadOptions): Overload => {
+/** Protects the process from overload: sheds requests, the costliest first. Starts at level 0. */
+export const createOverload = ({ inFlight, report, ...options }: OverloadOptions) => {
   let pressure: Pressure = noPressure
   let { thresholds } = options
   return {
-    admits: (work) => {
+    /** False: shed the request. */
+    admits: (work: WorkClass): boolean => {
       const signal = decideShedding(work, pressure, inFlight.count, thresholds)
       if (signal === undefined) return true
       report({ kind: 'shed', class: work, signal })
       return false
     },
-    measured: (readings) => {
+    /** Takes a measurement; returns the new level. */
+    measured: (readings: PressureReadings): PressureLevel => {
       const now = decidePressure(readings, thresholds)
       if (now.level !== pressure.level) report({ kind: 'pressure-changed', ...now })
       pressure = now
       return now.level
     },
-    use: (configured) => {
+    /** After a reload. */
+    use: (configured: PressureThresholds): void => {
       thresholds = configured
     },
   }
 }
+
+export type Overload = ReturnType<typeof createOverload>

@@ -20,7 +20,6 @@ type RateLimiterOptions = {
   readonly partitionOf: (credential: string) => string
 }
 
-/** The client of a request. */
 type RateLimitCaller = {
   readonly address: string
   readonly credential: string | undefined
@@ -37,7 +36,6 @@ const countedBy = (by: string, { credential, identity }: RateLimitCaller): strin
   return by.startsWith(claimPrefix) ? identity?.claims.get(by.slice(claimPrefix.length)) : undefined
 }
 
-/** The key of a client within a limit. */
 const rateLimitKey = (
   { by }: Pick<RateLimit, 'by'>,
   caller: RateLimitCaller,
@@ -46,9 +44,6 @@ const rateLimitKey = (
   const counted = countedBy(by, caller)
   return counted === undefined ? `address ${addressGroup(caller.address)}` : `${by} ${partitionOf(counted)}`
 }
-
-/** One limit with its counts; a shared store answers later. */
-type RateLimiter = { count(caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> }
 
 type Counted = { readonly count: number; readonly leftMs: number }
 
@@ -74,7 +69,7 @@ const uncounted: Counted = { count: 0, leftMs: 0 }
 export const createRateLimiter = (
   limit: RateLimit,
   { mostKeys, clock, store, partitionOf }: RateLimiterOptions,
-): RateLimiter => {
+) => {
   const { name, max, windowMs } = limit
   const countHere = store === undefined ? createWindows(mostKeys, clock) : undefined
   const verdictOf = ({ count, leftMs }: Counted): RateLimitVerdict => ({
@@ -86,7 +81,8 @@ export const createRateLimiter = (
     exceeded: count > max,
   })
   return {
-    count: (caller) => {
+    /** A shared store answers later. */
+    count: (caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> => {
       const key = rateLimitKey(limit, caller, partitionOf)
       return (
         store?.increment(name, key, windowMs).then(verdictOf, () => verdictOf(uncounted)) ??
@@ -98,7 +94,10 @@ export const createRateLimiter = (
 
 /** The limits of one configuration, each with its counts. */
 export type RateLimits = {
-  readonly counted: readonly { readonly config: RateLimitConfig; readonly limiter: RateLimiter }[]
+  readonly counted: readonly {
+    readonly config: RateLimitConfig
+    readonly limiter: ReturnType<typeof createRateLimiter>
+  }[]
   readonly count: CountRequest
 }
 

@@ -36,7 +36,7 @@ import {
   isHttp2,
   withUnreadContent,
 } from './read-request.ts'
-import { createGathering, type SendOptions, sendEither, sendResponse } from './send/send-response.ts'
+import { createGathering, type SendOptions, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
 import type { WebSockets } from './websockets.ts'
 
@@ -73,8 +73,6 @@ type EdgeOptions = Omit<
   readonly services: readonly Service[]
   readonly limits: Pick<LimitsConfig, 'urlBytes' | 'keepAliveTimeoutMs'>
   readonly trustedProxies: readonly string[]
-  /** The port offers HTTP/2 too. */
-  readonly http2: boolean
   /** Undefined: the upstream's CORS fields pass through. */
   readonly cors: Config['cors'] | undefined
   readonly logger: Logger
@@ -140,7 +138,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     broken,
   }
 
-  const send = options.http2 ? sendEither : sendResponse
   /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
   const sendTo = (
     { outgoing, cors }: Destination,
@@ -153,13 +150,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
     const complete = cors === undefined ? response : withCorsFields(response, cors)
     const changed = changedResponse(complete, service)
-    send(outgoing, withUnreadContent(outgoing, changed, options.distrusted), sending)
+    sendResponse(outgoing, withUnreadContent(outgoing, changed, options.distrusted), sending)
   }
-  const requestOf = options.http2
-    ? (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
-        isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
-    : (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
-        new EdgeRequest(incoming, outgoing)
+  const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
+    isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
   /** A response that is not flushed synchronously is in flight until its connection has finished with it. */
   const watch = (raw: ServerResponse): void => {
     options.inFlight.enter()
@@ -245,7 +239,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const takeFor = (service: Service, destination: Destination): void => {
     const { outgoing } = destination
     const incoming = outgoing.req
-    if (options.http2 && isReset(incoming)) return
+    if (isReset(incoming)) return
     if ((incoming.url as string).length > limits.urlBytes) {
       refuse(destination, service, new GatewayError('target_too_long'))
       return
@@ -359,14 +353,14 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       : throughFastify
   const refuseRaw = (outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void => {
     const id = refusedEarly(error, service, outgoing.req.socket, outgoing.req)
-    send(outgoing, changedResponse(errorAnswer(service, error, id), service), sending)
+    sendResponse(outgoing, changedResponse(errorAnswer(service, error, id), service), sending)
   }
   const handshake = createHandshake({
     sockets: options.websockets,
     inFlight: options.inFlight,
     run: (service, incoming, request) => options.run(receive(service, incoming, request)),
     complete: changedResponse,
-    send: (outgoing, response) => send(outgoing, response, sending),
+    send: (outgoing, response) => sendResponse(outgoing, response, sending),
     refuse: refuseRaw,
     addressOf: ({ socket, headers }) => clientOf(socket, headers).address,
   })
@@ -387,10 +381,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     ...options,
     refusedEarly,
     serviceFor,
-    isCovered: options.http2 ? createCoverage(options.certificates) : undefined,
+    isCovered: createCoverage(options.certificates),
     take,
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
-    send: (outgoing, response) => send(outgoing, response, sending),
+    send: (outgoing, response) => sendResponse(outgoing, response, sending),
   })
   return { ...front, reaches: table.reaches, serviceFor, close: () => server.close() }
 }

@@ -32,23 +32,6 @@ const goingAwayMasked = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe9])
 /** After a close frame the peer gets this time to end the connection. */
 const closingMs = 2_000
 
-/** A WebSocket that is counted before its handshake is sent to the upstream. */
-export type CountedWebSocket = {
-  /** The handshake was not completed. */
-  refused(): void
-  /** Connects the two sides until one of them ends. */
-  join(client: Duplex, upstream: Duplex): void
-}
-
-export type WebSockets = {
-  /** Undefined: too many are open. */
-  count(service: string, address: string): CountedWebSocket | undefined
-  /** Open ones, by service. */
-  open(): ReadonlyMap<string, number>
-  /** Sends both sides of each a close frame. */
-  drain(): void
-}
-
 type WebSocketsOptions = {
   limits(): LimitsConfig['websockets']
   readonly report: (event: WebSocketEvent) => void
@@ -186,7 +169,7 @@ const direct = ({ from, to, closeFrame, inTurn, moved }: Direction) => {
  * The open WebSockets of the process, which outlive configurations. Their octets pass unread, except for the ends of frames: what
  * the two sides have agreed on (subprotocol, compression) is theirs, and a message of any length takes no memory here.
  */
-export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSockets => {
+export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
   const byService = new Map<string, number>()
   const byClient = new Map<string, number>()
   const joined = new Set<(outcome: WebSocketOutcome) => void>()
@@ -263,7 +246,8 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
   }
 
   return {
-    count: (service, address) => {
+    /** Counts one before its handshake is sent to the upstream; undefined: too many are open. */
+    count: (service: string, address: string) => {
       const { perService, perClient } = limits()
       const group = addressGroup(address)
       if ((byService.get(service) ?? 0) >= perService || (byClient.get(group) ?? 0) >= perClient) {
@@ -277,12 +261,21 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions): WebSock
         addCount(byClient, group, -1)
         report({ kind: 'websocket-ended', service, outcome })
       }
-      return { refused: () => end('refused'), join: (client, upstream) => join(client, upstream, group, end) }
+      return {
+        /** The handshake was not completed. */
+        refused: () => end('refused'),
+        /** Connects the two sides until one of them ends. */
+        join: (client: Duplex, upstream: Duplex) => join(client, upstream, group, end),
+      }
     },
-    open: () => byService,
-    drain: () => {
+    /** Open ones, by service. */
+    open: (): ReadonlyMap<string, number> => byService,
+    /** Sends both sides of each a close frame. */
+    drain: (): void => {
       isDraining = true
       for (const close of [...joined]) close('drained')
     },
   }
 }
+
+export type WebSockets = ReturnType<typeof createWebSockets>

@@ -11,9 +11,6 @@ import {
   eventsOf,
   type IndexSettings,
   knowledgeOf,
-  type NamespaceAnswer,
-  type OptionsAnswer,
-  type SiteIndexAnswer,
 } from './discovery/site-index.ts'
 import type { Difference } from './drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from './events.ts'
@@ -69,7 +66,6 @@ const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] =>
 /** All names are public ones; `toPublic` translates the upstream's index. */
 export type DiscoveryOptions = IndexSettings &
   Pick<IndexSourceOptions, 'clock' | 'fetchIndex'> & {
-    /** Name of the service in the configuration. */
     readonly service: string
     /** Path of the upstream's REST root, for an index that does not contain it. */
     readonly upstreamBasePath: string
@@ -83,10 +79,7 @@ export type DiscoveryOptions = IndexSettings &
     report(event: DiscoveryEvent): void
   }
 
-/**
- * The documents that describe a site service, and the facts read from its upstream. It sends requests only after `start` or when a
- * document is requested.
- */
+/** The documents of a site service, and what its upstream announces. Sends requests after `start`, or for a document. */
 export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
   const learned: { root: string | undefined } = { root: undefined }
@@ -142,14 +135,14 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     return documentOf(fields === undefined ? document : prune(document, treeOf(fields)), publicRoot, ['GET'])
   }
 
-  const indexNow = (query: string): SiteIndexAnswer => {
-    if (known === undefined) return { kind: 'identity-unknown' }
+  const indexNow = (query: string) => {
+    if (known === undefined) return { kind: 'identity-unknown' } as const
     return query.includes('_fields') ? selected(known.site.site, query) : known.document
   }
 
-  const namespaceNow = (namespace: string, query: string): NamespaceAnswer => {
+  const namespaceNow = (namespace: string, query: string) => {
     const document = (known ?? tableOnly).site.namespace(namespace)
-    return document === undefined ? { kind: 'unknown-namespace' } : selected(document, query)
+    return document === undefined ? ({ kind: 'unknown-namespace' } as const) : selected(document, query)
   }
 
   const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>
@@ -160,11 +153,12 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
     index: (query: string) => whenReady(() => indexNow(query)),
     namespaceIndex: (namespace: string, query: string) => whenReady(() => namespaceNow(namespace, query)),
-    options: (row: Row): OptionsAnswer => {
+    /** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
+    options: (row: Row) => {
       const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
       const { entries } = known ?? tableOnly
       const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
-      return row.handledBy === 'upstream' ? { kind: 'ask-upstream', fallback: document } : document
+      return row.handledBy === 'upstream' ? ({ kind: 'ask-upstream', fallback: document } as const) : document
     },
     /** The REST root that the upstream writes its links with; undefined until learned. */
     upstream: learned,

@@ -122,14 +122,6 @@ export type DescribedService = {
   readonly rows: readonly Row[]
 }
 
-/** The operations of one row, and the schemas of their contents by name. */
-type DescribedRow = {
-  readonly publicUrl: string | undefined
-  readonly path: string
-  readonly operations: Readonly<Record<string, JsonObject>>
-  readonly schemas: Readonly<Record<string, JsonObject>>
-}
-
 /** Names of components and operations: letters, digits, dots, hyphens, underscores. */
 const asName = (text: string): string => text.replaceAll(/[^\w.-]+/g, '-').replaceAll(/^-+|-+$/g, '')
 
@@ -177,8 +169,8 @@ const tagOf = (service: DescribedService, row: Row): string => {
 /** The row of an open service stands for every path under its mount. */
 const anyPath = (row: Row): Row => ({ ...row, template: '/{path}', pattern: '/(?P<path>.*)' })
 
-/** The operations of one row in the document. */
-const describeRow = (service: DescribedService, listed: Row): DescribedRow => {
+/** The operations of one row, and the schemas of their contents by name. */
+const describeRow = (service: DescribedService, listed: Row) => {
   const { contract, name, mount, publicUrl } = service
   const row = listed.template === '/**' ? anyPath(listed) : listed
   const operations: Record<string, JsonObject> = {}
@@ -232,7 +224,7 @@ type Collected = {
 }
 
 /** One path has operations of one service, so where services of several hosts have it the others are listed as hidden. */
-const collect = (rows: readonly DescribedRow[], general: string): Collected => {
+const collect = (rows: readonly ReturnType<typeof describeRow>[], general: string): Collected => {
   const collected: Collected = { paths: {}, schemas: {}, tags: new Set(), hidden: [] }
   const shapes = new Set<string>()
   for (const { path, publicUrl, operations, schemas } of rows) {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { driftReport } from '../../src/build/upstream-findings.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { withDriftLog } from '../../src/observability/upstream-log.ts'
+import { withUpstreamLog } from '../../src/observability/upstream-log.ts'
 
 test('an index that cannot be read and drift are counted and written down', async () => {
   const lines: unknown[] = []
@@ -10,7 +10,7 @@ test('an index that cannot be read and drift are counted and written down', asyn
     info: (facts: object, message: string) => lines.push(['info', message, facts]),
     warn: (facts: object, message: string) => lines.push(['warn', message, facts]),
   }
-  const metrics = withDriftLog(createMetrics({ version: '', configHash: '', processMetrics: false }), log)
+  const metrics = withUpstreamLog(createMetrics({ version: '', configHash: '', processMetrics: false }), log)
   const { discovery } = metrics.observe
   const cause = new Error('ECONNREFUSED')
   const service = 'site'

@@ -16,7 +16,6 @@ type AdminCommand = {
   readonly stdout: TextOutput
   readonly stderr: TextOutput
   readonly address: AdminAddress
-  /** Print JSON. */
   readonly json: boolean
 }
 

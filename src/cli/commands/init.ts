@@ -16,7 +16,6 @@ import { printable } from '../texts.ts'
 type Initial =
   | { readonly kind: 'file'; readonly text: string; readonly next: readonly string[] }
   | { readonly kind: 'fault'; readonly message: string }
-  /** The document has faults. */
   | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
 
 const fault = (message: string): Initial => ({ kind: 'fault', message })

@@ -1,7 +1,6 @@
 import { encodeNote, type Note } from '../../cache/invalidation.ts'
 import type { Appended, CoherenceOptions, Synced } from '../ledger.ts'
 
-/** A promise and what settles it. */
 type Deferred<Value> = {
   readonly promise: Promise<Value>
   readonly resolve: (value: Value) => void
@@ -16,7 +15,6 @@ const deferred = <Value>(): Deferred<Value> => {
   return { promise, resolve }
 }
 
-/** Result of waiting for the other members. */
 type Heard = { readonly all: boolean; readonly entries: number }
 
 type Wait = {
@@ -25,13 +23,6 @@ type Wait = {
   readonly left: Set<string>
   entries: number
   readonly end: (all: boolean) => void
-}
-
-type Early = {
-  readonly epoch: string
-  readonly member: string
-  readonly applied: number
-  readonly entries: number
 }
 
 /** Acknowledgements that may arrive in the turn of the event loop in which the append is answered. */
@@ -49,8 +40,6 @@ const formerLeases = 3
 export const createAcknowledgements = (leaseMs: number) => {
   const beats = new Map<string, { readonly beat: number; readonly seenAt: number }>()
   const waits = new Set<Wait>()
-  /** The last acknowledgements, oldest first: one may arrive before the reply to the append. */
-  const early: Early[] = []
   let beatsOf = ''
   let lastSeenAt = Number.NEGATIVE_INFINITY
   let quietUntil = Number.NEGATIVE_INFINITY
@@ -62,6 +51,8 @@ export const createAcknowledgements = (leaseMs: number) => {
       if (wait.left.size === 0) wait.end(true)
     }
   }
+  /** The last acknowledgements, oldest first: one may arrive before the reply to the append. */
+  const early: Parameters<typeof heard>[] = []
   /** Takes the standing of the other members from a reply that arrived at `receivedAt`. */
   const seen = ({ epoch, members }: Pick<Synced, 'epoch' | 'members'>, receivedAt: number): void => {
     if (epoch !== beatsOf) {
@@ -94,7 +85,7 @@ export const createAcknowledgements = (leaseMs: number) => {
       quietUntil = Math.max(quietUntil, until)
     },
     acknowledged: (epoch: string, member: string, applied: number, entries: number): void => {
-      early.push({ epoch, member, applied, entries })
+      early.push([epoch, member, applied, entries])
       if (early.length > mostEarly) early.shift()
       heard(epoch, member, applied, entries)
     },
@@ -118,22 +109,19 @@ export const createAcknowledgements = (leaseMs: number) => {
         },
       }
       waits.add(wait)
-      for (const { epoch, member, applied, entries } of early) heard(epoch, member, applied, entries)
+      for (const one of early) heard(...one)
       return promise
     },
-    /** Ends all waits. */
     close: (): void => {
       for (const wait of waits) wait.end(false)
     },
   }
 }
 
-/** How the wait of one change ended. */
 type Delivery = Heard | 'isolated'
 
 type Waiting = { readonly done: (delivery: Delivery) => void }
 
-/** The content of one append to the ledger. */
 export type Batch = {
   readonly notes: readonly string[]
   readonly settled: readonly string[]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { Cluster, Command, Redis } from 'ioredis'
-import { connectorWith, type Purpose } from './connector.ts'
+import { connectorFor, type ReplyLimits } from './connector.ts'
 
 /** Why the store failed: the first word of its error, the code of the connection, `timeout`, or `other`. */
 export type StoreTrouble = (typeof known)[number] | 'timeout' | 'other'
@@ -94,7 +94,7 @@ const checkedSlots = (reply: unknown): unknown => {
   throw new Error('MALFORMED slots')
 }
 
-export type ConnectionOptions = {
+export type ConnectionOptions = ReplyLimits & {
   /** redis:// or rediss://, of one server or of any node of a cluster. */
   readonly url: string
   readonly cluster: boolean
@@ -106,21 +106,10 @@ export type ConnectionOptions = {
     readonly serverName: string
   }
   readonly troubled: Troubled
-  /** Longest wait for one command. */
-  readonly timeoutMs: number
-  /** Longest reply. */
-  readonly mostReplyBytes: number
 }
 
-/** A silent connection, or one whose replies are late, is closed after these many timeouts, before the kernel gives it up. */
+/** A silent connection is closed after these many timeouts, before the kernel gives it up. */
 const silentTimeouts = 3
-const lateTimeouts = 4
-
-type Limits = Pick<ConnectionOptions, 'timeoutMs' | 'mostReplyBytes'>
-
-/** Opens the sockets of a connection. */
-export const connectorFor = (purpose: Purpose, { timeoutMs, mostReplyBytes }: Limits) =>
-  connectorWith({ purpose, mostBytes: mostReplyBytes, lateMs: timeoutMs * lateTimeouts })
 
 Command.setReplyTransformer('cluster', checkedSlots)
 

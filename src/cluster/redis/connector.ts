@@ -3,15 +3,17 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
 
 /** A connection either sends commands or subscribes to channels. */
-export type Purpose = 'calls' | 'listens'
+type Purpose = 'calls' | 'listens'
 
 export type ReplyLimits = {
-  readonly purpose: Purpose
+  /** Longest wait for one command. */
+  readonly timeoutMs: number
   /** Longest reply. */
-  readonly mostBytes: number
-  /** Longest wait for the reply to a command. */
-  readonly lateMs: number
+  readonly mostReplyBytes: number
 }
+
+/** A connection whose replies are late is closed after these many timeouts. */
+const lateTimeouts = 4
 
 /** The client allocates the announced length of a list at once. Enough for the slots of a cluster with their nodes. */
 const mostElements = 524_288
@@ -101,7 +103,7 @@ const isMessage = ({ first, isFlat }: Reply): boolean =>
  * Ends the connection at an invalid reply. The client trusts its server: an unexpected null, a reply without a command or a
  * redirect without an address ends the process, and 72 bytes that announce lists allocate 1.5 GB (docs/decisions/0012).
  */
-const guardReplies = (stream: Socket, { purpose, mostBytes, lateMs }: ReplyLimits): void => {
+const guardReplies = (stream: Socket, purpose: Purpose, { timeoutMs, mostReplyBytes }: ReplyLimits): void => {
   let sent = 0
   let answered = 0
   /** All commands sent by then have to be answered in time: late ones stay in the memory of the client. */
@@ -110,7 +112,7 @@ const guardReplies = (stream: Socket, { purpose, mostBytes, lateMs }: ReplyLimit
     sent += 1
     return undefined
   })
-  const readReplies = createReplyReader(mostBytes, (reply) => {
+  const readReplies = createReplyReader(mostReplyBytes, (reply) => {
     if (brokenRedirect.test(reply.first)) return 'an invalid redirect'
     if (purpose === 'listens') return isMessage(reply) ? undefined : 'not a message of a channel'
     answered += 1
@@ -119,7 +121,7 @@ const guardReplies = (stream: Socket, { purpose, mostBytes, lateMs }: ReplyLimit
   const lateness = (): string | undefined => {
     const nowMs = performance.now()
     if (answered >= mark.sent) mark = { sent, atMs: nowMs }
-    return nowMs - mark.atMs > lateMs ? 'replies that are too late' : undefined
+    return nowMs - mark.atMs > lateTimeouts * timeoutMs ? 'replies that are too late' : undefined
   }
   const { push, write } = stream
   stream.write = ((data: Buffer | string, ...rest: []) => {
@@ -148,7 +150,7 @@ type Options = {
  * failed write (Node closes a socket at the first error only during the handshake). A second error without a listener ends the
  * process.
  */
-export const connectorWith = (limits: ReplyLimits) =>
+export const connectorFor = (purpose: Purpose, limits: ReplyLimits) =>
   class Connector extends AbstractConnector {
     readonly #options: Options
 
@@ -163,7 +165,7 @@ export const connectorWith = (limits: ReplyLimits) =>
       const server = { host, port, ...(family === undefined ? {} : { family }) }
       this.connecting = true
       const stream = tls === undefined ? createConnection(server) : connect({ ...server, ...tls })
-      guardReplies(stream, limits)
+      guardReplies(stream, purpose, limits)
       this.stream = stream
       stream.on('error', (error) => {
         this.firstError = error

@@ -172,5 +172,4 @@ forget(me, false, tonumber(ARGV[4]))
 return 1
 `
 
-/** Every script of the ledger, by its name. */
 export const ledgerScripts = { sync, begin, append, forget, leave }

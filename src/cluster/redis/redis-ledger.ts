@@ -6,12 +6,12 @@ import {
   type Connection,
   type ConnectionOptions,
   connect,
-  connectorFor,
   pauseMs,
   type RunScript,
   scriptOn,
   type Troubled,
 } from './connections.ts'
+import { connectorFor } from './connector.ts'
 import { ledgerScripts } from './ledger-scripts.ts'
 import { isTexts, type Signatures } from './values.ts'
 

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SharedTier, Tagged, TierQuery } from '../../cache/shared-tier.ts'
 import type { Clock } from '../../clock.ts'
 import { shortText } from '../../http/message.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../events.ts'
-import { type Connection, type RunScript, scriptOn, type Troubled } from './connections.ts'
+import { type Connection, scriptOn, type Troubled } from './connections.ts'
 import {
   decodeEntry,
   type Entry,
@@ -88,12 +89,10 @@ const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redi
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 export const createTier = (options: TierOptions): SharedTier => {
   const { clock, mayTrust, noted, prefix, report } = options
   const store = options.connection
-  const release: RunScript = scriptOn(store, releaseScript)
+  const release = scriptOn(store, releaseScript)
   let restsUntil = Number.NEGATIVE_INFINITY
 
   // The digest is the hash tag: all entries of one key are in one slot of a cluster.
@@ -203,7 +202,7 @@ export const createTier = (options: TierOptions): SharedTier => {
   const whenOver = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
     const until = clock.monotonic() + waitMs
     for (let ms = firstPauseMs; clock.monotonic() < until; ms = Math.min(ms * 2, longestPauseMs)) {
-      await pause(ms)
+      await sleep(ms)
       if (!mayTrust() || isResting()) return undefined
       let isOver: boolean
       try {

@@ -1,6 +1,7 @@
 import { batchPath } from '../../contracts/openapi/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultOf, faultWhen, type UnplacedFault } from '../fault.ts'
+import type { ConfigShape } from '../schema/shape.ts'
 import { documentFaults } from './documents.ts'
 import { tlsFaults } from './tls-faults.ts'
 
@@ -187,27 +188,18 @@ const sharedFaults = (config: Config): UnplacedFault[] => {
 }
 
 const staticIdentityFaults = (shape: ServiceSources): UnplacedFault[] =>
-  Object.entries(shape).flatMap(([name, { discovery }]) =>
+  Object.entries(shape).flatMap(([name, service]) =>
     faultWhen(
-      discovery?.source === 'static' && discovery.identity === undefined,
+      service.contract === 'site' &&
+        service.discovery.source === 'static' &&
+        service.discovery.identity === undefined,
       ['services', name, 'discovery', 'identity'],
       'is required with source: static',
     ),
   )
 
-/** The part of a parsed file that the resolved config no longer shows. */
-type ServiceSources = Readonly<
-  Record<
-    string,
-    {
-      readonly discovery?: { readonly source: string; readonly identity?: unknown }
-      readonly upstream: { readonly targets: readonly string[] }
-      readonly cache: {
-        readonly rules?: readonly object[] | undefined
-      }
-    }
-  >
->
+/** The parsed file, which shows what the resolved config no longer does. */
+type ServiceSources = ConfigShape['services']
 
 const targetFaults = (shape: ServiceSources, services: readonly ServiceConfig[]): UnplacedFault[] =>
   services.flatMap(({ name, contract }) => {

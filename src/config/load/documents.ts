@@ -4,9 +4,9 @@ import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
 import { faultAt, faultOf, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
+import type { ConfigShape } from '../schema/shape.ts'
 import type { FilesReading } from './source.ts'
 
-/** Where services have documents. */
 const documentPaths = (value: unknown): readonly Path[] => {
   const services = valueAt(value, ['services'])
   return Object.keys(typeof services === 'object' && services !== null ? services : {})
@@ -63,20 +63,17 @@ const resourceFaults = (
   ]
 }
 
-type Rules = { readonly rules?: readonly object[] | undefined }
-type Rule = { readonly operation?: string | undefined }
-
 /** Rules may name operations of the document; the document itself was checked when it was read. */
 export const documentFaults = (
-  shape: Readonly<Record<string, { readonly cache: Rules; readonly resources?: readonly Rule[] }>>,
+  shape: ConfigShape['services'],
   services: readonly ServiceConfig[],
 ): UnplacedFault[] =>
   services.flatMap((service) => {
-    if (service.contract !== 'openapi') return []
+    const written = shape[service.name]
+    if (service.contract !== 'openapi' || written?.contract !== 'openapi') return []
     const { operations } = service.document.contract
     const path = ['services', service.name]
-    const unknown = (shape[service.name]?.cache.rules ?? []).flatMap((rule, index) => {
-      const operation = 'operation' in rule ? rule.operation : undefined
+    const unknown = written.cache.rules.flatMap(({ operation }, index) => {
       if (operation === undefined) return []
       const found = operations.find(({ operationId }) => operationId === operation)
       const isRead = found?.method === 'GET' || found?.method === 'HEAD'
@@ -95,5 +92,5 @@ export const documentFaults = (
         `x-trellis-cache of ${method} ${template}: ttl is not a duration such as 30s`,
       ),
     )
-    return [...unknown, ...durations, ...resourceFaults(service, shape[service.name]?.resources ?? [])]
+    return [...unknown, ...durations, ...resourceFaults(service, written.resources)]
   })

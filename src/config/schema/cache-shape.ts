@@ -21,7 +21,6 @@ const matchedPath = ruleMatch.describe('As `rateLimits[].match`')
 
 const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTtl')
 
-/** One cache rule. */
 export const cacheRule = z.strictObject({ match: matchedPath, ...ruleSettings }).transform(ruleInMs)
 
 const operationName = z

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { ApiDocument } from '../api-document.ts'
+import { fault, type Reading } from '../fault.ts'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
 import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
@@ -35,14 +36,8 @@ const cidrFault = (text: string): string | undefined => {
   return undefined
 }
 
-type OriginReading =
-  | { readonly kind: 'origin'; readonly origin: string }
-  | { readonly kind: 'fault'; readonly message: string }
-
-const fault = (message: string): OriginReading => ({ kind: 'fault', message })
-
 /** An http or https origin (RFC 9110 §4.3.1): scheme, host and port, nothing else. */
-const readOrigin = (text: string, example: string, pathHint: string): OriginReading => {
+const readOrigin = (text: string, example: string, pathHint: string): Reading<string> => {
   // `localhost:8080` has the form of a URL whose scheme is `localhost`.
   if (!URL.canParse(text) || !text.includes('://')) return fault(`expected an origin, e.g. ${example}`)
   const url = new URL(text)
@@ -50,7 +45,7 @@ const readOrigin = (text: string, example: string, pathHint: string): OriginRead
   if (url.username !== '' || url.password !== '') return fault('an origin has no credentials')
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(text))
     return fault(`an origin has no path: it ends after host and port${pathHint}`)
-  return { kind: 'origin', origin: url.origin }
+  return { kind: 'read', value: url.origin }
 }
 
 /** Accepts an absolute http(s) URL; it has a path when a proxy in front adds one. */
@@ -92,8 +87,8 @@ const hostNameFault = (name: string): string | undefined => {
 const hostPatternFault = (text: string): string | undefined => {
   const name = text.toLowerCase().replace(/^\*\./, '')
   if (name.includes('*')) return 'expected at most one wildcard, as the first label: *.shop.example'
-  const fault = hostNameFault(name)
-  if (fault !== undefined || name.length === text.length) return fault
+  const message = hostNameFault(name)
+  if (message !== undefined || name.length === text.length) return message
   return name.startsWith('[') || isIP(name) !== 0 ? 'an address has no wildcard' : undefined
 }
 
@@ -114,10 +109,7 @@ const refuse = (context: z.core.ParsePayload, input: unknown, message: string): 
   return z.NEVER
 }
 
-/**
- * Values from the environment are text: `'${PORT:-8080}'` is accepted where a number is expected.
- * Only plain decimal notation counts as a number.
- */
+/** Values from the environment are text: `'${PORT:-8080}'` is accepted for a number, in plain decimal notation. */
 const numberFromText = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
 
@@ -181,7 +173,6 @@ const shareHint = { error: 'expected a share from 0 to 1, e.g. 0.2' }
 /** A share between 0 and 1. */
 export const share = z.preprocess(numberFromText, z.number(shareHint).min(0, shareHint).max(1, shareHint))
 
-/** True or false. */
 export const flag = z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
 const accessMembers = z.strictObject({
@@ -200,14 +191,6 @@ const accessMembers = z.strictObject({
   target: flag.prefault(false).describe('Upstream target of the last attempt'),
 })
 
-type AccessLogSettings = {
-  requests: 'none' | 'sample' | 'all'
-  path: boolean
-  client: 'none' | 'network' | 'full'
-  userAgent: boolean
-  target: boolean
-}
-
 const noMembers = { path: false, client: 'none', userAgent: false, target: false } as const
 
 /** Which requests are logged, and with which members: `true`, `false` and `sample` have none of those that are optional. */
@@ -218,11 +201,11 @@ export const accessLog = z
       error: 'expected true, false, "sample", or members such as { path: true }',
     }),
   )
-  .transform((value): AccessLogSettings => {
-    if (value === 'sample') return { ...noMembers, requests: 'sample' }
-    if (typeof value === 'boolean') return { ...noMembers, requests: value ? 'all' : 'none' }
+  .transform((value) => {
+    if (value === 'sample') return { ...noMembers, requests: value }
+    if (typeof value === 'boolean') return { ...noMembers, requests: value ? 'all' : 'none' } as const
     const { client, ...members } = value
-    return { ...members, client: client === 'full' ? client : client ? 'network' : 'none' }
+    return { ...members, client: client === 'full' ? client : client ? 'network' : 'none' } as const
   })
 
 const statusHint = 'expected statuses from 200 to 599, e.g. 200-399, or 200,204, or 200-299,401'
@@ -270,7 +253,7 @@ export const target = z
   .transform((text, context) => {
     if (text === 'embedded') return text
     const reading = readOrigin(text, 'http://10.0.0.7:8080', ' (basePath takes the path)')
-    return reading.kind === 'origin' ? reading.origin : refuse(context, text, reading.message)
+    return reading.kind === 'read' ? reading.value : refuse(context, text, reading.message)
   })
 
 /** An origin as browsers send it, or `*`. */
@@ -282,7 +265,7 @@ export const corsOrigin = z
       const reading = readOrigin(text, 'https://app.example.org', '')
       if (reading.kind === 'fault') return reading.message
       // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).
-      return reading.origin === text ? undefined : `browsers write this origin as ${reading.origin}`
+      return reading.value === text ? undefined : `browsers write this origin as ${reading.value}`
     }),
   )
 
@@ -307,7 +290,7 @@ export const optionalUrl = (schemes: readonly string[]) =>
 const matchBy = (parse: typeof parseRuleMatch, example: string) =>
   z.string({ error: `expected methods and a path, e.g. "${example}"` }).transform((text, context) => {
     const reading = parse(text)
-    return reading.kind === 'match' ? reading.match : refuse(context, text, reading.message)
+    return reading.kind === 'read' ? reading.value : refuse(context, text, reading.message)
   })
 
 /** Methods and path of a cache rule; a RuleMatch after parsing. */

@@ -28,7 +28,6 @@ import {
 /** Where `health.timeout` is not given; a shorter interval shortens it. */
 const defaultCheckTimeoutMs = 2_000
 
-/** Settings of every upstream. */
 const upstreamSettings = {
   maxConcurrent: whole(1, 65_536).prefault(64).describe('Requests in flight to this upstream'),
   clientShare: share
@@ -229,7 +228,6 @@ const publicSide = {
   changes,
 }
 
-/** Settings of a batch route. */
 const batchSettings = {
   maxItems: whole(1, 1_000).prefault(25).describe('Items in one batch'),
   concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),

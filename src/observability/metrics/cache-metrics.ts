@@ -154,7 +154,6 @@ export const coherenceMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the change feeds. */
 export const changeMetrics = {
   changesState: gauge(
     'changes_state',
@@ -182,7 +181,6 @@ export const changeMetrics = {
   changesPollFailures: counter('changes_poll_failures_total', ['service', 'reason'], 'Polls that failed.'),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the cache. */
 export const cacheMetrics = {
   cacheForwards: counter(
     'cache_forwards_total',

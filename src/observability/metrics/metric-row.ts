@@ -19,7 +19,6 @@ export const counts = [1, 2, 3, 5, 8, 12, 16, 20, 25, 50, 100] as const
 /** How the values of several processes are combined: sum, maximum or minimum. */
 export type Together = 'sum' | 'max' | 'min'
 
-/** One metric. */
 export type MetricRow = {
   readonly name: string
   readonly help: string

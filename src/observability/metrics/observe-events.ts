@@ -2,104 +2,61 @@ import type { BatchEvent } from '../../batch/events.ts'
 import type { CacheEvent } from '../../cache/events.ts'
 import type { ChangeEvent } from '../../changes/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
+import { methodName } from '../../http/message.ts'
 import { accessRefusals } from '../../pipeline/access.ts'
-import { cacheOutcomes, type ExchangeEvent, type PipelineEvent } from '../../pipeline/events.ts'
+import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../pipeline/events.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
 import type { DiscoveryEvent } from '../../site/events.ts'
 import type { UpstreamEvent } from '../../upstream/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
-import {
-  type Families,
-  type HistogramSeries,
-  type NumberSeries,
-  observeTraced,
-  observeValue,
-} from './registry.ts'
+import { type Families, type NumberSeries, observeTraced, observeValue } from './registry.ts'
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '_OTHER'] as const
-const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const
-
-const methodSlots: ReadonlyMap<string, number> = new Map(methods.map((method, slot) => [method, slot]))
-const cacheSlots: ReadonlyMap<string, number> = new Map(cacheOutcomes.map((outcome, slot) => [outcome, slot]))
-const otherMethod = methods.length - 1
-const noCache = cacheOutcomes.length - 1
-
-const otherStatus = statusClasses.length - 1
-
-const statusSlot = (status: number): number =>
-  status >= 100 && status < 600 ? Math.trunc(status / 100) - 1 : otherStatus
+const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** `2xx` and so on; `other` for an invalid status. */
 const statusClass = (status: number): (typeof statusClasses)[number] =>
-  statusClasses[statusSlot(status)] ?? 'other'
+  statusClasses[Math.trunc(status / 100)] ?? 'other'
 
-/** Routes of one service that are remembered; a contract has some sixty, a learned one some hundred more. */
-const maxRoutes = 1_000
-
-/** The series of one kind of exchange, resolved once: afterwards counting costs additions only. */
-type ExchangeSeries = {
-  readonly requests: NumberSeries
-  readonly duration: HistogramSeries
-  readonly own: HistogramSeries
-  readonly upstream: HistogramSeries
-  /** Only for responses served from memory. */
-  readonly age: HistogramSeries | undefined
+const add = (series: NumberSeries, by = 1): void => {
+  series.value += by
 }
 
-type Slots = (ExchangeSeries | undefined)[]
+const set = (series: NumberSeries, value: number): void => {
+  series.value = value
+}
 
-/** Counts completed exchanges. A cache hit costs two lookups by strings that are the same objects each time, then additions. */
+/** Kinds of exchanges whose series are remembered; a contract has some sixty routes, a learned one some hundred more. */
+const mostKinds = 10_000
+
+/** Counts completed exchanges. The series of each kind are looked up once: a hit then costs one look-up and additions. */
 const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
-  const services = new Map<string, Map<string, Slots>>()
-
-  const resolve = (event: ExchangeEvent, methodSlot: number, cacheSlot: number): ExchangeSeries => {
-    const { service, route } = event
-    const method = methods[methodSlot] ?? '_OTHER'
-    const cache = cacheOutcomes[cacheSlot] ?? 'none'
-    const labels = { service, route, method, status_class: statusClass(event.status), cache }
-    return {
-      requests: families.requests.series(labels),
-      duration: families.routeSeconds.series({ service, route }),
-      age: cache === 'hit' || cache === 'stale' ? families.cacheServedAge.series({ service }) : undefined,
-      upstream: families.upstreamWaitSeconds.series({ service }),
-      own: families.ownSeconds.series({ service, cache }),
-    }
-  }
-
-  const newSlots = (service: string, route: string): Slots => {
-    const routes = services.get(service) ?? new Map<string, Slots>()
-    services.set(service, routes)
-    const slots: Slots = []
-    // Above the cap a route is resolved each time.
-    if (routes.size < maxRoutes) routes.set(route, slots)
-    return slots
-  }
-
-  const observeItem = ({ service, route, method, status, cache }: ExchangeEvent): void => {
-    const labels = { service, route, method, status_class: statusClass(status), cache }
-    families.itemRequests.series(labels).value += 1
-  }
-
+  const seriesOf = (service: string, route: string, method: string, status: string, cache: CacheOutcome) => ({
+    requests: families.requests.series({ service, route, method, status_class: status, cache }),
+    duration: families.routeSeconds.series({ service, route }),
+    own: families.ownSeconds.series({ service, cache }),
+    upstream: families.upstreamWaitSeconds.series({ service }),
+    age: cache === 'hit' || cache === 'stale' ? families.cacheServedAge.series({ service }) : undefined,
+  })
+  const known = new Map<string, ReturnType<typeof seriesOf>>()
   return (event) => {
+    const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
+    const method = methodName(event.method)
+    const status = statusClass(event.status)
     if (event.origin === 'batch') {
-      observeItem(event)
+      add(families.itemRequests.series({ service, route, method, status_class: status, cache }))
       return
     }
-    const methodSlot = methodSlots.get(event.method) ?? otherMethod
-    const cacheSlot = cacheSlots.get(event.cache) ?? noCache
-    const slots = services.get(event.service)?.get(event.route) ?? newSlots(event.service, event.route)
-    const slot =
-      (methodSlot * statusClasses.length + statusSlot(event.status)) * cacheOutcomes.length + cacheSlot
-    const series = slots[slot] ?? resolve(event, methodSlot, cacheSlot)
-    slots[slot] = series
-    series.requests.value += 1
-    if (event.trace === undefined) observeValue(series.duration, event.durationSeconds)
-    else observeTraced(series.duration, event.durationSeconds, event.trace)
-    observeValue(series.own, Math.max(0, event.durationSeconds - event.upstreamSeconds))
-    if (series.age !== undefined && event.ageSeconds !== undefined) observeValue(series.age, event.ageSeconds)
-    if (event.upstreamSeconds > 0) observeValue(series.upstream, event.upstreamSeconds)
+    const kind = `${service} ${route} ${method} ${status} ${cache}`
+    const series = known.get(kind) ?? seriesOf(service, route, method, status, cache)
+    if (known.size < mostKinds) known.set(kind, series)
+    add(series.requests)
+    if (trace === undefined) observeValue(series.duration, durationSeconds)
+    else observeTraced(series.duration, durationSeconds, trace)
+    observeValue(series.own, Math.max(0, durationSeconds - upstreamSeconds))
+    if (series.age !== undefined && ageSeconds !== undefined) observeValue(series.age, ageSeconds)
+    if (upstreamSeconds > 0) observeValue(series.upstream, upstreamSeconds)
   }
 }
 
@@ -153,14 +110,6 @@ const observer =
   <Event extends { readonly kind: string }>(counts: Counts<Event>) =>
   (event: Event): void =>
     counts[event.kind as Event['kind']](event as never)
-
-const add = (series: NumberSeries, by = 1): void => {
-  series.value += by
-}
-
-const set = (series: NumberSeries, value: number): void => {
-  series.value = value
-}
 
 /** A resolved reason returns to zero. */
 const resetService = (

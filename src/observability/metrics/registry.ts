@@ -87,7 +87,6 @@ type Value = {
   readonly exemplar?: Exemplar
 }
 
-/** The formats of a scrape. */
 export type ScrapeFormat = 'prometheus' | 'openmetrics'
 
 /**
@@ -181,7 +180,6 @@ export const metricTable = {
   ...gatewayMetrics,
 } as const
 
-/** A metric's key in the table. */
 export type MetricKey = keyof typeof metricTable
 
 /** The label value of the series for everything above the cap. */
@@ -265,7 +263,6 @@ type Table = typeof metricTable
 type LabelOf<Key extends MetricKey> = Table[Key]['labels'][number]
 type SeriesOf<Key extends MetricKey> = Table[Key]['type'] extends 'histogram' ? HistogramSeries : NumberSeries
 
-/** The series of every metric of the table. */
 export type Families = { readonly [Key in MetricKey]: Family<LabelOf<Key>, SeriesOf<Key>> }
 
 type Row = Table[MetricKey]

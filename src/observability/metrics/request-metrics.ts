@@ -89,7 +89,6 @@ export const gatewayMetrics = {
   configInfo: gauge('config_info', ['hash'], 'Always 1; label: identifies the configuration.', 'max'),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of discovery and learned rows. */
 export const discoveryMetrics = {
   discoveryRefreshes: counter(
     'discovery_refreshes_total',
@@ -126,7 +125,6 @@ export const documentMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the batch route. */
 export const batchMetrics = {
   batches: counter('batches_total', ['service', 'result'], 'Batches.'),
   batchSize: histogram('batch_size_items', ['service'], counts, 'Items per batch.'),

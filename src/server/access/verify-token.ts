@@ -79,8 +79,9 @@ const fixedJwks = (text: string): Jwks => {
   }
 }
 
-type FetchedJwksOptions = {
-  readonly url: string
+export type JwksOptions = {
+  /** A URL, or the text of a JWKS. */
+  readonly source: string
   readonly refreshMs: number
   readonly clock: Pick<Clock, 'monotonic'>
   readonly report: (result: JwksResult) => void
@@ -90,7 +91,7 @@ type FetchedJwksOptions = {
  * Keys of a URL: one fetch at a time, bounded in time and size. They are kept while the issuer cannot be reached, because its
  * tokens are still good.
  */
-const fetchedJwks = ({ url, refreshMs, clock, report }: FetchedJwksOptions): Jwks => {
+const fetchedJwks = ({ source, refreshMs, clock, report }: JwksOptions): Jwks => {
   let keys: LocalJWKSet | undefined
   let version = 0
   let digest = ''
@@ -101,7 +102,7 @@ const fetchedJwks = ({ url, refreshMs, clock, report }: FetchedJwksOptions): Jwk
 
   const attempt = async (): Promise<void> => {
     try {
-      const text = await fetchText(url)
+      const text = await fetchText(source)
       const reading = readJwks(text)
       if (reading.kind === 'fault') throw new JwksFailure('not-jwks')
       const found = createHash('sha256').update(text).digest('hex')
@@ -150,13 +151,8 @@ const fetchedJwks = ({ url, refreshMs, clock, report }: FetchedJwksOptions): Jwk
   }
 }
 
-export type JwksOptions = Omit<FetchedJwksOptions, 'url'> & {
-  /** A URL, or the text of a JWKS. */
-  readonly source: string
-}
-
-export const createJwks = ({ source, ...options }: JwksOptions): Jwks =>
-  /^https?:/i.test(source) ? fetchedJwks({ ...options, url: source }) : fixedJwks(source)
+export const createJwks = (options: JwksOptions): Jwks =>
+  /^https?:/i.test(options.source) ? fetchedJwks(options) : fixedJwks(options.source)
 
 export type JwtConfig = NonNullable<AccessConfig['jwt']>
 

@@ -36,13 +36,6 @@ export const createContexts = ({
   return (name) => table.matching(hostOf(name))[0]
 }
 
-type Covered = {
-  readonly certificate: X509Certificate | undefined
-  /** The authority of the last request, and the result for it. */
-  authority: string
-  isCovered: boolean
-}
-
 const isNameOf = (certificate: X509Certificate, host: string): boolean => {
   const bare = host.replace(/^\[(.*)\]$/, '$1')
   return (isIP(bare) === 0 ? certificate.checkHost(bare) : certificate.checkIP(bare)) !== undefined
@@ -57,32 +50,16 @@ export const createCoverage = (
 ): ((incoming: IncomingMessage) => boolean) | undefined => {
   if (certificates.length === 0) return undefined
   const table = createHostTable(certificates.map((value) => ({ hosts: value.hosts, value })))
-  const sessions = new WeakMap<ServerHttp2Session, Covered>()
-  const coveredBy = (session: ServerHttp2Session): Covered => {
-    const known = sessions.get(session) ?? {
-      certificate: (session.socket as TLSSocket).getX509Certificate(),
-      authority: '',
-      isCovered: false,
-    }
-    sessions.set(session, known)
-    return known
-  }
   return (incoming) => {
     const session = (incoming as unknown as Http2ServerRequest).stream.session as
       | ServerHttp2Session
       | undefined
     // A stream that has lost its session is not answered.
-    if (session === undefined) return true
-    const authority = authorityOf(incoming)
-    const covered = coveredBy(session)
-    if (covered.authority === authority) return covered.isCovered
-    const host = hostOf(authority)
-    const { servername } = session.socket as TLSSocket & { readonly servername?: string | false }
-    const shown = table.matching(hostOf(servername || ''))[0]
-    covered.authority = authority
-    covered.isCovered =
-      table.matching(host)[0] === shown ||
-      (covered.certificate !== undefined && isNameOf(covered.certificate, host))
-    return covered.isCovered
+    if (session === undefined || session.destroyed) return true
+    const host = hostOf(authorityOf(incoming))
+    const socket = session.socket as TLSSocket & { readonly servername?: string | false }
+    if (table.matching(host)[0] === table.matching(hostOf(socket.servername || ''))[0]) return true
+    const certificate = socket.getX509Certificate()
+    return certificate !== undefined && isNameOf(certificate, host)
   }
 }

@@ -43,19 +43,6 @@ export type Traffic = {
   readonly sentBytes: number
 }
 
-/** The open connections of the public side. */
-type Connections = {
-  /** Refuses new connections of an address group for ten seconds. */
-  refuse(group: string): void
-  /** Closes connections without a request in flight, after the data that has arrived was read. */
-  closeIdle(): Promise<void>
-  /** The number of open connections, and the bytes of all connections since the start. */
-  traffic(): Traffic
-  /** Returns the number of connections that were closed. */
-  destroyAll(): number
-  close(): void
-}
-
 /** A client that abused its connections gets no new ones for this time. */
 const refusedMs = 10_000
 
@@ -86,7 +73,7 @@ const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddre
  * Requests cost nothing: connections are recorded when they open and checked a few times per timeout. Node's own socket timeout
  * would also run while the gateway waits for an upstream.
  */
-export const watchConnections = (server: Server, options: ConnectionOptions): Connections => {
+export const watchConnections = (server: Server, options: ConnectionOptions) => {
   const { perAddress, readerTimeoutMs, report } = options
   const open = new Map<Socket, Watched>()
   const handshakes = new Map<string, Socket>()
@@ -206,9 +193,11 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
       : setInterval(checkProgress, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
   timer?.unref()
   return {
+    /** Refuses new connections of an address group for ten seconds. */
     refuse,
     traffic,
-    closeIdle: async () => {
+    /** Closes connections without a request in flight, after the data that has arrived was read. */
+    closeIdle: async (): Promise<void> => {
       const hasBegun = (socket: Socket): boolean => !waiting.has(socket)
       const idle = [...open.keys()].filter((socket) => hasBegun(socket) && isIdle(socket))
       const handshaking = [...handshakes.values()].filter(hasBegun)
@@ -216,11 +205,12 @@ export const watchConnections = (server: Server, options: ConnectionOptions): Co
       for (const socket of idle) if (isIdle(socket)) socket.destroy()
       for (const socket of handshaking) if (handshakes.get(peerOf(socket)) === socket) socket.destroy()
     },
-    destroyAll: () => {
+    /** Returns the number of connections that were closed. */
+    destroyAll: (): number => {
       const count = open.size
       for (const socket of [...open.keys(), ...handshakes.values()]) socket.destroy()
       return count
     },
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }

@@ -10,19 +10,18 @@ import type { EdgeHandlers } from '../listener.ts'
 import {
   absoluteForm,
   authorityOf,
-  createMessageLook,
   distrust,
   faultTexts,
   hasContent,
   isHttp2,
   type MessageFault,
+  messageFault,
 } from '../read-request.ts'
 import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
 import { faultOfHttp2 } from './http2.ts'
 
 type GuardOptions = {
-  /** Handles a valid request. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Handles a valid request for another protocol. */
   takeUpgrade(incoming: IncomingMessage, outgoing: ServerResponse): void
@@ -78,7 +77,6 @@ const ignored = new WeakSet<ServerResponse>()
  * ignored, because the start of the next request is unknown.
  */
 const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
-  const inspect = createMessageLook()
   const closeWithSocket = watchPipelined()
   return (incoming, outgoing) => {
     // HTTP/2 has frames, and other rules for malformed requests (RFC 9113 §8.1.1).
@@ -94,13 +92,13 @@ const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): G
       return
     }
     if (outgoing.socket === null) closeWithSocket(socket, outgoing)
-    const seen = inspect(incoming)
-    if (seen.kind === 'fault' || !toOriginForm(incoming)) {
+    const fault = messageFault(incoming) ?? (toOriginForm(incoming) ? undefined : 'target')
+    if (fault !== undefined) {
       distrust(distrusted, socket)
-      refuse(incoming, outgoing, seen.kind === 'fault' ? seen.fault : 'target')
+      refuse(incoming, outgoing, fault)
       return
     }
-    if (!seen.asksUpgrade) {
+    if (incoming.headers.upgrade === undefined) {
       take(incoming, outgoing)
       return
     }
@@ -113,15 +111,14 @@ const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): G
 
 type ParserError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
 
+/** The errors for bytes that node:http could not parse; others are `malformed_request`. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'fields_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'content_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** The error for bytes that node:http could not parse. */
-const parserErrorCode = (error: ParserError): ErrorCode => codes[error.code ?? ''] ?? 'malformed_request'
-
+/** The faults for metrics; others are `other`. */
 const faults: Readonly<Record<string, ProtocolFault>> = {
   HPE_INVALID_METHOD: 'start-line',
   HPE_INVALID_URL: 'start-line',
@@ -141,9 +138,6 @@ const faults: Readonly<Record<string, ProtocolFault>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'timeout',
   HPE_INVALID_EOF_STATE: 'cut-off',
 }
-
-/** The fault for metrics, from a closed list. */
-const protocolFault = (error: ParserError): ProtocolFault => faults[error.code ?? ''] ?? 'other'
 
 /** The path in bytes that could not be parsed, if they show one. It only chooses the format of the error. */
 const pathOfPacket = (packet: unknown): string => {
@@ -233,7 +227,6 @@ export type FrontOptions = {
   turnedAway(): GatewayError | undefined
 }
 
-/** The handlers of the public port. */
 export type Front = EdgeHandlers & {
   /** Replaces `request` while even hits are refused. */
   turnAway(incoming: IncomingMessage, outgoing: ServerResponse): void
@@ -311,13 +304,13 @@ export const createFront = (options: FrontOptions): Front => {
       }),
     request: createGuard({ ...guard, take }),
     turnAway: createGuard({ ...guard, take: takeUnlessOverloaded }),
-    clientError: (error: Error & { readonly rawPacket?: Buffer }, socket) => {
+    clientError: (error: ParserError, socket) => {
       if (answered.has(socket) || options.distrusted.has(socket)) return
       if (!isRefusable(error)) {
         socket.destroy()
         return
       }
-      options.report({ kind: 'no-request', reason: protocolFault(error) })
+      options.report({ kind: 'no-request', reason: faults[error.code ?? ''] ?? 'other' })
       // The parser reads on behind a timeout, and a response on a connection that has been ended would be in flight for ever.
       distrust(options.distrusted, socket)
       // If the fault is in the content, the bytes show no path; the incomplete request does.
@@ -326,7 +319,7 @@ export const createFront = (options: FrontOptions): Front => {
         request?.complete === false
           ? serviceFor(authorityOf(request), request.url as string)
           : serviceFor('', pathOfPacket(error.rawPacket))
-      const raw = new GatewayError(parserErrorCode(error), { cause: error })
+      const raw = new GatewayError(codes[error.code ?? ''] ?? 'malformed_request', { cause: error })
       // Its head may be that of an earlier request, so no path is reported.
       const id = options.refusedEarly(raw, service, socket, undefined)
       answerSocket(socket, changedResponse(errorAnswer(service, raw, id), service))

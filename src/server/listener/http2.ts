@@ -14,7 +14,6 @@ import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
 import { authorityForm, isHttp2 } from '../read-request.ts'
 
-/** Has the client reset the stream? */
 export const isReset = (incoming: IncomingMessage): boolean =>
   isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
 

@@ -7,6 +7,7 @@ import {
   contentText,
   type FieldLines,
   type GatewayResponse,
+  hasNoContent,
   longestText,
   withoutFields,
 } from '../../http/message.ts'
@@ -134,6 +135,10 @@ const beginsWithText = (raw: ServerResponse, response: GatewayResponse, options:
 
 /** Writes head and content. A content that breaks off destroys the connection: a truncated response must not look complete. */
 export const sendResponse = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+  if (isHttp2(raw)) {
+    sendOverHttp2(raw as unknown as Http2ServerResponse, response, options)
+    return
+  }
   const { status, fields, content } = response
   if (!beginsWithText(raw, response, options))
     raw.writeHead(status, options.isDraining() ? closing(fields) : (fields as string[]))
@@ -227,13 +232,11 @@ const pieces = function* (content: Buffer): Generator<Buffer> {
   for (let at = 0; at < content.length; at += mostAtOnce) yield content.subarray(at, at + mostAtOnce)
 }
 
-const hasNone = (method: string, status: number): boolean =>
-  method === 'HEAD' || status === 204 || status === 304
-
-const send = (raw: Http2ServerResponse, response: GatewayResponse, options: SendOptions): void => {
+/** A draining gateway sends GOAWAY in place of `Connection`. */
+const sendOverHttp2 = (raw: Http2ServerResponse, response: GatewayResponse, options: SendOptions): void => {
   const { status, fields, content } = response
   raw.writeHead(status, asHeaders(fields))
-  if (content === undefined || hasNone(raw.req.method, status)) {
+  if (content === undefined || hasNoContent(raw.req.method, status)) {
     if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
     raw.end()
     return
@@ -246,10 +249,4 @@ const send = (raw: Http2ServerResponse, response: GatewayResponse, options: Send
   pipeline(Buffer.isBuffer(content) ? pieces(content) : content, raw.stream, (error) => {
     if (error) options.broken(error)
   })
-}
-
-/** As `sendResponse`, for a port with HTTP/2. A draining gateway sends GOAWAY. */
-export const sendEither = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
-  if (isHttp2(raw)) send(raw as unknown as Http2ServerResponse, response, options)
-  else sendResponse(raw, response, options)
 }

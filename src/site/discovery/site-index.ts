@@ -3,7 +3,7 @@ import type { Row } from '../../contracts/row.ts'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../../http/message.ts'
-import { compareWithUpstream, type Difference, type Unlisted } from '../drift.ts'
+import { compareWithUpstream, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'
 import { describeRow, type IndexDocument } from './index-document.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
@@ -14,14 +14,6 @@ export type DiscoveryDocument = {
   readonly fields: FieldLines
   readonly content: Buffer
 }
-
-/** Discovery's response to a request for one of its documents. */
-export type SiteIndexAnswer = DiscoveryDocument | { readonly kind: 'identity-unknown' }
-export type NamespaceAnswer = DiscoveryDocument | { readonly kind: 'unknown-namespace' }
-/** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
-export type OptionsAnswer =
-  | DiscoveryDocument
-  | { readonly kind: 'ask-upstream'; readonly fallback: DiscoveryDocument }
 
 /** Fields as WordPress sends them with its index, and a strong validator, which it does not. */
 export const documentOf = (
@@ -39,13 +31,6 @@ export const documentOf = (
     ['ETag', contentEntityTag(content)],
   ]
   return { kind: 'document', fields: fields.flat(), content }
-}
-
-/** The documents that the gateway answers itself, before `_fields`. */
-type SiteIndex = {
-  readonly site: JsonObject
-  /** The namespace's own document; undefined when it is not announced. */
-  namespace(name: string): JsonObject | undefined
 }
 
 /** The members before and behind `routes`, in WordPress's order. */
@@ -80,18 +65,6 @@ export type IndexSettings = {
   readonly undeclaredParameters: Unlisted['parameters']
 }
 
-/** All that follows from one index of the upstream; replaced as a whole. */
-type SiteKnowledge = {
-  readonly site: SiteIndex
-  /** The routes that the upstream announces, by pattern. */
-  readonly entries: IndexDocument['routes']
-  /** The site index without a selection, ready to be sent. */
-  readonly document: DiscoveryDocument
-  readonly unlistedRoutes: number
-  readonly learned: LearnedRows
-  readonly drift: readonly Difference[]
-}
-
 /** An empty index, for the time before one is known. */
 export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes: new Map() }
 
@@ -109,7 +82,7 @@ const buildSiteIndex = (
   index: IndexDocument,
   { rows, publicRoot, unlistedRoutes }: IndexSettings,
   unlisted: readonly string[],
-): SiteIndex => {
+) => {
   const { identity } = index
   const announced = new Set(['', ...index.namespaces])
   const present = offered(rows, index).filter(
@@ -142,7 +115,8 @@ const buildSiteIndex = (
       ),
       ...(isJsonObject(links) ? { _links: links } : {}),
     },
-    namespace: (name) => {
+    /** The namespace's own document; undefined when it is not announced. */
+    namespace: (name: string): JsonObject | undefined => {
       if (!namespaces.has(name)) return undefined
       const own = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
       return {
@@ -154,23 +128,28 @@ const buildSiteIndex = (
   }
 }
 
-/** Reads an index whose names are already public. */
-export const knowledgeOf = (index: IndexDocument, settings: IndexSettings): SiteKnowledge => {
+/** All that follows from an index whose names are already public; replaced as a whole. */
+export const knowledgeOf = (index: IndexDocument, settings: IndexSettings) => {
   const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
   const unlisted = unlistedPatterns(index, rows)
   const site = buildSiteIndex(index, settings, unlisted)
+  const learned: LearnedRows = unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] }
   return {
     site,
+    /** The routes that the upstream announces, by pattern. */
     entries: index.routes,
+    /** The site index without a selection, ready to be sent. */
     document: documentOf(site.site, publicRoot, ['GET']),
     unlistedRoutes: unlisted.length,
-    learned: unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] },
+    learned,
     drift: compareWithUpstream(offered(announced, index), index, {
       routes: unlistedRoutes,
       parameters: undeclaredParameters,
     }),
   }
 }
+
+type SiteKnowledge = ReturnType<typeof knowledgeOf>
 
 const countBy = <Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> => {
   const counts: Partial<Record<Name, number>> = {}

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { withDriftLog } from '../../../src/observability/upstream-log.ts'
+import { withUpstreamLog } from '../../../src/observability/upstream-log.ts'
 import { createResponseChecker } from '../../../src/request/openapi-responses.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
@@ -178,7 +178,7 @@ describe('the gateway compares some responses of an upstream with the document',
 test('one line is logged for the first difference of an operation, and one when the checks end', () => {
   const lines: unknown[] = []
   const log = { info: () => {}, warn: (facts: object, message: string) => lines.push([message, facts]) }
-  const metrics = withDriftLog(createMetrics({ version: '', configHash: '', processMetrics: false }), log)
+  const metrics = withUpstreamLog(createMetrics({ version: '', configHash: '', processMetrics: false }), log)
   const { discovery } = metrics.observe
   const difference = { operation: 'GET /a', status: 200, pointer: '/a', detail: 'must be string' }
   discovery({ kind: 'response-checked', service: 'pets', result: 'fits' })

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import { connect, connectorFor } from '../../../src/cluster/redis/connections.ts'
+import { connect } from '../../../src/cluster/redis/connections.ts'
+import { connectorFor } from '../../../src/cluster/redis/connector.ts'
 import { createRedisLedger, listen } from '../../../src/cluster/redis/redis-ledger.ts'
 import { createCountedRequests, createIdempotencyKeys } from '../../../src/cluster/redis/stores.ts'
 import { createTier } from '../../../src/cluster/redis/tier.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { connectorFor } from '../../../src/cluster/redis/connections.ts'
+import { connectorFor } from '../../../src/cluster/redis/connector.ts'
 import { listen } from '../../../src/cluster/redis/redis-ledger.ts'
 import { pause } from '../../support/origin.ts'
 import { connectedTo, mostReplyBytes } from './connected-to.ts'

@@ -6,7 +6,7 @@ import { cost } from '../../support/cost.ts'
 const ruleOf = (text: string) => {
   const reading = parseRuleMatch(text)
   if (reading.kind === 'fault') throw new Error(reading.message)
-  return reading.match
+  return reading.value
 }
 
 describe('a cache rule matches', () => {

@@ -257,7 +257,9 @@ test('upstream events, and targets as they are at the scrape', async () => {
   observe.upstream({ kind: 'breaker-changed', service: 'site', from: 'closed', to: 'open', cause: 'x' })
   observe.upstream({ kind: 'slow-client-ended', service: 'site', wait: 'reader' })
   observe.upstream({ kind: 'breaker-refused', service: 'site' })
-  let targets = [{ origin: at.target, state: 'left-out', outstanding: 1, connections: 3, idleConnections: 1 }]
+  let targets = [
+    { origin: at.target, state: 'left-out' as const, outstanding: 1, connections: 3, idleConnections: 1 },
+  ]
   metrics.readAtScrape({
     publicSide: () => ({ inFlight: 0, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
     bufferedBytes: () => 0,

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest'
 import { completed } from '../../../src/pipeline/invalidate-write.ts'
 import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 
-const buffered = () =>
-  createBufferedBytes({ mostBytes: () => 20_000, groupOf: (address) => address, report: () => undefined })
+const buffered = () => createBufferedBytes({ mostBytes: () => 20_000, report: () => undefined })
 
 const answerOf = (content: Readable) => ({ status: 200, fields: [], content }) as const
 

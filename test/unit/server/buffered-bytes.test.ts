@@ -7,7 +7,6 @@ const setUp = (mostBytes: number): { buffered: BufferedBytes; events: OverloadEv
   const events: OverloadEvent[] = []
   const buffered = createBufferedBytes({
     mostBytes: () => mostBytes,
-    groupOf: (address) => address.slice(0, 1),
     report: (event) => events.push(event),
   })
   return { buffered, events }
@@ -15,8 +14,8 @@ const setUp = (mostBytes: number): { buffered: BufferedBytes; events: OverloadEv
 
 test('one client has at most half, the addresses of its network together', () => {
   const { buffered, events } = setUp(1_000)
-  expect(buffered.budget('fill', 'a1').reserve(300)).toBe(true)
-  expect(buffered.budget('fill', 'a2').reserve(300)).toBe(false)
+  expect(buffered.budget('fill', '2001:db8::1').reserve(300)).toBe(true)
+  expect(buffered.budget('fill', '2001:db8::2').reserve(300)).toBe(false)
   expect(buffered.budget('fill', 'b').reserve(500)).toBe(true)
   expect(buffered.budget('request-body', 'c').reserve(300)).toBe(false)
   expect(buffered.budget('fill', 'c').reserve(200)).toBe(true)

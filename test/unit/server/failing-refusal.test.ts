@@ -21,7 +21,6 @@ const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): P
   const edge = await createEdge({
     limits: { urlBytes: 1_000, keepAliveTimeoutMs: 5_000 },
     trustedProxies: [],
-    http2: false,
     cors: undefined,
     distrusted: new Set(),
     services: [service],

@@ -19,7 +19,6 @@ const setUp = (mostBytes: number) => {
   const events: EdgeEvent[] = []
   const buffered = createBufferedBytes({
     mostBytes: () => mostBytes,
-    groupOf: (address) => address,
     report: () => undefined,
   })
   const unread = createUnreadAnswers({

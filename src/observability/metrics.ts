@@ -1,4 +1,4 @@
-import { AggregatorRegistry, collectDefaultMetrics, type Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { ChangeFeeds } from '../changes/change-feeds.ts'
 import type { Standing } from '../cluster/worker-link.ts'
 import type { ContractName } from '../contracts/method.ts'
@@ -248,9 +248,17 @@ const misnamed = [
   'nodejs_active_resources_total',
 ]
 
+/** prom-client's own one is left out where the numbers of several processes are added up. */
+const startTime = {
+  name: 'process_start_time_seconds',
+  help: 'Start time of the process since unix epoch in seconds.',
+  aggregator: 'min',
+} as const
+
 const addProcessMetrics = (registry: Registry): void => {
   collectDefaultMetrics({ register: registry })
-  for (const name of misnamed) registry.removeSingleMetric(name)
+  for (const name of [...misnamed, startTime.name]) registry.removeSingleMetric(name)
+  new Gauge({ ...startTime, registers: [registry] }).set(performance.timeOrigin / 1000)
 }
 
 export const createMetrics = (options: MetricsOptions) => {

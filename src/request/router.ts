@@ -2,7 +2,6 @@ import type { Endpoint, PathRefusal, RouteFinding, Row } from '../contracts/row.
 import { rememberedFor } from '../http/memo.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
-import { endpointOf } from './openapi/template-router.ts'
 import {
   canonicalIdentifier,
   cleanSpelling,
@@ -16,6 +15,13 @@ import {
   withForeignBytes,
   withSingleSlashes,
 } from './route-paths.ts'
+
+/** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
+export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
+  const named = (wanted: string) =>
+    endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
+  return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)
+}
 
 /** Why a request is refused: its query or a header field would give it another method or route in WordPress. */
 type MeaningRefusal = 'method-override' | 'route-override'

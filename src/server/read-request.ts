@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import {
@@ -117,6 +118,10 @@ export const authorityOf = ({ headers }: IncomingMessage): string =>
 
 /** Node's types have only HTTP/1.1 messages here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
+
+/** Has the client reset the stream? */
+export const isReset = (incoming: IncomingMessage): boolean =>
+  isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
 
 /** Matches peers that are trusted proxies: their X-Forwarded-For and -Proto, or Forwarded, are used. */
 type TrustedProxies = (address: string) => boolean

@@ -26,7 +26,7 @@ import type { UnreadAnswers } from './buffered-bytes.ts'
 import { registerCors, withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
-import { Http2EdgeRequest, isReset } from './listener/http2.ts'
+import { Http2EdgeRequest } from './listener/http2.ts'
 import type { EdgeHandlers } from './listener.ts'
 import {
   authorityOf,
@@ -34,6 +34,7 @@ import {
   createClientOf,
   EdgeRequest,
   isHttp2,
+  isReset,
   withUnreadContent,
 } from './read-request.ts'
 import { createGathering, type SendOptions, sendResponse } from './send/send-response.ts'

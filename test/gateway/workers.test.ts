@@ -114,6 +114,11 @@ test('the gateway is ready when both workers are, and one scrape adds up their c
   expect(await metric('trellis_build_info')).toBe(1)
 })
 
+test('the status shows for how long the oldest worker has run', async () => {
+  const startedAt = (await metric('process_start_time_seconds')) ?? 0
+  expect(Date.now() / 1000 - startedAt).toBeLessThan(600)
+})
+
 test('lists, counts and purges of stored responses cover both workers', async () => {
   await trusting()
   await warm(`${root}/posts/2`)

@@ -1,6 +1,7 @@
 import { decoded } from '../../contracts/openapi/bundle.ts'
-import type { Endpoint, RouteFinding, Row } from '../../contracts/row.ts'
+import type { RouteFinding, Row } from '../../contracts/row.ts'
 import { cleanSpelling, spelled } from '../route-paths.ts'
+import { endpointOf } from '../router.ts'
 
 /** A segment of a template: its literal texts, with a parameter between each two of them. */
 type SegmentPattern = { readonly literals: readonly string[] }
@@ -93,13 +94,6 @@ const rowAt = (node: Node, segments: readonly string[], at: number): Row | undef
     if (below !== undefined) return below
   }
   return node.parameter === undefined || segment === '' ? undefined : rowAt(node.parameter, segments, at + 1)
-}
-
-/** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
-export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
-  const named = (wanted: string) =>
-    endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
-  return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)
 }
 
 /** A segment of a template with parameters. */

@@ -12,10 +12,7 @@ import { GatewayError } from '../../errors.ts'
 import { addressGroup } from '../../http/bounds.ts'
 import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
-import { authorityForm, isHttp2 } from '../read-request.ts'
-
-export const isReset = (incoming: IncomingMessage): boolean =>
-  isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
+import { authorityForm } from '../read-request.ts'
 
 /** RFC 9113 §8.3.1: Host must equal :authority, neither may have userinfo, and the target must be a path. */
 export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {

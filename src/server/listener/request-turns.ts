@@ -3,8 +3,7 @@ import type { Http2ServerRequest } from 'node:http2'
 import type { Socket } from 'node:net'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
-import { isHttp2 } from '../read-request.ts'
-import { isReset } from './http2.ts'
+import { isHttp2, isReset } from '../read-request.ts'
 
 /**
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins

@@ -4,7 +4,7 @@ import { read } from './ask.js'
 import { element, make, makeSvg } from './draw.js'
 import { decimals, duration } from './numbers.js'
 
-/** @typedef {import('../../src/observability/history.ts').HistoryView} History */
+/** @typedef {ReturnType<typeof import('../../src/observability/history.ts').historyView>} History */
 /** @typedef {{ name: string, values: readonly (number | null)[], style: string }} Line */
 
 const everyMs = 10_000

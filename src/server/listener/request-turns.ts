@@ -9,7 +9,7 @@ import { isHttp2, isReset } from '../read-request.ts'
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
  * a thousand requests keeps new clients waiting.
  */
-const turnsOfRequests = { perTurn: 16, gatherMs: 0 }
+const turnsOfRequests = { perTurn: 32, gatherMs: 0 }
 
 /** Waiting pipelined requests at a few kB each: a connection may have this many, and more while all together have fewer than `mostWaiting`. */
 const mostOfConnection = 64

@@ -31,9 +31,9 @@ const readAll = (connections: number, requestsOfEach: number) => {
   return seen
 }
 
-test('however many connections are full of requests, 16 begin in one turn, and connections are cut that have too many', async () => {
+test('however many connections are full of requests, 32 begin in one turn, and connections are cut that have too many', async () => {
   const seen = readAll(16, 2_500)
-  expect(seen.begun).toBe(16)
+  expect(seen.begun).toBe(32)
   expect(seen.cuts).toBe(13)
   for (let turns = 0; turns < 1_000; turns += 1) await turn()
   expect(seen.begun).toBe(3 * 2_500)
@@ -41,7 +41,7 @@ test('however many connections are full of requests, 16 begin in one turn, and c
 
 test('no connection is cut for a few requests, however many wait', async () => {
   const seen = readAll(1_000, 60)
-  expect(seen).toEqual({ begun: 16, cuts: 0 })
+  expect(seen).toEqual({ begun: 32, cuts: 0 })
   for (let turns = 0; turns < 4_000; turns += 1) await turn()
   expect(seen.begun).toBe(60_000)
 })

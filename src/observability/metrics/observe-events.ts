@@ -49,8 +49,11 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
       return
     }
     const kind = `${service} ${route} ${method} ${status} ${cache}`
-    const series = known.get(kind) ?? seriesOf(service, route, method, status, cache)
-    if (known.size < mostKinds) known.set(kind, series)
+    let series = known.get(kind)
+    if (series === undefined) {
+      series = seriesOf(service, route, method, status, cache)
+      if (known.size < mostKinds) known.set(kind, series)
+    }
     add(series.requests)
     if (trace === undefined) observeValue(series.duration, durationSeconds)
     else observeTraced(series.duration, durationSeconds, trace)

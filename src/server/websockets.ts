@@ -29,7 +29,7 @@ const goingAway = Buffer.from([0x88, 0x02, 0x03, 0xe9])
 /** The same to a server: frames of a client are masked, here with zeros (RFC 6455 §5.3). */
 const goingAwayMasked = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe9])
 
-/** After a close frame the peer gets this time to end the connection. */
+/** A WebSocket that closes is cut when neither side has sent or read anything for this time. */
 const closingMs = 2_000
 
 type WebSocketsOptions = {
@@ -120,23 +120,26 @@ type Direction = {
   /** Passes a chunk on when it is the turn of the client. */
   readonly inTurn: (work: () => void) => void
   readonly moved: () => void
+  /** Its close frame is sent. */
+  readonly closed: () => void
 }
 
-/** One direction: passes octets on as fast as the receiver reads, and can end with a close frame between two frames. */
-const direct = ({ from, to, closeFrame, inTurn, moved }: Direction) => {
+/** One direction: passes octets on as fast as the receiver reads, and can send a close frame between two frames as the last. */
+const direct = ({ from, to, closeFrame, inTurn, moved, closed }: Direction) => {
   const frames = new FrameEnds()
   let state: 'open' | 'closing' | 'closed' = 'open'
   let isWaiting = false
   const end = (): void => {
     state = 'closed'
-    if (to.writable) to.end(closeFrame)
+    if (to.writable) to.write(closeFrame)
+    closed()
   }
   const pass = (): void => {
     isWaiting = false
     const chunk = from.read() as Buffer | null
     if (chunk === null) return
+    if (state === 'closed' || !to.writable) return
     moved()
-    if (state === 'closed') return
     const lastEnd = frames.read(chunk)
     if (state === 'closing' && lastEnd !== -1) {
       to.write(chunk.subarray(0, lastEnd))
@@ -150,12 +153,16 @@ const direct = ({ from, to, closeFrame, inTurn, moved }: Direction) => {
     inTurn(pass)
   }
   from.on('readable', proceed)
-  to.on('drain', proceed)
+  to.on('drain', () => {
+    moved()
+    proceed()
+  })
   from.once('end', () => {
-    if (state !== 'closed') to.end()
+    to.end()
     state = 'closed'
   })
   return {
+    isClosed: () => state === 'closed',
     /** At once where no frame is half sent, otherwise behind that frame. */
     close: () => {
       if (state !== 'open') return
@@ -190,20 +197,36 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
       movedAt = performance.now()
     }
     const inTurn = (work: () => void): void => turns.begin(group, work)
-    const both = { inTurn, moved }
+    // A server may drop a message that it is sending when the client ends its side: no side is ended before both have their frame.
+    const closed = (): void => {
+      if (!toClient.isClosed() || !toUpstream.isClosed()) return
+      client.end()
+      upstream.end()
+    }
+    const both = { inTurn, moved, closed }
     const toUpstream = direct({ from: client, to: upstream, closeFrame: goingAwayMasked, ...both })
     const toClient = direct({ from: upstream, to: client, closeFrame: goingAway, ...both })
     const cut = (): void => {
       client.destroy()
       upstream.destroy()
     }
+    let later: NodeJS.Timeout | undefined
+    const cutWhenStill = (): void => {
+      const left = movedAt + closingMs - performance.now()
+      if (left <= 0) cut()
+      else later = setTimeout(cutWhenStill, left).unref()
+    }
+    const limitClosing = (): void => {
+      if (later !== undefined) return
+      moved()
+      cutWhenStill()
+    }
     const close = (why: WebSocketOutcome): void => {
       outcome ??= why
       toClient.close()
       toUpstream.close()
-      later ??= setTimeout(cut, closingMs).unref()
+      limitClosing()
     }
-    let later: NodeJS.Timeout | undefined
     const { idleTimeoutMs } = limits()
     const watch =
       idleTimeoutMs === 0
@@ -218,7 +241,7 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
       open -= 1
       if (open > 0) {
         // The other side has received an end, and gets time for its own.
-        later ??= setTimeout(cut, closingMs).unref()
+        limitClosing()
         return
       }
       clearTimeout(later)

@@ -11,7 +11,7 @@ import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
 import { checkConfig } from '../../src/config/load.ts'
 import { keyPair } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { startOrigin } from '../support/origin.ts'
+import { pause, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
 type Upstream = {
@@ -461,6 +461,42 @@ describe('the life of the gateway', () => {
     socket.resume()
     expect(await codes).toEqual([1001, 1001])
     expect(received).toEqual([8 * 1024 * 1024])
+    expect(await drained).toBe('finished')
+  })
+
+  test('a drain waits for a message that arrives slowly, from a server that drops it when its peer ends', async () => {
+    const origin = await startOrigin(({ fields }, wire) => {
+      const accept = createHash('sha1')
+        .update(`${fields['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+        .digest('base64')
+      wire.socket.once('end', () => wire.reset())
+      wire.write(
+        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+      )
+      wire.write(Buffer.concat([Buffer.from([0x82, slow.length]), slow.subarray(0, 1)]))
+      begun = wire.write
+    })
+    onTestFinished(() => origin.close())
+    let begun: ((bytes: Buffer) => void) | undefined
+    const slow = Buffer.from('slow')
+    const other = await startTestGateway({
+      services: {
+        live: { contract: 'open', mount: '/live', upstream: { targets: [origin.origin] }, websockets: true },
+      },
+    })
+    const socket = await open('/live/slow', [], {}, other)
+    const received: string[] = []
+    socket.on('message', (data: Buffer) => received.push(data.toString()))
+    const code = gone(socket)
+    await origin.until(() => begun !== undefined)
+    await pause(100)
+    const drained = other.drain()
+    for (let at = 1; at < slow.length; at += 1) {
+      await pause(900)
+      begun?.(slow.subarray(at, at + 1))
+    }
+    expect(await code).toBe(1001)
+    expect(received).toEqual(['slow'])
     expect(await drained).toBe('finished')
   })
 

@@ -83,12 +83,14 @@ export const ask = (origin: string, path: string, question: Question = {}): Prom
   })
 
 /** A connection, with TLS where the gateway listens with it. */
-export const dial = ({ origin, resources }: Scene, from: string): Promise<Socket> =>
+export const dial = ({ origin, resources }: Scene, from: string, alpn?: 'h2'): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const { hostname: host, port, protocol } = new URL(origin)
     const where = { host, port: Number(port), localAddress: from }
     const isTls = protocol === 'https:'
-    const socket = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
+    const socket = isTls
+      ? connectTls({ ...where, rejectUnauthorized: false, ...(alpn && { ALPNProtocols: [alpn] }) })
+      : connect(where)
     resources.socket(socket)
     socket.once(isTls ? 'secureConnect' : 'connect', () => resolve(socket))
     socket.once('close', () => reject(new Error('the connection was closed')))

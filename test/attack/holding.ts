@@ -1,13 +1,14 @@
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { attacker, dial, dialHttp2, over, pick } from './clients.ts'
+import { endHeaders, endStream, field, frame, frames, numbers } from '../support/http2-peer.ts'
+import { attacker, dial, dialHttp2, pick } from './clients.ts'
 import type { Scene } from './scene.ts'
 
 // Attackers that hold what they have got: they begin requests and do not end them, or do not read answers, and come again when they
 // are cut off.
 
-/** Statuses that attackers got, `cut` for connections that ended without one. */
+/** Statuses that attackers got, `cut` for connections that ended without one, `refused` for those that were not opened. */
 export type Tally = Record<string, number>
 
 const count = (tally: Tally, what: string): void => {
@@ -17,6 +18,7 @@ const count = (tally: Tally, what: string): void => {
 type Holding = {
   readonly sockets: number
   readonly addresses: readonly string[]
+  readonly protocol?: 'h2'
   /** What one connection does, until it closes. */
   readonly hold: (socket: Socket, from: string) => () => void
 }
@@ -27,10 +29,10 @@ const keepHolding = async (
   scene: Scene,
   signal: AbortSignal,
   tally: Tally,
-  { sockets, addresses, hold }: Holding,
+  { sockets, addresses, protocol, hold }: Holding,
 ): Promise<void> => {
   const one = async (from: string): Promise<void> => {
-    const socket = await dial(scene, from)
+    const socket = await dial(scene, from, protocol)
     const stop = hold(socket, from)
     const cut = (): void => void socket.destroy()
     signal.addEventListener('abort', cut, { once: true })
@@ -42,7 +44,9 @@ const keepHolding = async (
   }
   const keepOn = async (at: number): Promise<void> => {
     while (!signal.aborted) {
-      await one(pick(addresses, at)).catch(() => {})
+      await one(pick(addresses, at)).catch(() => {
+        if (!signal.aborted) count(tally, 'refused')
+      })
       await sleep(againAfterMs)
     }
   }
@@ -177,47 +181,50 @@ export const trickleStreams = async (
   return tally
 }
 
-/** Streams that are reset as soon as they are begun, on some connections that are made anew when they are ended. */
+/** What a client sends first (RFC 9113 §3.4). */
+const preface = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),
+  frame(frames.settings, 0, 0),
+])
+/** `:method: GET` and `:scheme: https`, as HPACK has them in its table. */
+const getOverTls = Buffer.from([0x82, 0x87])
+const cancelled = numbers(constants.NGHTTP2_CANCEL)
+
+const requestAndReset = (stream: number, path: string): Buffer => {
+  const head = Buffer.concat([getOverTls, field(':authority', 'a'), field(':path', `${path}?r=${stream}`)])
+  return Buffer.concat([
+    frame(frames.headers, endStream | endHeaders, stream, head),
+    frame(frames.reset, 0, stream, cancelled),
+  ])
+}
+
+/** Streams that are reset as soon as they are begun, on some connections that are made anew when they are ended. By hand: node:http2 does not send streams that are reset at once. */
 export const resetStreams = async (
   scene: Scene,
   signal: AbortSignal,
-  options: {
-    readonly connections: number
-    readonly addresses?: readonly string[]
-    readonly path: string
-    readonly most: number
-  },
+  options: { readonly connections: number; readonly addresses?: readonly string[]; readonly path: string },
 ): Promise<Tally> => {
   const tally: Tally = {}
-  let number = 0
-  const goesOn = (): boolean => !signal.aborted && number < options.most
-  const one = async (from: string): Promise<void> => {
-    const client = await dialHttp2(scene, from)
-    client.on('goaway', () => count(tally, 'goaway'))
-    const closed = new Promise<void>((resolve) => client.once('close', resolve))
-    signal.addEventListener('abort', () => client.destroy(), { once: true })
-    while (goesOn() && !client.destroyed && !client.closed) {
-      for (let at = 0; at < 50 && goesOn() && !client.destroyed && !client.closed; at += 1) {
-        number += 1
-        count(tally, 'reset')
-        const stream = client.request({ ':path': `${options.path}?r=${number}` })
-        stream.on('error', () => {})
-        stream.close(constants.NGHTTP2_CANCEL)
+  const { addresses = [attacker], connections, path } = options
+  await keepHolding(scene, signal, tally, {
+    sockets: connections,
+    addresses,
+    protocol: 'h2',
+    hold: (socket) => {
+      socket.write(preface)
+      socket.resume()
+      let stream = 1
+      const send = (): void => {
+        while (!socket.destroyed && !socket.writableNeedDrain) {
+          socket.write(requestAndReset(stream, path))
+          count(tally, 'reset')
+          stream += 2
+        }
       }
-      await sleep(1)
-    }
-    client.destroy()
-    // Node 20 does not always say so of a session that both sides end at once.
-    await Promise.race([closed, sleep(500)])
-  }
-  const keepOn = async (from: string): Promise<void> => {
-    while (goesOn()) {
-      await one(from).catch(() => {})
-      await sleep(20)
-    }
-  }
-  const { addresses = [attacker] } = options
-  await Promise.all(Array.from({ length: options.connections }, (_, at) => keepOn(pick(addresses, at))))
-  await over(AbortSignal.any([signal, AbortSignal.timeout(500)]))
+      socket.on('drain', send)
+      send()
+      return () => {}
+    },
+  })
   return tally
 }

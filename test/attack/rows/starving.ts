@@ -1,5 +1,14 @@
-import { type AttackRow, all, row, slowMisses, type Tree } from '../attack-row.ts'
-import { attacker, attackers } from '../clients.ts'
+import {
+  type AttackRow,
+  all,
+  type Fault,
+  faultsOf,
+  row,
+  type Seen,
+  slowMisses,
+  type Tree,
+} from '../attack-row.ts'
+import { attacker, attackers, flood } from '../clients.ts'
 import {
   askSlowly,
   leaveUnread,
@@ -9,7 +18,7 @@ import {
   trickleUploads,
 } from '../holding.ts'
 import type { Scene } from '../scene.ts'
-import { openService, site, siteReads, siteService, withTls } from '../services.ts'
+import { openReads, openService, site, siteReads, siteService, withTls } from '../services.ts'
 
 // Clients that hold the requests to the upstream which all callers share.
 
@@ -27,6 +36,12 @@ type Starving = Pick<AttackRow<Tally>, 'name' | 'description' | 'settings' | 'at
   Partial<Pick<AttackRow<Tally>, 'reads' | 'isShort'>>
 
 const starving = (attack: Starving): AttackRow => row<Tally>({ ...attack, verdict: all(slowMisses) })
+
+/** Connections are ended, and new ones of their addresses refused. */
+const wereRefused = ({ found: { refused = 0 } }: Seen<Tally>): readonly Fault[] =>
+  faultsOf(refused > 0 ? [] : ['no connection of an address that resets its streams was refused'])
+const resetting = (attack: Starving): AttackRow =>
+  row<Tally>({ ...attack, verdict: all<Tally>(slowMisses, wereRefused) })
 
 const openUpload = { path: '/open/up', type: 'application/octet-stream' }
 const mediaUpload = { path: `${site}/wp/v2/media`, type: 'image/png' }
@@ -139,14 +154,25 @@ export const starvingRows: readonly AttackRow[] = [
       askSlowly(scene, signal, { sockets: 100, addresses: attackers(20), path: '/open/slow' }),
   }),
   starving({
+    name: 'busy-connections-400',
+    description: '400 connections of one address ask for a stored response again and again.',
+    settings: plain,
+    attack: (scene, signal) =>
+      flood(scene, signal, {
+        connections: 400,
+        addresses: [attacker],
+        most: Number.POSITIVE_INFINITY,
+        head: () => `GET ${openReads.hit} HTTP/1.1`,
+      }),
+  }),
+  resetting({
     name: 'rapid-reset',
     isShort: true,
     description: 'Four HTTP/2 connections begin and reset streams as fast as they can.',
     settings: overTls,
-    attack: (scene, signal) =>
-      resetStreams(scene, signal, { connections: 4, path: '/open/slow', most: 400_000 }),
+    attack: (scene, signal) => resetStreams(scene, signal, { connections: 4, path: '/open/slow' }),
   }),
-  starving({
+  resetting({
     name: 'rapid-reset-from-20',
     description: '20 HTTP/2 connections of 20 addresses begin and reset streams as fast as they can.',
     settings: overTls,
@@ -155,7 +181,6 @@ export const starvingRows: readonly AttackRow[] = [
         connections: 20,
         addresses: attackers(20),
         path: '/open/slow',
-        most: 400_000,
       }),
   }),
   starving({

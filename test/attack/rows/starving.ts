@@ -8,7 +8,7 @@ import {
   slowMisses,
   type Tree,
 } from '../attack-row.ts'
-import { attacker, attackers, flood } from '../clients.ts'
+import { ask, attacker, attackers, flood } from '../clients.ts'
 import {
   askSlowly,
   leaveUnread,
@@ -154,16 +154,24 @@ export const starvingRows: readonly AttackRow[] = [
       askSlowly(scene, signal, { sockets: 100, addresses: attackers(20), path: '/open/slow' }),
   }),
   starving({
-    name: 'busy-connections-400',
-    description: '400 connections of one address ask for a stored response again and again.',
+    name: 'busy-connections-1000',
+    description:
+      '1,000 connections of one address ask for a stored response again and again, and 100 new ones a second ask once.',
     settings: plain,
-    attack: (scene, signal) =>
-      flood(scene, signal, {
-        connections: 400,
+    attack: async (scene, signal) => {
+      const newConnection = setInterval(
+        () => void ask(scene.origin, openReads.hit, { from: attackers(2)[1] as string }),
+        10,
+      )
+      const statuses = await flood(scene, signal, {
+        connections: 1_000,
         addresses: [attacker],
         most: Number.POSITIVE_INFINITY,
         head: () => `GET ${openReads.hit} HTTP/1.1`,
-      }),
+      })
+      clearInterval(newConnection)
+      return statuses
+    },
   }),
   resetting({
     name: 'rapid-reset',

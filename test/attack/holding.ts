@@ -1,7 +1,6 @@
-import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endHeaders, endStream, field, frame, frames, numbers } from '../support/http2-peer.ts'
+import { clientPreface, requestAndReset } from '../support/http2-peer.ts'
 import { attacker, dial, dialHttp2, pick } from './clients.ts'
 import type { Scene } from './scene.ts'
 
@@ -181,23 +180,6 @@ export const trickleStreams = async (
   return tally
 }
 
-/** What a client sends first (RFC 9113 §3.4). */
-const preface = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),
-  frame(frames.settings, 0, 0),
-])
-/** `:method: GET` and `:scheme: https`, as HPACK has them in its table. */
-const getOverTls = Buffer.from([0x82, 0x87])
-const cancelled = numbers(constants.NGHTTP2_CANCEL)
-
-const requestAndReset = (stream: number, path: string): Buffer => {
-  const head = Buffer.concat([getOverTls, field(':authority', 'a'), field(':path', `${path}?r=${stream}`)])
-  return Buffer.concat([
-    frame(frames.headers, endStream | endHeaders, stream, head),
-    frame(frames.reset, 0, stream, cancelled),
-  ])
-}
-
 /** Streams that are reset as soon as they are begun, on some connections that are made anew when they are ended. By hand: node:http2 does not send streams that are reset at once. */
 export const resetStreams = async (
   scene: Scene,
@@ -211,12 +193,12 @@ export const resetStreams = async (
     addresses,
     protocol: 'h2',
     hold: (socket) => {
-      socket.write(preface)
+      socket.write(clientPreface)
       socket.resume()
       let stream = 1
       const send = (): void => {
         while (!socket.destroyed && !socket.writableNeedDrain) {
-          socket.write(requestAndReset(stream, path))
+          socket.write(requestAndReset(stream, `${path}?r=${stream}`))
           count(tally, 'reset')
           stream += 2
         }

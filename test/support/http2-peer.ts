@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { keyPair } from './certificates.ts'
 
-// An upstream that says in HTTP/2 what no library would say: frames by hand (RFC 9113 §4.1).
+// Says in HTTP/2 what no library would say: frames by hand (RFC 9113 §4.1).
 
 const headBytes = 9
 const prefaceBytes = 24
@@ -52,6 +52,24 @@ export const numbers = (...values: readonly number[]): Buffer => {
   const bytes = Buffer.alloc(4 * values.length)
   for (const [at, value] of values.entries()) bytes.writeUInt32BE(value, 4 * at)
   return bytes
+}
+
+/** What a client sends first (RFC 9113 §3.4). */
+export const clientPreface = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),
+  frame(frames.settings, 0, 0),
+])
+/** `:method: GET` and `:scheme: https`, as HPACK has them in its table. */
+const getOverTls = Buffer.from([0x82, 0x87])
+const cancelled = 8
+
+/** A GET and the reset of its stream. */
+export const requestAndReset = (stream: number, path: string): Buffer => {
+  const head = Buffer.concat([getOverTls, field(':authority', 'a'), field(':path', path)])
+  return Buffer.concat([
+    frame(frames.headers, endStream | endHeaders, stream, head),
+    frame(frames.reset, 0, stream, numbers(cancelled)),
+  ])
 }
 
 /** What the peer does with the head of a request. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest } from 'node:http2'
+import type { Http2ServerRequest, Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
@@ -11,14 +11,31 @@ import { isHttp2, isReset } from '../read-request.ts'
  */
 const turnsOfRequests = { perTurn: 32, gatherMs: 0 }
 
-/** Waiting pipelined requests at a few kB each: a connection may have this many, and more while all together have fewer than `mostWaiting`. */
+/**
+ * Waiting pipelined requests at a few kB each: a connection may have this many, and more while all together have fewer than
+ * `mostWaiting`. Those of HTTP/2 are as few as its streams.
+ */
 const mostOfConnection = 64
 const mostWaiting = 8_192
 
 type TakeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 
+type Waiting = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
+
 /** Requests behind the one of their connection that waits for its turn. */
-type Pipelined = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }[]
+type Behind = Waiting[]
+
+type Connection = Socket | Http2Session
+
+/** Undefined: it has ended. */
+const connectionOf = (incoming: IncomingMessage): Connection | undefined =>
+  isHttp2(incoming) ? (incoming as unknown as Http2ServerRequest).stream.session : incoming.socket
+
+const hasLeft = (incoming: IncomingMessage): boolean =>
+  isHttp2(incoming) ? isReset(incoming) : incoming.socket.destroyed
+
+const groupOf = (connection: Connection): string =>
+  addressGroup(('socket' in connection ? connection.socket : connection).remoteAddress ?? '')
 
 // node:http resumes the socket after each response.
 const stayPaused = function (this: Socket): void {
@@ -32,52 +49,49 @@ const stayPaused = function (this: Socket): void {
  */
 export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent) => void): TakeRequest => {
   const turns = createFairTurns(turnsOfRequests)
-  const waiting = new Map<Socket, Pipelined>()
+  const waiting = new Map<Connection, Behind>()
   let pipelined = 0
 
-  const waitHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const { session } = (incoming as unknown as Http2ServerRequest).stream
-    turns.begin(addressGroup(session?.socket.remoteAddress ?? ''), () => {
-      if (!isReset(incoming)) take(incoming, outgoing)
-    })
-  }
-  const enter = (incoming: IncomingMessage, outgoing: ServerResponse, behind: Pipelined): void => {
-    const { socket } = incoming
-    turns.begin(addressGroup(socket.remoteAddress ?? ''), () => {
-      const next = behind.shift()
-      if (next === undefined) waiting.delete(socket)
-      if (!socket.destroyed) take(incoming, outgoing)
-      if (next === undefined) return
-      pipelined -= 1
-      if (behind.length === 0) socket.off('resume', stayPaused).resume()
-      enter(next.incoming, next.outgoing, behind)
-    })
-  }
-  const waitBehind = (behind: Pipelined, incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const { socket } = incoming
-    if (socket.destroyed) return
+  /** Counts what node:http has read of one connection. */
+  const countPipelined = (socket: Socket, behind: Behind): 'counted' | 'cut' => {
     if (pipelined >= mostWaiting && behind.length >= mostOfConnection) {
       report({ kind: 'connection-cut', reason: 'pipelining' })
       socket.destroy()
-      return
+      return 'cut'
     }
     if (behind.length === 0) socket.on('resume', stayPaused).pause()
-    behind.push({ incoming, outgoing })
     pipelined += 1
+    return 'counted'
+  }
+  const uncountPipelined = (socket: Socket, behind: Behind): void => {
+    pipelined -= 1
+    if (behind.length === 0) socket.off('resume', stayPaused).resume()
+  }
+  const enter = (connection: Connection, { incoming, outgoing }: Waiting, behind: Behind): void => {
+    turns.begin(groupOf(connection), () => {
+      const next = behind.shift()
+      if (next === undefined) waiting.delete(connection)
+      if (!hasLeft(incoming)) take(incoming, outgoing)
+      if (next === undefined) return
+      if (connection === incoming.socket) uncountPipelined(connection, behind)
+      enter(connection, next, behind)
+    })
   }
   return (incoming, outgoing) => {
-    if (isHttp2(incoming)) {
+    const connection = connectionOf(incoming)
+    if (connection === undefined) return
+    const behind = waiting.get(connection)
+    if (behind === undefined) {
       if (turns.mayBegin()) take(incoming, outgoing)
-      else waitHttp2(incoming, outgoing)
+      else {
+        const none: Behind = []
+        waiting.set(connection, none)
+        enter(connection, { incoming, outgoing }, none)
+      }
       return
     }
-    const behind = waiting.get(incoming.socket)
-    if (behind !== undefined) waitBehind(behind, incoming, outgoing)
-    else if (turns.mayBegin()) take(incoming, outgoing)
-    else {
-      const none: Pipelined = []
-      waiting.set(incoming.socket, none)
-      enter(incoming, outgoing, none)
-    }
+    if (hasLeft(incoming)) return
+    if (connection === incoming.socket && countPipelined(connection, behind) === 'cut') return
+    behind.push({ incoming, outgoing })
   }
 }

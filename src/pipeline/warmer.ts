@@ -25,14 +25,18 @@ export type WarmerOptions = {
 
 const noCounts = (): Record<Outcome, number> => ({ fetched: 0, hit: 0, bypassed: 0, failed: 0, dropped: 0 })
 
-/** A request of this machine itself, without any credential. */
+/** A request of this machine itself, as clients find the service, without any credential. */
 const anonymousGet = (service: Service, { host, target }: WarmTarget, id: string, signal: AbortSignal) => {
   const at = target.indexOf('?')
   const form = (host === '' ? undefined : service.atHost?.(host)) ?? service
   return arrived({
     id,
     origin: 'client',
-    client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
+    client: {
+      address: '127.0.0.1',
+      protocol: form.publicRoot.startsWith('https:') ? 'https' : 'http',
+      viaTrustedProxy: false,
+    },
     service: form,
     request: {
       method: 'GET',

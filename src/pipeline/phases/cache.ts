@@ -4,8 +4,8 @@ import { type CacheAnswer, forwardedStatus } from '../../cache/cache-read.ts'
 import {
   actsAsWrite,
   type CachingDecision,
+  type CachingFacts,
   decideCaching,
-  forbidsStoring,
 } from '../../cache/decide-caching.ts'
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
@@ -46,12 +46,21 @@ import type { Service } from '../service.ts'
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
   concurrentWritesOf(cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
 
+const factsOf = ({ method, request: { fields }, content, sensitive, identity }: Ready): CachingFacts => ({
+  method,
+  fields,
+  hasContent: content !== undefined,
+  sensitive,
+  identity,
+})
+
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
-  const { method, policy, request, service } = exchange
+  const { method, policy, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract !== 'open')
     return undefined
-  if (forbidsStoring(request.fields)) return undefined
+  if (decideCaching({ ...factsOf(exchange), method: 'GET', hasContent: false }, policy).kind !== 'read')
+    return undefined
   return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))
 }
 
@@ -312,12 +321,8 @@ const isWrite = ({ service, sensitive }: Ready): boolean =>
 export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
-    const { method, record, request, sensitive, policy, identity } = exchange
-    const { fields } = request
-    const decision = decideCaching(
-      { method, fields, hasContent: exchange.content !== undefined, sensitive, identity },
-      policy,
-    )
+    const { record, request, sensitive, policy } = exchange
+    const decision = decideCaching(factsOf(exchange), policy)
     if (decision.kind !== 'write' && sensitive !== undefined && isWrite(exchange)) {
       record.cache = 'bypass'
       return withStatus(

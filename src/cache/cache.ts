@@ -46,6 +46,8 @@ const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number):
   return source === 'upstream' && lifetimeMs > 0
 }
 
+const noContent = Buffer.alloc(0)
+
 /** The content is stored as it passes: a coded one would reach clients that do not accept its coding. */
 const isForEveryClient = (head: ResponseHead): boolean => {
   const { kind } = contentCodingOf(head)
@@ -168,8 +170,8 @@ export const createCache = (options: CacheOptions) => {
       isStorable: (head) =>
         head.status === 200 &&
         isForEveryClient(head) &&
-        // After another write to the target, the content may be from before or after that write.
-        !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
+        // After another write that reaches it, the content may be from before or after that write.
+        !log.invalidatedSince([targetKeyOf(read.key), ...read.tags({ ...head, content: noContent })], sent) &&
         hasExplicitFreshness(head, read, clock.now()) &&
         storageOf(head, read, clock.now()).kind === 'store',
       begin: (head) => {

@@ -249,6 +249,8 @@ export const headText = (fields: FieldLines, status: number, begin?: HeadText): 
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly content: Buffer | Readable | undefined
+  /** The request was sent before and got no response, and may have been carried out then: an error does not show that it was not. */
+  readonly isRepeated?: true
   /** Counts only when it is of this very content. */
   text?: ContentText | undefined
   /** Counts only when it is of these very fields. */

@@ -231,14 +231,15 @@ export const writeNotes = (
   shown: Shown = () => [],
 ): readonly Note[] => {
   const { service, method, matching } = exchange
-  const written =
-    response === undefined
-      ? undefined
-      : {
-          ...response,
-          content: Buffer.isBuffer(response.content) ? response.content : undefined,
-          created: createdPath(exchange, response),
-        }
+  // 404 is the response to a second DELETE: the first one may have changed something.
+  const isUnknown = response === undefined || (response.isRepeated === true && response.status >= 400)
+  const written = isUnknown
+    ? undefined
+    : {
+        ...response,
+        content: Buffer.isBuffer(response.content) ? response.content : undefined,
+        created: createdPath(exchange, response),
+      }
   const found = matching.kind === 'found' ? matching : undefined
   const given = (): readonly string[] | undefined => {
     const { query, content, request } = exchange

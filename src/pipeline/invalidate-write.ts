@@ -217,11 +217,14 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
 const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
   local === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
-/** All that a service holds, as after a write to it that no row describes. */
-const everythingOf = (service: Service, note: (tag: string) => Note): readonly Note[] => [
-  ...service.tagger.writtenTags(undefined, () => undefined, 'POST', undefined).map(note),
-  ...documentsNotes(service, ''),
-]
+/** What a write through another service reaches: all that the service holds, or the groups that the response names (RFC 9875 §3). */
+const tagsOfSharing = ({ tagger }: Service, written: WriteResponse | undefined): readonly string[] =>
+  tagger.writtenTags(
+    undefined,
+    () => undefined,
+    'POST',
+    tagger.everything === undefined ? written : undefined,
+  )
 
 /** What a write may have changed; without a response its outcome is unknown. */
 export const writeNotes = (
@@ -261,7 +264,11 @@ export const writeNotes = (
   return [
     ...tags.map(note),
     ...documentsNotes(service, found?.row.collection ?? ''),
-    ...(refused ? [] : service.sharing().flatMap((other) => everythingOf(other, note))),
+    ...(refused
+      ? []
+      : service
+          .sharing()
+          .flatMap((other) => [...tagsOfSharing(other, written).map(note), ...documentsNotes(other, '')])),
   ]
 }
 

@@ -185,6 +185,33 @@ test('a write through one interface to a site reaches what the other has stored'
   expect(await statusOf(posts('/other'))).toContain('fwd=uri-miss')
 })
 
+test('a group that the response to a write invalidates is one of all open services of the same upstream', async () => {
+  const groups = (method: string, target: string) => ({
+    ...(method === 'PUT' ? { 'Cache-Group-Invalidation': '"stock"' } : {}),
+    ...(target === '/list' ? { 'Cache-Groups': '"stock"' } : {}),
+  })
+  origin.script = ({ method, target }, wire) =>
+    wire.respond({ fields: { 'Cache-Control': 'max-age=60', ...groups(method, target) }, content: 'x' })
+  const cache = { profile: 'rfc-shared-cache' }
+  const upstream = { targets: [origin.origin] }
+  const own = await startTestGateway({
+    services: {
+      pages: { contract: 'open', mount: '/', upstream, cache },
+      shop: { contract: 'open', mount: '/shop', upstream: { ...upstream, basePath: '/shop' }, cache },
+    },
+  })
+  try {
+    const read = (path: string) => statusOf(own.publicAddress + path)
+    await read('/list')
+    await read('/other')
+    await fetch(`${own.publicAddress}/shop/items/1`, { method: 'PUT', body: 'x' })
+    expect(await read('/list')).toContain('fwd=uri-miss')
+    expect(await read('/other')).toContain('hit')
+  } finally {
+    await own.close()
+  }
+})
+
 test('services that were configured later see the invalidations of a write', async () => {
   const alone = await startTestGateway({
     services: { pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },

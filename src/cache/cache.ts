@@ -23,17 +23,23 @@ import {
   createHitForPass,
   createMemoryStore,
   createResponseStorage,
+  isOvertaken,
   type MemoryStore,
 } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 
+/** Invalidates what a write may have changed since its response began: in other processes when the promise resolves. */
+export type InvalidateAgain = () => Promise<unknown> | undefined
+
 /** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
 export type PostResponse = {
   /** Call it with the head before the POST invalidates, so that its own invalidation does not prevent storing. */
   isStorable(head: ResponseHead): boolean
-  /** Call it right after that; returns the function that stores the complete content. */
-  begin(head: ResponseHead): (content: Buffer) => void
+  /** Call it right after that; returns the function that stores the complete content, after it has let the POST invalidate once more. */
+  begin(
+    head: ResponseHead,
+  ): (content: Buffer, invalidateAgain: InvalidateAgain) => Promise<unknown> | undefined
   /** A longer content is not stored. */
   readonly maxBytes: number
   /** Buffer space for the content while it arrives. */
@@ -178,8 +184,12 @@ export const createCache = (options: CacheOptions) => {
         const since = log.sequence
         const order = fetches.nextOrder()
         const times = { requested, received: readClock(clock) }
-        return (content) => {
-          storage.store(read, storage.create({ read, order }, { head, content }, times), since)
+        return (content, invalidateAgain) => {
+          const made = storage.create({ read, order }, { head, content }, times)
+          const isCurrent = storage.describe(read, made) !== undefined && !isOvertaken(log, made, since)
+          const spread = invalidateAgain()
+          if (isCurrent) storage.store(read, made, log.sequence)
+          return spread
         }
       },
     }

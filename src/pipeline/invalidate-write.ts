@@ -278,7 +278,7 @@ export const invalidateWrite = (cache: Cache, { service, record }: Ready, notes:
     [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
   const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
   const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
-  record.invalidated = { tags, entries }
+  record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
 }
 
 export type TrackedWrite = {

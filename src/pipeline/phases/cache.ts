@@ -1,5 +1,5 @@
-import { pipeline } from 'node:stream'
-import type { PostResponse } from '../../cache/cache.ts'
+import { pipeline, Readable } from 'node:stream'
+import type { InvalidateAgain, PostResponse } from '../../cache/cache.ts'
 import { type CacheAnswer, forwardedStatus } from '../../cache/cache-read.ts'
 import {
   actsAsWrite,
@@ -7,8 +7,10 @@ import {
   type CachingFacts,
   decideCaching,
 } from '../../cache/decide-caching.ts'
+import type { Note } from '../../cache/invalidation.ts'
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
+import { unlimited } from '../../http/bounds.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import {
   type Answer,
@@ -123,19 +125,19 @@ const wasIncomplete = (error: unknown): boolean =>
 type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
 
 /**
- * Invalidates what the write may have changed: in this process at once, in others when the promise resolves. Without a response
- * the outcome is unknown.
+ * Invalidates what the write may have changed: in this process at once, in others when the promise resolves. `isOver`: it changes
+ * nothing more.
  */
 const invalidate = (
   { cache, announcer }: CacheContext,
   exchange: Ready,
   { tracked, announced }: Write,
-  response: GatewayResponse | undefined,
+  notes: readonly Note[],
+  isOver: boolean,
 ): Promise<unknown> | undefined => {
-  const notes = writeNotes(exchange, response, tracked.isAlone() ? cache.contentsWithTag : undefined)
-  tracked.end()
+  if (isOver) tracked.end()
   invalidateWrite(cache, exchange, notes)
-  return announcer?.spread(notes, announced)
+  return announcer?.spread(notes, isOver ? announced : undefined)
 }
 
 /** Ends a write that failed: what it may have changed is invalidated, unless the upstream cannot have carried it out. */
@@ -145,24 +147,39 @@ const abandon = async (
   write: Write,
   error: unknown,
 ): Promise<void> => {
-  if (!wasIncomplete(error)) await invalidate(context, exchange, write, undefined)
+  if (!wasIncomplete(error)) await invalidate(context, exchange, write, writeNotes(exchange, undefined), true)
   else if (write.announced !== undefined) {
     write.tracked.end()
     await context.announcer?.spread([], write.announced)
   }
 }
 
-/** The response with its content stored for later reads, when all of it has been sent to the client. */
-const storingContent = (written: PostResponse, response: GatewayResponse): GatewayResponse => {
-  const store = written.begin(response)
-  const declared = fieldValue(response.fields, 'content-length')
-  const bytes = declared === undefined ? undefined : Number(declared)
-  const tee = teeContent(written.maxBytes, bytes, written.reservation, store)
+/**
+ * The response, of which `invalidateAgain` is awaited before the client gets the end: a program may change more while it sends its
+ * response. The content is stored for later reads where it may be.
+ */
+const endingWrite = (
+  response: GatewayResponse,
+  storable: PostResponse | undefined,
+  invalidateAgain: InvalidateAgain,
+): GatewayResponse => {
   const { content } = response
-  if (content === undefined || Buffer.isBuffer(content)) tee.end(content)
+  const store = storable?.begin(response)
+  if (content === undefined || Buffer.isBuffer(content)) {
+    void store?.(content ?? Buffer.alloc(0), () => undefined)
+    return response
+  }
+  const declared = fieldValue(response.fields, 'content-length')
+  const tee = teeContent(
+    storable?.maxBytes ?? 0,
+    declared === undefined ? undefined : Number(declared),
+    storable?.reservation ?? unlimited,
+    (whole) =>
+      whole === undefined || store === undefined ? invalidateAgain() : store(whole, invalidateAgain),
+  )
   // An error on either side ends both; the reader of `tee` sees it.
-  else pipeline(content, tee, () => {})
-  return { status: response.status, fields: response.fields, content: tee }
+  pipeline(content, tee, () => {})
+  return { ...response, content: tee }
 }
 
 /**
@@ -186,23 +203,26 @@ export const forwardWrite = async (
       await abandon(context, exchange, write, error)
       throw error
     }
-    if (!streams) {
-      await invalidate(context, exchange, write, response)
-      return response
-    }
     const isStored =
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
-    // The content has not been read, so the row and the path decide.
-    const spread = invalidate(context, exchange, write, { ...response, content: undefined })
+    const isOver = !(response.content instanceof Readable)
+    const notes = writeNotes(
+      exchange,
+      // A content that has not been read for it does not count: the row and the path decide.
+      streams ? { ...response, content: undefined } : response,
+      tracked.isAlone() ? context.cache.contentsWithTag : undefined,
+    )
+    const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.
-    const answer = isStored ? storingContent(storable, response) : response
+    const answer = endingWrite(response, isStored ? storable : undefined, () =>
+      invalidate(context, exchange, write, notes, true),
+    )
     await spread
     return answer
   } catch (error) {
     discard(response?.content)
-    throw error
-  } finally {
     tracked.end()
+    throw error
   }
 }
 

@@ -76,8 +76,7 @@ export type Generation = {
   readonly operator: GenerationOperator
   readonly inFlight: InFlight
   readonly limits: RateLimits | undefined
-  /** Services that share an upstream with the named one. */
-  sharing(name: string): readonly Service[]
+  readonly sharing: ServiceParts['sharing']
   reaches(service: Service, target: string): boolean
   readonly serviceAt: Service['serviceAt']
   run(exchange: Received): Answer

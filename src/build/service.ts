@@ -173,8 +173,8 @@ export type ServiceParts = {
   serviceNamed(name: string): Service | undefined
   reaches(service: Service, target: string): boolean
   readonly serviceAt: Service['serviceAt']
-  /** Services that share an upstream with the named one. */
-  sharing(name: string): readonly Service[]
+  /** Other services with one of the servers of an upstream. */
+  sharing(servers: BuiltUpstream['servers']): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
   readonly feedLease?: (name: string) => ReportedLease
 }
@@ -339,7 +339,7 @@ export const buildService = async (
     isReported: feed?.hasApplied,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
-    sharing: () => parts.sharing(config.name),
+    sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     basePath,

@@ -339,6 +339,7 @@ export const buildService = async (
     isReported: feed?.hasApplied,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
+    isCurrent: () => parts.serviceNamed(config.name)?.memo === contract.memo,
     sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
@@ -367,7 +368,7 @@ export const buildService = async (
 export const withRules = async (
   built: BuiltService,
   config: ServiceConfig,
-  parts: Pick<ServiceParts, 'clock' | 'metrics'>,
+  parts: Pick<ServiceParts, 'clock' | 'metrics' | 'serviceNamed'>,
 ): Promise<BuiltService> => {
   const contract = built.contract.withRules(config)
   const { find, memo, policyFor } = contract
@@ -384,6 +385,7 @@ export const withRules = async (
         memo,
         policyFor,
         access,
+        isCurrent: () => parts.serviceNamed(config.name)?.memo === memo,
         storesAnswers: storesAnswers(config),
         responseChanges: responseChangesOf(config),
       },

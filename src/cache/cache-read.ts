@@ -96,6 +96,8 @@ export type CacheRead = {
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
   /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
+  /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
+  readonly isOutdated?: () => boolean
   readonly signal: AbortSignal
   /** Address of the client, whose share of the buffered bytes a fill uses. */
   readonly client?: string

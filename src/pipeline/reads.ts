@@ -213,6 +213,10 @@ export class ExchangeRead implements CacheRead {
     return this.#exchange.client.address
   }
 
+  isOutdated(): boolean {
+    return !this.#exchange.service.isCurrent()
+  }
+
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
     const { service, matching } = this.#exchange
     return matching.kind !== 'found' || service.tagger.isReadable(response)

@@ -136,7 +136,7 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
     if (selection.kind === 'refused') refusals.push({ url, detail: selection.detail })
     else
       for (const selector of selection.selectors)
-        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '' })
+        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '', scheme: '' })
   }
   return { warming: targets.length === 0 ? 0 : await parts.cache.warm(targets), refused: refusals }
 }

@@ -305,7 +305,8 @@ export const buildService = async (
       publicHost,
       hostField: host === undefined ? undefined : hostField,
       publicRoot,
-      roots: [...roots, publicRoot],
+      // An upstream may write its own URLs with the host that it is told.
+      roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
       translation: site?.namesAt(publicRoot, hostField),
     }
   }

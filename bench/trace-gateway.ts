@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { closeServices } from '../src/build/built-service.ts'
+import { type BuiltService, closeServices } from '../src/build/built-service.ts'
 import { buildService } from '../src/build/service.ts'
 import { startEmbedded } from '../src/build/service-contract.ts'
 import { createCache } from '../src/cache/cache.ts'
@@ -121,7 +121,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       spans: undefined,
     }),
   )
-  const built = await buildService(service, {
+  const built: BuiltService = await buildService(service, {
     config,
     publicUrl,
     clock,
@@ -130,7 +130,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     run,
     mayRemember: () => true,
     serviceAt: () => undefined,
-    serviceNamed: () => undefined,
+    serviceNamed: () => built.service,
     reaches: () => true,
     sharing: () => [],
   })

@@ -208,7 +208,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
     reaches: (service, target) => current.reaches(service, target),
     serviceAt: (authority, target) => current.serviceAt(authority, target),
-    sharing: (name) => current.sharing(name),
+    sharing: (servers) => current.sharing(servers),
     feedLease: feeds.lease,
     watches: watches.watches,
     spans: watches.spans,

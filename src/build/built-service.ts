@@ -2,6 +2,7 @@ import type { SplitMemory } from '../batch/splitter.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
+import { rememberedFor } from '../http/memo.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -62,23 +63,20 @@ export const closeServices = async (
 }
 
 /**
- * The other services with one of the same servers, whose stored responses a write through this service may outdate: a
- * WordPress behind its interface and, for its pages and wp-admin, behind an open service. Of an open service these are the
- * responses of the same URLs at the upstream (RFC 9111 §4.4), of the others all.
+ * The other services with one of the servers of an upstream, whose stored responses a write to it may outdate: a WordPress behind its
+ * interface and, for its pages and wp-admin, behind an open service. Of an open service these are the responses of the same URLs at
+ * the upstream (RFC 9111 §4.4), of the others all. Computed once for each upstream: every write needs them. By the upstream and not by
+ * the name of its service: a write may have begun under an earlier configuration.
  */
-const othersOf = (writing: BuiltService, built: readonly BuiltService[]): readonly Service[] => {
-  const servers = new Set(writing.upstream.servers)
-  return built
-    .filter((one) => one !== writing)
-    .filter(({ upstream }) => upstream.servers.some((server) => servers.has(server)))
-    .map(({ service }) => service)
-}
-
-/** Services sharing an upstream, by name, computed once for each configuration: every write needs them. Empty for a removed service. */
-export const sharingUpstream = (built: readonly BuiltService[]): ((name: string) => readonly Service[]) => {
-  const found = new Map(built.map((one) => [one.config.name, othersOf(one, built)]))
-  return (name) => found.get(name) ?? []
-}
+export const sharingUpstream = (
+  built: readonly BuiltService[],
+): ((servers: BuiltUpstream['servers']) => readonly Service[]) =>
+  rememberedFor((servers) =>
+    built
+      .filter(({ upstream }) => upstream.servers !== servers)
+      .filter(({ upstream }) => upstream.servers.some((server) => servers.includes(server)))
+      .map(({ service }) => service),
+  )
 
 export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
   built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)

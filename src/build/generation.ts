@@ -76,8 +76,7 @@ export type Generation = {
   readonly operator: GenerationOperator
   readonly inFlight: InFlight
   readonly limits: RateLimits | undefined
-  /** Services that share an upstream with the named one. */
-  sharing(name: string): readonly Service[]
+  readonly sharing: ServiceParts['sharing']
   reaches(service: Service, target: string): boolean
   readonly serviceAt: Service['serviceAt']
   run(exchange: Received): Answer
@@ -298,17 +297,14 @@ type ReloadParts = {
 /** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
 const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, next: Generation): void => {
   const outdated = { kind: 'matching', matches: outdatedAnswers(last, next) } as const
-  const drop = (): number => parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
-  // Synchronous: no request is answered under new rules from a response stored under old ones.
+  // Synchronous: no request is answered under new rules from a response stored under old ones. Requests of services that have been
+  // replaced store nothing from here on (`isCurrent`).
   alive.add(next)
   parts.replace(next)
   stopChecks(last.built, next.built)
-  drop()
+  parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
   const end = async (): Promise<void> => {
-    const wasBusy = last.inFlight.count > 0
     await last.inFlight.settled(last.config.drain.timeoutMs)
-    // Drops what an earlier request has stored since.
-    if (wasBusy) drop()
     alive.delete(last)
     await last.close([...alive].flatMap(({ built }) => built))
   }

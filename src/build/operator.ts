@@ -13,6 +13,7 @@ import { requestField } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
+import { cleanSpelling, spelled } from '../request/route-paths.ts'
 import { type DescribedService, openApiDocument, servedDocument } from '../site/openapi-document.ts'
 import {
   type AskedService,
@@ -62,7 +63,18 @@ const insidePrefix = (mount: string, prefix: string): string | undefined => {
   return bare.startsWith(prefix) ? '' : undefined
 }
 
-const byPrefix = ({ services }: PurgeParts, prefix: string, only: string | undefined): Selection => {
+/** A prefix as stored responses are keyed: the path in its one spelling, and no byte outside ASCII. */
+const spelledPrefix = (text: string): string | undefined => {
+  const ascii = text.replace(/\p{Surrogate}/gu, '\ufffd').replace(/[^!-~]/gu, encodeURIComponent)
+  const path = /^[^?]*/.exec(ascii)?.[0] ?? ''
+  const cleaned = cleanSpelling(path, 'unreserved')
+  return cleaned.kind === 'cleaned' ? spelled(cleaned.text) + ascii.slice(path.length) : undefined
+}
+
+const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefined): Selection => {
+  const prefix = spelledPrefix(text)
+  if (prefix === undefined)
+    return refused('the prefix is not the beginning of a path that a request can have')
   const selectors: Selector[] = []
   for (const { config } of services) {
     const inside = insidePrefix(config.mount, prefix)
@@ -136,7 +148,7 @@ const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<Wa
     if (selection.kind === 'refused') refusals.push({ url, detail: selection.detail })
     else
       for (const selector of selection.selectors)
-        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '' })
+        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '', scheme: '' })
   }
   return { warming: targets.length === 0 ? 0 : await parts.cache.warm(targets), refused: refusals }
 }

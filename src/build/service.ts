@@ -173,8 +173,8 @@ export type ServiceParts = {
   serviceNamed(name: string): Service | undefined
   reaches(service: Service, target: string): boolean
   readonly serviceAt: Service['serviceAt']
-  /** Services that share an upstream with the named one. */
-  sharing(name: string): readonly Service[]
+  /** Other services with one of the servers of an upstream. */
+  sharing(servers: BuiltUpstream['servers']): readonly Service[]
   /** Whether every change of a service is known; absent where nothing is served. */
   readonly feedLease?: (name: string) => ReportedLease
 }
@@ -305,7 +305,8 @@ export const buildService = async (
       publicHost,
       hostField: host === undefined ? undefined : hostField,
       publicRoot,
-      roots: [...roots, publicRoot],
+      // An upstream may write its own URLs with the host that it is told.
+      roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
       translation: site?.namesAt(publicRoot, hostField),
     }
   }
@@ -339,7 +340,8 @@ export const buildService = async (
     isReported: feed?.hasApplied,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
-    sharing: () => parts.sharing(config.name),
+    isCurrent: () => parts.serviceNamed(config.name)?.memo === contract.memo,
+    sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     basePath,
@@ -367,7 +369,7 @@ export const buildService = async (
 export const withRules = async (
   built: BuiltService,
   config: ServiceConfig,
-  parts: Pick<ServiceParts, 'clock' | 'metrics'>,
+  parts: Pick<ServiceParts, 'clock' | 'metrics' | 'serviceNamed'>,
 ): Promise<BuiltService> => {
   const contract = built.contract.withRules(config)
   const { find, memo, policyFor } = contract
@@ -384,6 +386,7 @@ export const withRules = async (
         memo,
         policyFor,
         access,
+        isCurrent: () => parts.serviceNamed(config.name)?.memo === memo,
         storesAnswers: storesAnswers(config),
         responseChanges: responseChangesOf(config),
       },

@@ -14,6 +14,8 @@ type CacheKeyParts = {
   readonly partition: string
   /** The host of the request where responses of the service depend on it; '' or absent where they do not. */
   readonly host?: string
+  /** `http` or `https` where it is not that of the public URL; '' or absent where it is (RFC 9111 §2: the key has the whole URI). */
+  readonly scheme?: string
 }
 
 /** With its length in front, no text can be read as another split of the key. */
@@ -26,12 +28,11 @@ const publicEnd = part('') + part('public')
 
 /** The primary cache key (RFC 9111 §2); injective. */
 export const cacheKey = (parts: CacheKeyParts): string => {
-  const { dialect, partition, host = '' } = parts
-  const isPublic = dialect === '' && partition === 'public' && host === ''
-  return (
-    targetKey(parts.service, parts.target) +
-    (isPublic ? publicEnd : part(dialect) + part(partition) + (host === '' ? '' : part(host)))
-  )
+  const { dialect, partition, host = '', scheme = '' } = parts
+  const start = targetKey(parts.service, parts.target)
+  if (dialect === '' && partition === 'public' && host === '' && scheme === '') return start + publicEnd
+  const place = scheme === '' ? (host === '' ? '' : part(host)) : part(host) + part(scheme)
+  return start + part(dialect) + part(partition) + place
 }
 
 const endOfPart = (key: string, start: number): number => {
@@ -39,7 +40,9 @@ const endOfPart = (key: string, start: number): number => {
   return colon + 1 + Number(key.slice(start, colon))
 }
 
+/** '' behind the end. */
 const readPart = (key: string, start: number): { readonly text: string; readonly end: number } => {
+  if (start === key.length) return { text: '', end: start }
   const end = endOfPart(key, start)
   return { text: key.slice(key.indexOf(':', start) + 1, end), end }
 }
@@ -49,12 +52,14 @@ export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   const target = readPart(key, service.end)
   const dialect = readPart(key, target.end)
   const partition = readPart(key, dialect.end)
+  const host = readPart(key, partition.end)
   return {
     service: service.text,
     target: target.text,
     dialect: dialect.text,
     partition: partition.text,
-    host: partition.end === key.length ? '' : readPart(key, partition.end).text,
+    host: host.text,
+    scheme: readPart(key, host.end).text,
   }
 }
 
@@ -96,6 +101,8 @@ export type CacheRead = {
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
   /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
+  /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
+  readonly isOutdated?: () => boolean
   readonly signal: AbortSignal
   /** Address of the client, whose share of the buffered bytes a fill uses. */
   readonly client?: string

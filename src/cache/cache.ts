@@ -23,17 +23,23 @@ import {
   createHitForPass,
   createMemoryStore,
   createResponseStorage,
+  isOvertaken,
   type MemoryStore,
 } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 
+/** Invalidates what a write may have changed since its response began: in other processes when the promise resolves. */
+export type InvalidateAgain = () => Promise<unknown> | undefined
+
 /** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
 export type PostResponse = {
   /** Call it with the head before the POST invalidates, so that its own invalidation does not prevent storing. */
   isStorable(head: ResponseHead): boolean
-  /** Call it right after that; returns the function that stores the complete content. */
-  begin(head: ResponseHead): (content: Buffer) => void
+  /** Call it right after that; returns the function that stores the complete content, after it has let the POST invalidate once more. */
+  begin(
+    head: ResponseHead,
+  ): (content: Buffer, invalidateAgain: InvalidateAgain) => Promise<unknown> | undefined
   /** A longer content is not stored. */
   readonly maxBytes: number
   /** Buffer space for the content while it arrives. */
@@ -45,6 +51,8 @@ const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number):
   const { source, lifetimeMs } = freshnessLifetime(head, responseControl(head.fields), read.policy, now)
   return source === 'upstream' && lifetimeMs > 0
 }
+
+const noContent = Buffer.alloc(0)
 
 /** The content is stored as it passes: a coded one would reach clients that do not accept its coding. */
 const isForEveryClient = (head: ResponseHead): boolean => {
@@ -168,16 +176,20 @@ export const createCache = (options: CacheOptions) => {
       isStorable: (head) =>
         head.status === 200 &&
         isForEveryClient(head) &&
-        // After another write to the target, the content may be from before or after that write.
-        !log.invalidatedSince([targetKeyOf(read.key)], sent) &&
+        // After another write that reaches it, the content may be from before or after that write.
+        !log.invalidatedSince([targetKeyOf(read.key), ...read.tags({ ...head, content: noContent })], sent) &&
         hasExplicitFreshness(head, read, clock.now()) &&
         storageOf(head, read, clock.now()).kind === 'store',
       begin: (head) => {
         const since = log.sequence
         const order = fetches.nextOrder()
         const times = { requested, received: readClock(clock) }
-        return (content) => {
-          storage.store(read, storage.create({ read, order }, { head, content }, times), since)
+        return (content, invalidateAgain) => {
+          const made = storage.create({ read, order }, { head, content }, times)
+          const isCurrent = storage.describe(read, made) !== undefined && !isOvertaken(log, made, since)
+          const spread = invalidateAgain()
+          if (isCurrent) storage.store(read, made, log.sequence)
+          return spread
         }
       },
     }

@@ -231,7 +231,7 @@ export type CachingDecision =
   | { readonly kind: 'bypass'; readonly reason: BypassReason }
   | { readonly kind: 'write' }
 
-type CachingFacts = {
+export type CachingFacts = {
   readonly method: string
   readonly fields: RequestFields
   readonly hasContent: boolean
@@ -255,7 +255,7 @@ const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', 
 /** An unknown method counts as a write (RFC 9111 §4.4). */
 const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE'
 
-export const forbidsStoring = (fields: RequestFields): boolean =>
+const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&
   parseCacheControl(requestField(fields, 'cache-control')).has('no-store')
 

@@ -111,22 +111,24 @@ export type UsedTarget = {
   readonly service: string
   /** '' where responses are the same for all hosts of the service. */
   readonly host: string
+  /** '' for that of the public URL. */
+  readonly scheme: string
   readonly target: string
   readonly hits: number
 }
 
 /** The target of an entry, with the hits of all its variants; undefined for responses of one credential. */
 const usedTarget = ({ key, variants }: StoredVariants): UsedTarget | undefined => {
-  const { service, host, target, partition } = partsOfKey(key)
+  const { service, host, target, partition, scheme } = partsOfKey(key)
   if (partition !== 'public' || variants.length === 0 || redactTarget(target) !== target) return undefined
-  return { service, host, target, hits: variants.reduce((sum, { hits }) => sum + hits, 0) }
+  return { service, host, scheme, target, hits: variants.reduce((sum, { hits }) => sum + hits, 0) }
 }
 
 /** Each target once, those with most hits first. */
 export const mostHits = (found: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
   const byTarget = new Map<string, UsedTarget>()
   for (const one of found) {
-    const name = JSON.stringify([one.service, one.host, one.target])
+    const name = JSON.stringify([one.service, one.host, one.scheme, one.target])
     const hits = Math.max(one.hits, byTarget.get(name)?.hits ?? 0)
     byTarget.set(name, { ...one, hits })
   }

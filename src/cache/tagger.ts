@@ -251,29 +251,39 @@ export type UnsafeRequest = {
 /** A path behind a root or a mount, which may be empty, as a target. */
 export const asTarget = (path: string): string => (path.startsWith('/') ? path : `/${path}`)
 
-/** Path and query after one of the roots. Other origins must not invalidate this one (RFC 9111 §4.4). */
-const behind = (roots: readonly string[], url: URL): string | undefined => {
-  const root = roots.find(
-    (one) => url.href === one || url.href.startsWith(`${one}/`) || url.href.startsWith(`${one}?`),
-  )
-  if (root === undefined) return undefined
-  url.hash = ''
-  return asTarget(url.href.slice(root.length))
-}
+const withoutScheme = (url: string): string => url.replace(/^https?:/, '')
 
 /**
- * The target in a Location or Content-Location, if it belongs to this service. With a query also as it was written: a URL object
- * escapes quotation marks, clients may not.
+ * Path and query after each of the roots that the URL begins with. Other origins must not invalidate this one (RFC 9111 §4.4); http and
+ * https make no difference, since many upstreams do not know the scheme that their clients use.
+ */
+const behind = (roots: readonly string[], url: URL): readonly string[] => {
+  url.hash = ''
+  const named = withoutScheme(url.href)
+  return roots
+    .map(withoutScheme)
+    .filter((root) => named === root || named.startsWith(`${root}/`) || named.startsWith(`${root}?`))
+    .map((root) => asTarget(named.slice(root.length)))
+}
+
+/** Field values are octets, one to a character. Upstreams write names of pages as they are, in UTF-8. */
+const asWritten = (value: string): string =>
+  /[^\x20-\x7e]/.test(value) ? Buffer.from(value, 'latin1').toString() : value
+
+/**
+ * The target in a Location or Content-Location, if it belongs to this service; several where the URL may be one of the upstream or one
+ * of clients. With a query also as it was written: a URL object escapes quotation marks, clients may not.
  */
 export const namedTargets = (
   value: string | undefined,
   { url, roots }: Pick<UnsafeRequest, 'url' | 'roots'>,
 ): readonly string[] => {
-  const target =
-    value !== undefined && URL.canParse(value, url) ? behind(roots, new URL(value, url)) : undefined
-  if (target === undefined) return []
-  const query = /^[^?#]*(\?[^#]*)/.exec(value ?? '')?.[1]
-  return query === undefined ? [target] : [target, target.split('?', 1)[0] + query]
+  const text = value === undefined ? undefined : asWritten(value)
+  if (text === undefined || !URL.canParse(text, url)) return []
+  const query = /^[^?#]*(\?[^#]*)/.exec(text)?.[1]
+  return behind(roots, new URL(text, url)).flatMap((target) =>
+    query === undefined ? [target] : [target, target.split('?', 1)[0] + query],
+  )
 }
 
 /**

@@ -249,6 +249,8 @@ export const headText = (fields: FieldLines, status: number, begin?: HeadText): 
 /** A response the gateway holds or streams itself. */
 export type GatewayResponse = ResponseHead & {
   readonly content: Buffer | Readable | undefined
+  /** The request was sent before and got no response, and may have been carried out then: an error does not show that it was not. */
+  readonly isRepeated?: true
   /** Counts only when it is of this very content. */
   text?: ContentText | undefined
   /** Counts only when it is of these very fields. */
@@ -307,22 +309,31 @@ export class EndSignal implements AbortSignal {
 }
 
 /**
- * Passes a content through and calls `done` with all of it at its end; not when it is longer than `maxBytes`, differs from its
- * declared length, or the reservation is refused.
+ * Passes a content through and calls `done` once: before its last octet or its end is passed on, which waits for the promise, or when
+ * it breaks off. `content`: all of it; undefined where it is longer than `maxBytes`, differs from its declared length, or the
+ * reservation is refused.
  */
 export const teeContent = (
   maxBytes: number,
   declared: number | undefined,
   reservation: Reservation,
-  done: (content: Buffer) => void,
+  done: (content: Buffer | undefined) => unknown,
 ): Transform => {
   let chunks: Buffer[] = []
   let bytes = 0
   let isCollecting = true
+  let isDone = false
   const stop = (): void => {
     isCollecting = false
     chunks = []
     reservation.release()
+  }
+  const finish = async (isWhole: boolean): Promise<void> => {
+    if (isDone) return
+    isDone = true
+    const content = isCollecting && isWhole ? Buffer.concat(chunks) : undefined
+    stop()
+    await done(content)
   }
   return new Transform({
     transform(chunk: Buffer, _encoding, next) {
@@ -330,15 +341,14 @@ export const teeContent = (
       if (isCollecting && bytes <= maxBytes && reservation.reserve(chunk.length + overheadOfChunk)) {
         chunks.push(chunk)
       } else if (isCollecting) stop()
-      next(null, chunk)
+      if (bytes === declared) void finish(true).then(() => next(null, chunk), next)
+      else next(null, chunk)
     },
     flush(next) {
-      if (isCollecting && (declared === undefined || declared === bytes)) done(Buffer.concat(chunks))
-      stop()
-      next()
+      void finish(declared === undefined || declared === bytes).then(() => next(), next)
     },
     destroy(error, next) {
-      stop()
+      void finish(false).catch(() => {})
       next(error)
     },
   })

@@ -217,11 +217,14 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
 const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
   local === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
-/** All that a service holds, as after a write to it that no row describes. */
-const everythingOf = (service: Service, note: (tag: string) => Note): readonly Note[] => [
-  ...service.tagger.writtenTags(undefined, () => undefined, 'POST', undefined).map(note),
-  ...documentsNotes(service, ''),
-]
+/** What a write through another service reaches: all that the service holds, or the groups that the response names (RFC 9875 §3). */
+const tagsOfSharing = ({ tagger }: Service, written: WriteResponse | undefined): readonly string[] =>
+  tagger.writtenTags(
+    undefined,
+    () => undefined,
+    'POST',
+    tagger.everything === undefined ? written : undefined,
+  )
 
 /** What a write may have changed; without a response its outcome is unknown. */
 export const writeNotes = (
@@ -231,14 +234,15 @@ export const writeNotes = (
   shown: Shown = () => [],
 ): readonly Note[] => {
   const { service, method, matching } = exchange
-  const written =
-    response === undefined
-      ? undefined
-      : {
-          ...response,
-          content: Buffer.isBuffer(response.content) ? response.content : undefined,
-          created: createdPath(exchange, response),
-        }
+  // 404 is the response to a second DELETE: the first one may have changed something.
+  const isUnknown = response === undefined || (response.isRepeated === true && response.status >= 400)
+  const written = isUnknown
+    ? undefined
+    : {
+        ...response,
+        content: Buffer.isBuffer(response.content) ? response.content : undefined,
+        created: createdPath(exchange, response),
+      }
   const found = matching.kind === 'found' ? matching : undefined
   const given = (): readonly string[] | undefined => {
     const { query, content, request } = exchange
@@ -260,7 +264,11 @@ export const writeNotes = (
   return [
     ...tags.map(note),
     ...documentsNotes(service, found?.row.collection ?? ''),
-    ...(refused ? [] : service.sharing().flatMap((other) => everythingOf(other, note))),
+    ...(refused
+      ? []
+      : service
+          .sharing()
+          .flatMap((other) => [...tagsOfSharing(other, written).map(note), ...documentsNotes(other, '')])),
   ]
 }
 
@@ -270,7 +278,7 @@ export const invalidateWrite = (cache: Cache, { service, record }: Ready, notes:
     [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
   const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
   const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
-  record.invalidated = { tags, entries }
+  record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
 }
 
 export type TrackedWrite = {

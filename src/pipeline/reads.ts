@@ -160,10 +160,14 @@ export const readContent = async (
 /** The partition of the cache that an exchange reads from; `name` as in the key. */
 export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
 
-const keyOf = ({ service, target, recalled }: Ready, partition: string): string =>
-  recalled?.kind === 'valid' && partition === 'public' && service.host === ''
+const keyOf = ({ service, target, recalled, client }: Ready, partition: string): string => {
+  const { host, name, publicRoot } = service
+  // The upstream is sent the scheme: it may redirect one to the other.
+  const scheme = (client.protocol === 'https') === publicRoot.startsWith('https:') ? '' : client.protocol
+  return recalled?.kind === 'valid' && partition === 'public' && host === '' && scheme === ''
     ? recalled.publicKey
-    : cacheKey({ service: service.name, target, dialect: '', partition, host: service.host })
+    : cacheKey({ service: name, target, dialect: '', partition, host, scheme })
+}
 
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
 
@@ -211,6 +215,10 @@ export class ExchangeRead implements CacheRead {
 
   get client(): string {
     return this.#exchange.client.address
+  }
+
+  isOutdated(): boolean {
+    return !this.#exchange.service.isCurrent()
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {

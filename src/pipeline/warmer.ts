@@ -4,8 +4,16 @@ import type { WarmedEvent } from './events.ts'
 import { arrived, type Received } from './exchange.ts'
 import type { Service } from './service.ts'
 
-/** A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service. */
-export type WarmTarget = { readonly service: string; readonly host: string; readonly target: string }
+/**
+ * A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service, `scheme` where it is that of
+ * the public URL.
+ */
+export type WarmTarget = {
+  readonly service: string
+  readonly host: string
+  readonly scheme: string
+  readonly target: string
+}
 
 /** How many targets may wait, how many are fetched at once, and how many begin in a second. */
 export type WarmLimits = { readonly max: number; readonly concurrency: number; readonly perSecond: number }
@@ -25,14 +33,19 @@ export type WarmerOptions = {
 
 const noCounts = (): Record<Outcome, number> => ({ fetched: 0, hit: 0, bypassed: 0, failed: 0, dropped: 0 })
 
-/** A request of this machine itself, without any credential. */
-const anonymousGet = (service: Service, { host, target }: WarmTarget, id: string, signal: AbortSignal) => {
+/** A request of this machine itself, as clients find the service, without any credential. */
+const anonymousGet = (service: Service, warm: WarmTarget, id: string, signal: AbortSignal) => {
+  const { host, scheme, target } = warm
   const at = target.indexOf('?')
   const form = (host === '' ? undefined : service.atHost?.(host)) ?? service
   return arrived({
     id,
     origin: 'client',
-    client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
+    client: {
+      address: '127.0.0.1',
+      protocol: (scheme || form.publicRoot).startsWith('https') ? 'https' : 'http',
+      viaTrustedProxy: false,
+    },
     service: form,
     request: {
       method: 'GET',
@@ -120,7 +133,7 @@ export const createWarmer = (options: WarmerOptions) => {
     add: (targets: readonly WarmTarget[]) => {
       let added = 0
       for (const target of targets) {
-        const name = JSON.stringify([target.service, target.host, target.target])
+        const name = JSON.stringify([target.service, target.host, target.scheme, target.target])
         if (waiting.size < limits.max || waiting.has(name)) {
           waiting.set(name, target)
           added += 1

@@ -96,8 +96,13 @@ export const createResponseDrift = (options: ResponseDriftOptions) => {
     }
     collecting += 1
     const length = fieldValue(response.fields, 'content-length')
-    const tee = teeContent(mostBytes, length === undefined ? undefined : Number(length), unlimited, (whole) =>
-      send(sample, whole),
+    const tee = teeContent(
+      mostBytes,
+      length === undefined ? undefined : Number(length),
+      unlimited,
+      (whole) => {
+        if (whole !== undefined) send(sample, whole)
+      },
     )
     pipeline(content, tee, () => {
       collecting -= 1

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createLatch } from '../support/latch.ts'
 import { fieldOf, type OpenService, startOpenService } from './open-service.ts'
 
 let service: OpenService
@@ -91,6 +92,29 @@ test('a response that breaks off is not stored', async () => {
   }
   await service.ask(['POST /broken HTTP/1.1', 'Content-Length: 1'], 'x')
   expect(await service.ask(['GET /broken HTTP/1.1'])).toMatch(/read$/)
+})
+
+test('a response to a POST is not stored if one of its groups was invalidated while the POST was in flight', async () => {
+  let version = 1
+  const written = createLatch()
+  const tags = { 'Cache-Control': 'max-age=60', 'Cache-Groups': '"stock"' }
+  service.origin.script = async ({ method }, wire) => {
+    const content = `version ${version}`
+    if (method === 'PUT') {
+      version += 1
+      wire.respond({ status: 204, fields: { 'Cache-Group-Invalidation': '"stock"' } })
+      return
+    }
+    if (method === 'POST') await written.opened
+    wire.respond({ fields: { ...tags, 'Content-Location': '/report' }, content })
+  }
+  const before = service.origin.received.length
+  const posted = service.ask(['POST /report HTTP/1.1', 'Content-Length: 1'], 'x')
+  await service.origin.until(() => service.origin.received.length > before)
+  await service.ask(['PUT /item HTTP/1.1', 'Content-Length: 1'], 'x')
+  written.open()
+  expect(await posted).toMatch(/version 1$/)
+  expect(await service.ask(['GET /report HTTP/1.1'])).toMatch(/version 2$/)
 })
 
 // RFC 9111 §4.3.5

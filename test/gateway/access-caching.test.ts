@@ -144,6 +144,17 @@ describe('stored responses', () => {
     expect(await get(await as('ann', 'X-Who'))).toMatchObject({ user: 'ann' })
   })
 
+  test('rfc-shared-cache: the response to a POST with such a token serves no later read', async () => {
+    const fields = { ...jsonFields, 'Cache-Control': 'max-age=60', 'Content-Location': '/x' }
+    origin.script = ({ fields: sent }, wire) =>
+      wire.respond({ fields, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
+    const access = { jwt: jwt({ header: 'X-Who', required: 'never' }) }
+    await start({ cache: { profile: 'rfc-shared-cache' }, access })
+    const headers = await as('ann', 'X-Who')
+    await (await fetch(`${gateway.publicAddress}/x`, { method: 'POST', headers, body: 'x' })).text()
+    expect(await get()).toMatchObject({ user: '', cache: 'other' })
+  })
+
   test('rfc-shared-cache: Vary by a claim keeps users apart, and a client cannot name another one', async () => {
     const fields = { ...jsonFields, 'Cache-Control': 'public, max-age=60', Vary: 'X-User-Id' }
     origin.script = ({ fields: sent }, wire) =>

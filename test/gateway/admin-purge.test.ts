@@ -140,6 +140,21 @@ describe('by tag, by prefix, all', () => {
   })
 
   test.each([
+    ['/legacy/caf%c3%a9', '/legacy/caf%C3%A9/menu'],
+    ['/legacy/café', '/legacy/caf%C3%A9/menu'],
+    ['/legacy/a|b', '/legacy/a%7Cb/c?d'],
+    ['/legacy/x?q=é', '/legacy/x?q=%C3%A9'],
+    ['/legacy/\ud800', '/legacy/%EF%BF%BD'],
+  ])('a prefix reaches what is below it however it is spelled: %s', async (prefix, path) => {
+    origin.script = (_, wire) =>
+      wire.respond({ fields: { ...json, 'Cache-Control': 'max-age=60' }, content: '{}' })
+    await cacheStatus(path)
+    expect(await isStored(path)).toBe(true)
+    expect((await purge({ prefix })).answer).toMatchObject({ entries: 1 })
+    expect(await isStored(path)).toBe(false)
+  })
+
+  test.each([
     ['several URLs', { urls: [posts, pages] }, 2, [false, false]],
     ['several tags', { tags: ['site/any/posts', 'site/any/none'] }, 1, [false, true]],
     ['several prefixes', { prefixes: [`${mount}/site/v2/po`, `${mount}/site/v2/pa`] }, 2, [false, false]],

@@ -269,6 +269,12 @@ describe('bytes that are no request', () => {
     ['a space in front of the colon', 'GET /plants HTTP/1.1\r\nHost : a\r\n\r\n', 400, '"error":400'],
     ['no HTTP at all', 'hello\r\n\r\n', 400, '"error":400'],
     [
+      'a fragment behind the query, which some upstreams cut off',
+      'GET /legacy/a?b=1#c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+      400,
+      'malformed_request',
+    ],
+    [
       'dot segments, escaped',
       'GET /legacy/%2e%2e/admin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
       400,

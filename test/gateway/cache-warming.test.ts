@@ -104,6 +104,23 @@ describe('warming', () => {
     ])
   })
 
+  test('the request has the scheme of the public URL', async () => {
+    const own = await startTestGateway({
+      publicUrl: 'https://example.org',
+      services: { pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
+    })
+    try {
+      const headers = { 'Content-Type': 'application/json' }
+      const body = '{"urls":["/a"]}'
+      await fetch(`${own.adminAddress}/cache/warm`, { method: 'POST', headers, body })
+      await expect
+        .poll(() => origin.received.map(({ fields }) => fields['x-forwarded-proto']))
+        .toEqual(['https'])
+    } finally {
+      await own.close()
+    }
+  })
+
   test('responses of a credential are not fetched again, nor targets with a secret in the query', async () => {
     await read('/store/plants', { Authorization: 'Bearer one' })
     await read('/pages/a?token=secret')

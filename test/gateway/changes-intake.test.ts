@@ -206,6 +206,7 @@ describe('the plain form', () => {
     ['a tag of the upstream', { tags: ['key-a'] }, [false, true, true]],
     ['a URL', { urls: ['/shop/c'] }, [true, true, false]],
     ['a prefix', { prefixes: ['/shop/a'] }, [false, false, true]],
+    ['a prefix in another spelling', { prefixes: ['/sh%6Fp/%61'] }, [false, false, true]],
     ['several at once', { tags: ['key-c'], urls: ['/shop/a/b'] }, [true, false, false]],
     ['everything', { all: true }, [false, false, false]],
     ['everything of a named service', { service: 'shop', all: true }, [false, false, false]],
@@ -221,6 +222,8 @@ describe('the plain form', () => {
     ['names another service', { service: 'blog', all: true }, 400],
     ['names a URL of another service', { urls: [`${site}/posts/1`] }, 400],
     ['names no text', { urls: [1] }, 400],
+    ['names a prefix that is no path', { prefixes: ['https://example.org/shop'] }, 400],
+    ['names a prefix that no path has', { prefixes: ['/shop/%'] }, 400],
   ])('is refused when it %s', async (_, change, status) => {
     expect((await tell(change))[0]).toBe(status)
     expect(await hits(`${site}/posts/1`, '/shop/c')).toEqual([true, true])

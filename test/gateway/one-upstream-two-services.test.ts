@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { createLatch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
@@ -183,6 +184,66 @@ test('a write through one interface to a site reaches what the other has stored'
     body: '{"title":"x"}',
   })
   expect(await statusOf(posts('/other'))).toContain('fwd=uri-miss')
+})
+
+test('a group that the response to a write invalidates is one of all open services of the same upstream', async () => {
+  const groups = (method: string, target: string) => ({
+    ...(method === 'PUT' ? { 'Cache-Group-Invalidation': '"stock"' } : {}),
+    ...(target === '/list' ? { 'Cache-Groups': '"stock"' } : {}),
+  })
+  origin.script = ({ method, target }, wire) =>
+    wire.respond({ fields: { 'Cache-Control': 'max-age=60', ...groups(method, target) }, content: 'x' })
+  const cache = { profile: 'rfc-shared-cache' }
+  const upstream = { targets: [origin.origin] }
+  const own = await startTestGateway({
+    services: {
+      pages: { contract: 'open', mount: '/', upstream, cache },
+      shop: { contract: 'open', mount: '/shop', upstream: { ...upstream, basePath: '/shop' }, cache },
+    },
+  })
+  try {
+    const read = (path: string) => statusOf(own.publicAddress + path)
+    await read('/list')
+    await read('/other')
+    await fetch(`${own.publicAddress}/shop/items/1`, { method: 'PUT', body: 'x' })
+    expect(await read('/list')).toContain('fwd=uri-miss')
+    expect(await read('/other')).toContain('hit')
+  } finally {
+    await own.close()
+  }
+})
+
+test('a write to a service that a reload removes meanwhile reaches what the one in its place has stored', async () => {
+  const [written, read] = [createLatch(), createLatch()]
+  origin.script = async ({ method, target }, wire) => {
+    if (method === 'PUT') await written.opened
+    // Keeps the earlier configuration alive.
+    if (target === '/long') await read.opened
+    wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'x' })
+  }
+  const cache = { profile: 'rfc-shared-cache' }
+  const upstream = { targets: [origin.origin] }
+  const named = (name: string) => ({
+    services: { [name]: { contract: 'open', mount: '/', upstream, cache } },
+  })
+  const own = await startTestGateway(named('before'))
+  try {
+    const url = `${own.publicAddress}/a`
+    const long = statusOf(`${own.publicAddress}/long`)
+    const from = origin.received.length
+    const writing = fetch(url, { method: 'PUT', body: 'x' })
+    await origin.until(() => origin.received.slice(from).some(({ method }) => method === 'PUT'))
+    await own.put(named('after'))
+    await statusOf(url)
+    expect(await statusOf(url)).toContain('hit')
+    written.open()
+    await (await writing).text()
+    expect(await statusOf(url)).toContain('fwd=uri-miss')
+    read.open()
+    await long
+  } finally {
+    await own.close()
+  }
 })
 
 test('services that were configured later see the invalidations of a write', async () => {

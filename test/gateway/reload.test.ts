@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 const json = { 'Content-Type': 'application/json' }
@@ -147,6 +148,34 @@ describe('a valid configuration', () => {
     await pause(30)
     expect((await get('/a/x')).cache).not.toMatch(/ttl=3\d\d\d/)
     expect((await get('/a/x')).cache).toMatch(/hit; ttl=(30|2\d)(\D|$)/)
+  })
+
+  test('a response that an earlier request fetches from the earlier upstream is never one of the new upstream', async () => {
+    const config = (target: Origin) => ({ services: { a: open(target, stored('GET /**')) } })
+    gateway = await startTestGateway(config(origin))
+    const [read, ended] = [createLatch(), createLatch()]
+    origin.script = async ({ target }, wire, count) => {
+      // Keeps the earlier configuration alive.
+      if (target === '/long') await ended.opened
+      if (count > 2) return wire.respond({ fields: json, content: '{"from":"late"}' })
+      await read.opened
+      // Cannot be shared with the waiting request, which fetches again.
+      wire.respond({ fields: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
+    }
+    const long = get('/a/long')
+    await origin.until(() => origin.received.length === 1)
+    const leader = get('/a/x')
+    await origin.until(() => origin.received.length === 2)
+    const follower = get('/a/x')
+    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(3)
+    await gateway.put(config(other))
+    read.open()
+    expect((await leader).text).toBe('{"from":"private"}')
+    expect((await follower).text).toBe('{"from":"late"}')
+    expect((await get('/a/x')).text).toBe('{"from":"other"}')
+    ended.open()
+    await long
+    expect(await isHit('/a/x')).toBe(true)
   })
 
   test('connections to an upstream close when the last configuration that uses them has finished', async () => {

@@ -74,6 +74,7 @@ const keyParts = fc.record({
   dialect: fc.string({ maxLength: 5 }),
   partition: fc.string({ maxLength: 5 }),
   host: fc.string({ maxLength: 3 }),
+  scheme: fc.string({ maxLength: 3 }),
 })
 
 test('different parts have different keys, and a key gives its parts back', () => {

@@ -254,8 +254,8 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
       if (range === undefined || fetch.rangeFields['range'] === undefined || content === undefined) {
         return undefined
       }
-      const storeContent = (complete: Buffer): void => {
-        const part = partOf(range, complete)
+      const storeContent = (complete: Buffer | undefined): void => {
+        const part = complete === undefined ? undefined : partOf(range, complete)
         if (part !== undefined) storeOrCombine(fetch, upstream, part)
       }
       if (Buffer.isBuffer(content)) {

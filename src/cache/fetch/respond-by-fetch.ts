@@ -314,6 +314,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     read.method === 'HEAD' ||
     read.fields['range'] !== undefined ||
     carriesOwnCredential(read) ||
+    read.isOutdated?.() === true ||
     hitForPass.has(read.key, clock.monotonic())
 
   /**
@@ -372,7 +373,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     }
     wait(reader, {
       need: found.kind === 'fetch' ? found : attempt.need,
-      alone: retriesAlone(resolution, attempt.waits),
+      alone: retriesAlone(resolution, attempt.waits) || reader.read.isOutdated?.() === true,
       hasRetried: attempt.hasRetried || resolution.afterFailure,
       waits: attempt.waits + 1,
     })

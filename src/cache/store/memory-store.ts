@@ -373,7 +373,8 @@ export const createResponseStorage = (options: StorageOptions) => {
     /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
     store: (read: CacheRead, stored: StoredResponse, since: number) => {
       const isReadable = describe(read, stored) !== undefined
-      const notStored = isReadable ? storeIfCurrent(stored, since) : 'unreadable'
+      const isOutdated = read.isOutdated?.() === true
+      const notStored = !isReadable ? 'unreadable' : isOutdated ? 'overtaken' : storeIfCurrent(stored, since)
       report(
         notStored === undefined
           ? { kind: 'stored', service: read.service, bytes: stored.bytes }

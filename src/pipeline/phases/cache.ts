@@ -1,14 +1,16 @@
-import { pipeline } from 'node:stream'
-import type { PostResponse } from '../../cache/cache.ts'
+import { pipeline, Readable } from 'node:stream'
+import type { InvalidateAgain, PostResponse } from '../../cache/cache.ts'
 import { type CacheAnswer, forwardedStatus } from '../../cache/cache-read.ts'
 import {
   actsAsWrite,
   type CachingDecision,
+  type CachingFacts,
   decideCaching,
-  forbidsStoring,
 } from '../../cache/decide-caching.ts'
+import type { Note } from '../../cache/invalidation.ts'
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
+import { unlimited } from '../../http/bounds.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import {
   type Answer,
@@ -46,12 +48,21 @@ import type { Service } from '../service.ts'
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
   concurrentWritesOf(cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
 
+const factsOf = ({ method, request: { fields }, content, sensitive, identity }: Ready): CachingFacts => ({
+  method,
+  fields,
+  hasContent: content !== undefined,
+  sensitive,
+  identity,
+})
+
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
-  const { method, policy, request, service } = exchange
+  const { method, policy, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract !== 'open')
     return undefined
-  if (forbidsStoring(request.fields)) return undefined
+  if (decideCaching({ ...factsOf(exchange), method: 'GET', hasContent: false }, policy).kind !== 'read')
+    return undefined
   return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))
 }
 
@@ -114,19 +125,19 @@ const wasIncomplete = (error: unknown): boolean =>
 type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
 
 /**
- * Invalidates what the write may have changed: in this process at once, in others when the promise resolves. Without a response
- * the outcome is unknown.
+ * Invalidates what the write may have changed: in this process at once, in others when the promise resolves. `isOver`: it changes
+ * nothing more.
  */
 const invalidate = (
   { cache, announcer }: CacheContext,
   exchange: Ready,
   { tracked, announced }: Write,
-  response: GatewayResponse | undefined,
+  notes: readonly Note[],
+  isOver: boolean,
 ): Promise<unknown> | undefined => {
-  const notes = writeNotes(exchange, response, tracked.isAlone() ? cache.contentsWithTag : undefined)
-  tracked.end()
+  if (isOver) tracked.end()
   invalidateWrite(cache, exchange, notes)
-  return announcer?.spread(notes, announced)
+  return announcer?.spread(notes, isOver ? announced : undefined)
 }
 
 /** Ends a write that failed: what it may have changed is invalidated, unless the upstream cannot have carried it out. */
@@ -136,24 +147,39 @@ const abandon = async (
   write: Write,
   error: unknown,
 ): Promise<void> => {
-  if (!wasIncomplete(error)) await invalidate(context, exchange, write, undefined)
+  if (!wasIncomplete(error)) await invalidate(context, exchange, write, writeNotes(exchange, undefined), true)
   else if (write.announced !== undefined) {
     write.tracked.end()
     await context.announcer?.spread([], write.announced)
   }
 }
 
-/** The response with its content stored for later reads, when all of it has been sent to the client. */
-const storingContent = (written: PostResponse, response: GatewayResponse): GatewayResponse => {
-  const store = written.begin(response)
-  const declared = fieldValue(response.fields, 'content-length')
-  const bytes = declared === undefined ? undefined : Number(declared)
-  const tee = teeContent(written.maxBytes, bytes, written.reservation, store)
+/**
+ * The response, of which `invalidateAgain` is awaited before the client gets the end: a program may change more while it sends its
+ * response. The content is stored for later reads where it may be.
+ */
+const endingWrite = (
+  response: GatewayResponse,
+  storable: PostResponse | undefined,
+  invalidateAgain: InvalidateAgain,
+): GatewayResponse => {
   const { content } = response
-  if (content === undefined || Buffer.isBuffer(content)) tee.end(content)
+  const store = storable?.begin(response)
+  if (content === undefined || Buffer.isBuffer(content)) {
+    void store?.(content ?? Buffer.alloc(0), () => undefined)
+    return response
+  }
+  const declared = fieldValue(response.fields, 'content-length')
+  const tee = teeContent(
+    storable?.maxBytes ?? 0,
+    declared === undefined ? undefined : Number(declared),
+    storable?.reservation ?? unlimited,
+    (whole) =>
+      whole === undefined || store === undefined ? invalidateAgain() : store(whole, invalidateAgain),
+  )
   // An error on either side ends both; the reader of `tee` sees it.
-  else pipeline(content, tee, () => {})
-  return { status: response.status, fields: response.fields, content: tee }
+  pipeline(content, tee, () => {})
+  return { ...response, content: tee }
 }
 
 /**
@@ -177,23 +203,26 @@ export const forwardWrite = async (
       await abandon(context, exchange, write, error)
       throw error
     }
-    if (!streams) {
-      await invalidate(context, exchange, write, response)
-      return response
-    }
     const isStored =
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
-    // The content has not been read, so the row and the path decide.
-    const spread = invalidate(context, exchange, write, { ...response, content: undefined })
+    const isOver = !(response.content instanceof Readable)
+    const notes = writeNotes(
+      exchange,
+      // A content that has not been read for it does not count: the row and the path decide.
+      streams ? { ...response, content: undefined } : response,
+      tracked.isAlone() ? context.cache.contentsWithTag : undefined,
+    )
+    const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.
-    const answer = isStored ? storingContent(storable, response) : response
+    const answer = endingWrite(response, isStored ? storable : undefined, () =>
+      invalidate(context, exchange, write, notes, true),
+    )
     await spread
     return answer
   } catch (error) {
     discard(response?.content)
-    throw error
-  } finally {
     tracked.end()
+    throw error
   }
 }
 
@@ -312,12 +341,8 @@ const isWrite = ({ service, sensitive }: Ready): boolean =>
 export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
-    const { method, record, request, sensitive, policy, identity } = exchange
-    const { fields } = request
-    const decision = decideCaching(
-      { method, fields, hasContent: exchange.content !== undefined, sensitive, identity },
-      policy,
-    )
+    const { record, request, sensitive, policy } = exchange
+    const decision = decideCaching(factsOf(exchange), policy)
     if (decision.kind !== 'write' && sensitive !== undefined && isWrite(exchange)) {
       record.cache = 'bypass'
       return withStatus(

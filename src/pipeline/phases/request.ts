@@ -55,7 +55,7 @@ const wrongMethod = (service: Service, row: Row): GatewayError => {
   return new GatewayError('method_not_allowed', { fields: ['Allow', [...methods].join(', ')] })
 }
 
-const outsideAscii = /[^\x21-\x7e]/
+const outsideTarget = /[^\x21-\x7e]|#/
 
 /** A GET that was seen before, unless a field or the content gives this one another meaning. */
 const recall = ({ service, request }: Received): RecalledTarget | undefined => {
@@ -91,8 +91,8 @@ export const match = (): Phase<Received, Matched> => ({
       record.route = matching.row.template
       return next(asMatched(exchange, exchange.request.method, matching, recalled))
     }
-    // RFC 3986 §2: nothing but visible ASCII. node:http accepts raw bytes, which servers read in different ways.
-    if (outsideAscii.test(exchange.request.target)) {
+    // RFC 3986 §2, RFC 9112 §3.2: nothing but visible ASCII, and no fragment. node:http accepts both, and servers read them in different ways.
+    if (outsideTarget.test(exchange.request.target)) {
       throw new GatewayError('malformed_request', {
         detail: 'The URL has bytes that must be percent-encoded.',
       })

@@ -242,7 +242,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#held = undefined
     this.#recordTime()
     const { status, fields, hints } = head
-    this.#resolve({ status, fields, hints, content: this.#contentOf(held) })
+    const response = { status, fields, hints, content: this.#contentOf(held) }
+    this.#resolve(this.#everSent ? { ...response, isRepeated: true } : response)
     this.#attempt?.awaitContent()
   }
 

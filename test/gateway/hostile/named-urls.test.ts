@@ -27,6 +27,14 @@ beforeAll(async () => {
       }),
       content: siteService(origin.origin, { mount: '/content', upstream: { targets, basePath: '/rest' } }),
       shop: { contract: 'open', mount: '/', hosts: ['shop.test'], upstream: { targets }, cache: rules },
+      preserving: {
+        contract: 'open',
+        mount: '/m',
+        hosts: ['kept.test', 'other.kept.test'],
+        publicUrl: 'https://kept.test',
+        upstream: { targets, basePath: '/v2', host: 'preserve' },
+        cache: rules,
+      },
       intern: {
         contract: 'open',
         mount: '/in',
@@ -86,6 +94,7 @@ describe('a write invalidates what its response names', () => {
     ],
     ['with that query escaped', '/users', { Location: "/admin/users?q='a'" }, '/admin/users?q=%27a%27'],
     ['with a path that they escape', '/users', { Location: '/admin/{7}^|' }, '/admin/{7}^|'],
+    ['with a path in bytes of UTF-8', '/users', { Location: '/admin/caf\u00c3\u00a9' }, '/admin/caf%C3%A9'],
     ['at the mount of that service', '/users', { 'Content-Location': '/admin?page=2' }, '/admin?page=2'],
     ['relative to its URL', '/users/7', { 'Content-Location': '../admin/x' }, '/admin/x'],
     ['in a service above its own', '/admin/users', { Location: '/users/7' }, '/users/7'],
@@ -111,6 +120,15 @@ describe('a write invalidates what its response names', () => {
     expect(await isKept(['/users', { Location: `${origin.origin}/admin/users/9` }], '/admin/users/9')).toBe(
       false,
     )
+  })
+
+  test.each([
+    'http://kept.test/v2/list',
+    'https://kept.test/v2/list',
+    'http://kept.test/m/list',
+    'https://kept.test/m/list',
+  ])('by an absolute URL with the host that the upstream is told: %s', async (Location) => {
+    expect(await isKept(['/m/users', { Location }], '/m/list', 'kept.test')).toBe(false)
   })
 
   test('in a service of the same host', async () => {

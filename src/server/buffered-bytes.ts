@@ -18,7 +18,7 @@ export type BufferedBytesOptions = {
 /** A reservation that can also exceed the bound for bytes that exist already. */
 type ForcedReservation = Reservation & { force(bytes: number): void }
 
-/** One client may hold half of the budget; the rest is left to the others. */
+/** One client may hold half of what the others leave, so that each newcomer gets some, as with slots (upstream/send/slots.ts). */
 const shareOfClient = 0.5
 
 /** Counts all bytes that the process has buffered, except stored responses. */
@@ -31,8 +31,8 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
     addCount(byClient, client, bytes)
   }
   const hasRoom = (client: string, bytes: number): boolean => {
-    const most = options.mostBytes()
-    return total + bytes <= most && (byClient.get(client) ?? 0) + bytes <= most * shareOfClient
+    const own = byClient.get(client) ?? 0
+    return own + bytes <= (options.mostBytes() - (total - own)) * shareOfClient
   }
   const forced = (work: BufferedFor, address: string): ForcedReservation => {
     const client = addressGroup(address)

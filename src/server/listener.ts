@@ -14,6 +14,7 @@ import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
+import { createContentTurns } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
@@ -166,10 +167,15 @@ export const createListener = (options: ListenerOptions) => {
   }
 
   // A request may wait for its turn; the handlers that are current then take it.
-  const take = createRequestTurns(
+  const begin = createRequestTurns(
     (incoming, outgoing) => current?.request(incoming, outgoing),
     options.report,
   )
+  const boundContent = createContentTurns()
+  const take: EdgeHandlers['request'] = (incoming, outgoing) => {
+    boundContent(incoming)
+    begin(incoming, outgoing)
+  }
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
   for (const event of ['request', 'checkExpectation']) server.on(event, take)
   // RFC 9110 §10.1.1.

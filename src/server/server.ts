@@ -110,6 +110,9 @@ type ReadyAnswer = {
   isWatched: boolean
 }
 
+/** A response over HTTP/2 whose stream has closed emits `close` no more. */
+const hasLeft = (raw: ServerResponse): boolean => raw.destroyed || isReset(raw.req)
+
 const noQuery: Record<string, never> = {}
 
 /** GET or HEAD of a path that Fastify reads as it is. It decodes others, and refuses what it cannot decode. */
@@ -145,7 +148,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     service: Service | undefined,
     response: GatewayResponse,
   ): void => {
-    if (outgoing.headersSent || outgoing.destroyed) {
+    if (outgoing.headersSent || hasLeft(outgoing)) {
       discard(response.content)
       return
     }
@@ -196,7 +199,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   }
 
   const isUnderWay = (raw: ServerResponse): boolean =>
-    !raw.destroyed && !(raw.writableEnded && raw.writableLength === 0)
+    !hasLeft(raw) && !(raw.writableEnded && raw.writableLength === 0)
   const holdUnread = (
     outgoing: ServerResponse,
     content: GatewayResponse['content'],

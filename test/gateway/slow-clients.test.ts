@@ -7,6 +7,8 @@ import { type Origin, pause, startOrigin } from '../support/origin.ts'
 type Tree = { readonly [key: string]: unknown }
 
 const large = Buffer.alloc(3 * 1024 * 1024, 'x')
+/** More than the buffers of the operating system hold. */
+const huge = Buffer.alloc(24 * 1024 * 1024, 'x')
 
 let origin: Origin
 let gateway: TestGateway
@@ -15,7 +17,13 @@ beforeEach(async () => {
   sockets = []
   origin = await startOrigin(async ({ target }, wire) => {
     if (target.includes('slow')) await pause(900)
-    wire.respond({ content: target.includes('large') ? large : 'small' })
+    if (target.includes('late-end')) {
+      wire.write(`HTTP/1.1 200 OK\r\nContent-Length: ${huge.length + 3}\r\n\r\n`)
+      wire.write(huge)
+      await pause(3_000)
+      wire.write('end')
+    } else if (target.includes('huge')) wire.respond({ content: huge })
+    else wire.respond({ content: target.includes('large') ? large : 'small' })
   })
 })
 afterEach(async () => {
@@ -118,6 +126,37 @@ describe('a client that reads nothing of a response', () => {
     })
     await once(socket, 'close')
     expect(taken).toBeGreaterThan(large.length)
+    expect(await cut('slow-reader')).toBe(0)
+  })
+
+  /** Sends a request and reads nothing for most of the timeout. */
+  const hesitate = async (socket: Socket, path: string): Promise<void> => {
+    socket.pause()
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await pause(700)
+    socket.resume()
+  }
+
+  test('a client that hesitates once is disconnected when it reads nothing of a later response', async () => {
+    await start({ readerTimeout: '1s', minBytesPerSecond: '0' })
+    const socket = await dial()
+    await hesitate(socket, '/huge')
+    await expect.poll(() => socket.bytesRead, { timeout: soonMs }).toBeGreaterThan(huge.length)
+    expect(await cut('slow-reader')).toBe(0)
+    socket.pause()
+    socket.write('GET /huge HTTP/1.1\r\nHost: a\r\n\r\n')
+    await expect.poll(() => cut('slow-reader'), { timeout: soonMs }).toBe(1)
+  })
+
+  test('a client that hesitates once is not disconnected while the upstream sends nothing', async () => {
+    await start({ readerTimeout: '1s' })
+    const socket = await dial()
+    let last = ''
+    socket.on('data', (chunk: Buffer) => {
+      last = chunk.toString('latin1')
+    })
+    await hesitate(socket, '/huge/with-a-late-end')
+    await expect.poll(() => last, { timeout: soonMs }).toMatch(/end$/)
     expect(await cut('slow-reader')).toBe(0)
   })
 

@@ -89,6 +89,14 @@ const faults: [string, Script, string | number][] = [
     'upstream_timeout',
   ],
   [
+    'more than a thousand interim responses',
+    (_, wire) => {
+      wire.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(1_001))
+      wire.respond({})
+    },
+    'upstream_broken',
+  ],
+  [
     'an interim response, then the answer',
     (_, wire) => {
       wire.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')

@@ -61,7 +61,8 @@ const fewConnections = 64
 
 const ignore = (): void => {}
 
-type Watched = { sentBytes: number; isStalled: boolean }
+/** `cut` is there while the client reads nothing. */
+type Watched = { sentBytes: number; cut: (() => void) | undefined }
 
 /** Response bytes that the operating system has accepted. */
 const sentBytesOf = (socket: Socket): number => socket.bytesWritten - socket.writableLength
@@ -113,26 +114,35 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
     return true
   }
   /** Node's socket timer distinguishes a slow client from one that reads nothing, also within one large write. */
-  const watchStalled = (socket: Socket, watched: Watched): void => {
-    watched.isStalled = true
-    socket.setTimeout(readerTimeoutMs, () => {
-      watched.isStalled = false
+  const limitStall = (socket: Socket): (() => void) => {
+    const cut = (): void => {
       if (socket.writableLength === 0) return
       report({ kind: 'connection-cut', reason: 'slow-reader' })
       socket.destroy()
-    })
+    }
+    socket.setTimeout(readerTimeoutMs, cut)
+    return cut
+  }
+  /** The client reads again. Between two responses the timer is that of node:http for idle connections. */
+  const endStall = (socket: Socket, cut: () => void): void => {
+    if (currentResponse(socket) === undefined) socket.off('timeout', cut)
+    else socket.setTimeout(0, cut)
   }
   const checkProgress = (): void => {
     for (const [socket, watched] of open) {
       const sent = sentBytesOf(socket)
-      if (socket.writableLength > 0 && sent === watched.sentBytes && !watched.isStalled)
-        watchStalled(socket, watched)
+      const isStalled = socket.writableLength > 0 && sent === watched.sentBytes
       watched.sentBytes = sent
+      if (isStalled) watched.cut ??= limitStall(socket)
+      else if (watched.cut !== undefined) {
+        endStall(socket, watched.cut)
+        watched.cut = undefined
+      }
     }
   }
 
   const watch = (socket: Socket): void => {
-    open.set(socket, { sentBytes: 0, isStalled: false })
+    open.set(socket, { sentBytes: 0, cut: undefined })
     socket.once('close', () => {
       open.delete(socket)
       receivedBytes += socket.bytesRead

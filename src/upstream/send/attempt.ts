@@ -42,6 +42,9 @@ type Handler = Dispatcher.DispatchHandler
 /** After this many bytes of one response, other connections of the process are served first. */
 const mostBytesInARow = 128 * 1024
 
+/** Interim responses take no content, so nothing else bounds how many an upstream sends before the head. */
+const mostInterim = 1_000
+
 /** After this time an incomplete request body counts as slow because of the client, unless the upstream does not read it. */
 const slowUploadMs = 1_000
 
@@ -83,6 +86,7 @@ export class Attempt implements Handler {
   #paused = false
   #yields = false
   #bytesInARow = 0
+  #interim = 0
   #deadline: Deadline | undefined
   #stopped: Error | undefined
   #released: (() => void) | undefined
@@ -220,7 +224,10 @@ export class Attempt implements Handler {
     if (this.#ended) return true
     // An interim response (RFC 9110 §15.2) must not restart the timer, because a server could send them for ever.
     if (status >= 100 && status < 200) {
-      this.#listener.interim(status, fieldTexts(rawFields))
+      this.#interim += 1
+      if (this.#interim <= mostInterim) this.#listener.interim(status, fieldTexts(rawFields))
+      else
+        this.#failWith(new GatewayError('upstream_broken', { detail: 'It sent too many interim responses.' }))
       return true
     }
     this.#resume = resume
@@ -296,6 +303,10 @@ export class Attempt implements Handler {
     const error = this.awaitsBody
       ? new GatewayError('request_timeout')
       : new GatewayError('upstream_timeout', { detail })
+    this.#failWith(error)
+  }
+
+  #failWith(error: GatewayError): void {
     this.stop(error, () => {})
     this.#listener.failed(error)
   }

@@ -12,18 +12,27 @@ const setUp = (mostBytes: number): { buffered: BufferedBytes; events: OverloadEv
   return { buffered, events }
 }
 
-test('one client has at most half, the addresses of its network together', () => {
+test('one client has at most half of what the others leave, the addresses of its network together', () => {
   const { buffered, events } = setUp(1_000)
   expect(buffered.budget('fill', '2001:db8::1').reserve(300)).toBe(true)
   expect(buffered.budget('fill', '2001:db8::2').reserve(300)).toBe(false)
-  expect(buffered.budget('fill', 'b').reserve(500)).toBe(true)
-  expect(buffered.budget('request-body', 'c').reserve(300)).toBe(false)
-  expect(buffered.budget('fill', 'c').reserve(200)).toBe(true)
-  expect(buffered.bytes).toBe(1_000)
+  expect(buffered.budget('request-body', 'b').reserve(500)).toBe(false)
+  expect(buffered.budget('fill', 'b').reserve(350)).toBe(true)
+  expect(buffered.budget('fill', 'c').reserve(175)).toBe(true)
+  expect(buffered.bytes).toBe(825)
   expect(events).toEqual([
     { kind: 'buffer-refused', work: 'fill' },
     { kind: 'buffer-refused', work: 'request-body' },
   ])
+})
+
+test('four clients that hold as much as they get leave bytes for another one', () => {
+  const { buffered } = setUp(32_000_000)
+  for (let round = 0; round < 4; round += 1)
+    for (let client = 0; client < 4; client += 1)
+      for (let bytes = 16_000_000; bytes > 100; bytes /= 2)
+        buffered.budget('fill', `${client}`).reserve(bytes)
+  expect(buffered.budget('request-body', 'other').reserve(500_000)).toBe(true)
 })
 
 test('data after the end of the work reserves no bytes', () => {

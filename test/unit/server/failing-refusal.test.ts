@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, createServer, type Http2ServerResponse } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
@@ -16,9 +20,12 @@ const service = {
 
 type Edge = Parameters<typeof createEdge>[0]
 
-/** The origin of an edge whose requests are answered by `run`. */
-const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): Promise<string> => {
-  const edge = await createEdge({
+const edgeOf = (
+  run: Edge['run'],
+  refusedEarly: Edge['refusedEarly'],
+  counts: Partial<Pick<Edge, 'inFlight' | 'unread'>> = {},
+): ReturnType<typeof createEdge> =>
+  createEdge({
     limits: { urlBytes: 1_000, keepAliveTimeoutMs: 5_000 },
     trustedProxies: [],
     cors: undefined,
@@ -34,7 +41,12 @@ const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): P
     isDraining: () => false,
     turnedAway: () => undefined,
     inFlight: { enter: () => undefined, leave: () => undefined },
+    ...counts,
   })
+
+/** The origin of an edge whose requests are answered by `run`. */
+const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): Promise<string> => {
+  const edge = await edgeOf(run, refusedEarly)
   const server = await startHttpServer(edge.request)
   onTestFinished(async () => {
     await server.close()
@@ -76,4 +88,36 @@ test('a body that fails before its response is sent ends the connection and not 
   }
   const origin = await originOf(failing, () => undefined)
   await expect(fetch(origin).then((response) => response.text())).rejects.toThrow()
+})
+
+test('a response that becomes ready when its HTTP/2 stream has just closed is neither in flight nor held', async () => {
+  let current: Http2ServerResponse | undefined
+  const counted: string[] = []
+  const edge = await edgeOf(
+    () => {
+      current?.stream.destroy()
+      return { status: 200, fields: [], content: Buffer.alloc(100_000) }
+    },
+    () => undefined,
+    {
+      inFlight: { enter: () => counted.push('entered'), leave: () => counted.push('left') },
+      unread: { hold: () => counted.push('held') },
+    },
+  )
+  const server = createServer((incoming, outgoing) => {
+    current = outgoing
+    edge.request(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  onTestFinished(async () => {
+    client.destroy()
+    server.close()
+    await edge.close()
+  })
+  await once(
+    client.request({ ':path': '/' }).on('error', () => {}),
+    'close',
+  )
+  expect(counted).toEqual([])
 })

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
+import type { Readable } from 'node:stream'
+import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
+import { hasContent, isHttp2 } from '../read-request.ts'
+
+/** Each piece of a body is copied, counted and written by itself. */
+const turnsOfPieces = { perTurn: 2, gatherMs: 0 }
+
+/** Longer pieces cost their client as much as the gateway. */
+const longestGathered = 4_096
+const mostGathered = 16 * 1024
+
+const noBytes = Buffer.alloc(0)
+
+/**
+ * Joins short pieces of a content that arrive in one turn of the event loop, and reads no more of it before they are passed on: a
+ * client decides how many chunks or DATA frames it makes of a body.
+ */
+const gather = (content: Readable, client: string, turns: FairTurns): void => {
+  const { push } = content
+  let gathered = noBytes
+  let length = 0
+  let isWaiting = false
+  const pass = (): void => {
+    if (length === 0) return
+    const piece = gathered.subarray(0, length)
+    gathered = noBytes
+    length = 0
+    push.call(content, piece)
+  }
+  const passInTurn = (): void => {
+    isWaiting = false
+    pass()
+  }
+  content.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
+    if (chunk === null || chunk.length > longestGathered) {
+      pass()
+      return push.call(content, chunk, encoding)
+    }
+    if (!isWaiting && turns.mayBegin()) return push.call(content, chunk, encoding)
+    if (length + chunk.length > mostGathered) pass()
+    if (length === 0) gathered = Buffer.allocUnsafe(mostGathered)
+    length += chunk.copy(gathered, length)
+    if (!isWaiting) {
+      isWaiting = true
+      turns.begin(client, passInTurn)
+    }
+    return false
+  }
+}
+
+/** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. */
+export const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
+  const turns = createFairTurns(turnsOfPieces)
+  return (incoming) => {
+    if (isHttp2(incoming)) {
+      const { stream } = incoming as unknown as Http2ServerRequest
+      if (!stream.endAfterHeaders)
+        gather(stream, addressGroup(stream.session?.socket.remoteAddress ?? ''), turns)
+    } else if (hasContent(incoming.headers)) {
+      gather(incoming, addressGroup(incoming.socket.remoteAddress ?? ''), turns)
+    }
+  }
+}

@@ -305,7 +305,7 @@ export const buildService = async (
       publicHost,
       hostField: host === undefined ? undefined : hostField,
       publicRoot,
-      // An upstream may write its own URLs with the host of its requests.
+      // An upstream may write its own URLs with the host of X-Forwarded-Host.
       roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
       translation: site?.namesAt(publicRoot, hostField),
     }

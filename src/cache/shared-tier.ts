@@ -161,7 +161,10 @@ const fromTier = (
 
 /** Responses to credentials stay in the memory of one process, and so do partial ones. */
 const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
-  read.method === 'GET' && read.partition === 'public' && rangeFields['range'] === undefined
+  read.method === 'GET' &&
+  read.partition === 'public' &&
+  rangeFields['range'] === undefined &&
+  read.isOutdated?.() !== true
 
 /** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
 export const createTierFetch = (options: TierFetchOptions): RunFetch => {

@@ -162,6 +162,28 @@ test.each([
   },
 )
 
+test('a link that does something is not sent again when its connection breaks; one that shows something is', async () => {
+  // Of its own: after the first one nothing is stored for a while.
+  const own = await startTestGateway({
+    services: {
+      wordpress: site('/wp-json'),
+      pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+    },
+  })
+  const timesSent = async (path: string): Promise<number> => {
+    origin.received.length = 0
+    origin.script = (_, wire, count) => (count === 1 ? wire.reset() : wire.respond({ content: 'x' }))
+    await fetch(own.publicAddress + path)
+    return origin.received.length
+  }
+  try {
+    expect(await timesSent('/wp-admin/post.php?post=5&action=duplicate&_wpnonce=abc')).toBe(1)
+    expect(await timesSent('/wp-admin/post.php?post=5&action=edit')).toBe(2)
+  } finally {
+    await own.close()
+  }
+})
+
 test('a route that creates what it shows reaches the lists that may hold it, unless it is refused', async () => {
   const fallback = `${gateway.publicAddress}/wp-json/wp-block-editor/v1/navigation-fallback`
   origin.script = ({ target }, wire) =>

@@ -1,12 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import type { InvalidateAgain, PostResponse } from '../../cache/cache.ts'
 import { type CacheAnswer, forwardedStatus } from '../../cache/cache-read.ts'
-import {
-  actsAsWrite,
-  type CachingDecision,
-  type CachingFacts,
-  decideCaching,
-} from '../../cache/decide-caching.ts'
+import { type CachingDecision, type CachingFacts, decideCaching } from '../../cache/decide-caching.ts'
 import type { Note } from '../../cache/invalidation.ts'
 import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
@@ -26,6 +21,7 @@ import {
   completed,
   concurrentWritesOf,
   invalidateWrite,
+  isActingRead,
   showsOwnTarget,
   type TrackedWrite,
   writeNotes,
@@ -332,18 +328,13 @@ const readThrough = (
   return forOrigin(exchange, origin, recorded(exchange, answer))
 }
 
-/** Is a read treated as a write? Through an open service only where a service of another contract has the same upstream. */
-const isWrite = ({ service, sensitive }: Ready): boolean =>
-  actsAsWrite(service.contract, sensitive) &&
-  [service, ...service.sharing()].some(({ contract }) => contract !== 'open')
-
 /** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
 export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   name: 'cache',
   run: (exchange, next) => {
     const { record, request, sensitive, policy } = exchange
     const decision = decideCaching(factsOf(exchange), policy)
-    if (decision.kind !== 'write' && sensitive !== undefined && isWrite(exchange)) {
+    if (decision.kind !== 'write' && sensitive !== undefined && isActingRead(exchange)) {
       record.cache = 'bypass'
       return withStatus(
         forwardWrite(context, exchange, next),

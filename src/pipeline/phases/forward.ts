@@ -14,6 +14,7 @@ import {
   upstreamTarget,
   whenAnswered,
 } from '../exchange.ts'
+import { isActingRead } from '../invalidate-write.ts'
 import { boundedContent, type ForwardingFacts, readContent, sentFields } from '../reads.ts'
 import type { Translation } from '../service.ts'
 
@@ -88,7 +89,7 @@ const send = (
   const isRead = method === 'GET' || method === 'HEAD'
   const forwarded: ForwardRequest = {
     method,
-    isWrite: exchange.policy.effect === 'writes',
+    isWrite: exchange.policy.effect === 'writes' || isActingRead(exchange),
     target: exchange.upstreamTarget,
     host: service.hostField,
     fields,

@@ -127,7 +127,7 @@ describe('a write invalidates what its response names', () => {
     'https://kept.test/v2/list',
     'http://kept.test/m/list',
     'https://kept.test/m/list',
-  ])('by an absolute URL with the host that the upstream is told: %s', async (Location) => {
+  ])('by an absolute URL with the host that the upstream receives: %s', async (Location) => {
     expect(await isKept(['/m/users', { Location }], '/m/list', 'kept.test')).toBe(false)
   })
 

@@ -86,6 +86,11 @@ export type UnreadAnswersOptions = {
 
 /** Bytes that every connection may hold. */
 const uncountedBytes = 65_536
+/** The same for one of many responses on a connection: those of HTTP/2, and those that wait for their turn. */
+const uncountedBytesOfMany = 4_096
+
+const uncountedOf = ({ req, socket }: ServerResponse): number =>
+  req.httpVersionMajor === 1 && socket !== null ? uncountedBytes : uncountedBytesOfMany
 
 /** The other half is for requests in progress. */
 const shareOfUnread = 0.5
@@ -100,7 +105,7 @@ type Unread = {
 
 const cut = (raw: ServerResponse): void => {
   // HTTP/2: only the stream, which the compatibility layer resets.
-  if (raw.req.httpVersionMajor === 1) raw.socket?.destroy()
+  if (raw.req.httpVersionMajor === 1) raw.req.socket.destroy()
   raw.destroy()
 }
 
@@ -174,7 +179,7 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
   return {
     /** Call it when a response was written and is not flushed. */
     hold: (raw: ServerResponse, content: Buffer, address: string): void => {
-      if (content.length <= uncountedBytes) return
+      if (content.length <= uncountedOf(raw)) return
       const client = addressGroup(address)
       const known = unread.get(content)
       const one: Unread = known ?? { content, readers: new Map(), client, room: { release: () => {} } }

@@ -18,7 +18,9 @@ beforeEach(async () => {
   clients = []
   origin = await startOrigin(async ({ target }, wire) => {
     if (target.includes('slow')) await pause(700)
-    wire.respond({ content: target.includes('large') ? large : 'small' })
+    wire.respond({
+      content: target.includes('large') ? large : target.includes('medium') ? medium : 'small',
+    })
   })
 })
 afterEach(async () => {
@@ -26,6 +28,8 @@ afterEach(async () => {
   await gateway.close()
   await origin.close()
 })
+
+const medium = Buffer.alloc(60_000, 'x')
 
 const start = async (limits: Record<string, string>): Promise<void> => {
   gateway = await startTestGateway({
@@ -124,6 +128,18 @@ describe('a window that stays shut', () => {
     }
     expect(taken).toBe(large.length)
   })
+})
+
+test('responses of 60 kB that no window is opened for count in limits.bufferedBytes, and the oldest are reset', async () => {
+  await start({ bufferedBytes: '2MiB', bodyBytes: '1MiB' })
+  const client = await dial(0)
+  const streams = Array.from({ length: 60 }, (_, at) => client.request({ ':path': `/a/medium?${at}` }))
+  for (const stream of streams) stream.on('error', () => {})
+  await expect.poll(() => cut('slow-reader')).toBeGreaterThan(30)
+  expect(await gateway.metric('trellis_buffered_bytes')).toBeLessThan(1.1 * 1024 * 1024)
+  client.destroy()
+  await expect.poll(() => gateway.metric('trellis_buffered_bytes')).toBe(0)
+  await expect.poll(inFlight).toBe(0)
 })
 
 test('an endless body gets 408 and a reset after limits.requestTimeout, and its upstream request ends', async () => {

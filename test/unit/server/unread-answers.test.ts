@@ -1,13 +1,19 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createBufferedBytes, createUnreadAnswers } from '../../../src/server/buffered-bytes.ts'
 import type { EdgeEvent } from '../../../src/server/events.ts'
 
 class FakeResponse extends EventEmitter {
-  readonly req = { httpVersionMajor: 1 }
-  readonly socket = null
+  readonly req: { readonly httpVersionMajor: number; readonly socket: PassThrough }
+  readonly socket: PassThrough | null
   destroyed = false
+  constructor(httpVersionMajor: number, waitsForTurn: boolean) {
+    super()
+    this.req = { httpVersionMajor, socket: new PassThrough() }
+    this.socket = waitsForTurn ? null : this.req.socket
+  }
   destroy(): void {
     if (this.destroyed) return
     this.destroyed = true
@@ -26,8 +32,8 @@ const setUp = (mostBytes: number) => {
     forced: buffered.forced,
     report: (event) => events.push(event),
   })
-  const hold = (content: Buffer, address: string): FakeResponse => {
-    const raw = new FakeResponse()
+  const hold = (content: Buffer, address: string, version = 1, waitsForTurn = false): FakeResponse => {
+    const raw = new FakeResponse(version, waitsForTurn)
     unread.hold(raw as unknown as ServerResponse, content, address)
     return raw
   }
@@ -52,6 +58,25 @@ test('a small content is not counted', () => {
   const { buffered, hold } = setUp(1_000_000)
   hold(Buffer.alloc(65_536), 'a')
   expect(buffered.bytes).toBe(0)
+})
+
+test.each([
+  ['over HTTP/2', 2, false],
+  ['that waits for its turn', 1, true],
+])('a small content %s counts, since its connection may have many of them', (_, version, waitsForTurn) => {
+  const { buffered, hold } = setUp(1_000_000)
+  const raw = hold(Buffer.alloc(60_000), 'a', version, waitsForTurn)
+  hold(Buffer.alloc(4_096), 'a', version, waitsForTurn)
+  expect(buffered.bytes).toBe(60_000)
+  raw.destroy()
+  expect(buffered.bytes).toBe(0)
+})
+
+test('a connection whose response waits for its turn is ended with it', () => {
+  const { hold } = setUp(200_000)
+  const waiting = hold(content(), 'a', 1, true)
+  hold(content(), 'a', 1, true)
+  expect(waiting.req.socket.destroyed).toBe(true)
 })
 
 test('where half of the bound is used, the client that has most loses the connection that has been reading longest', () => {

@@ -244,6 +244,8 @@ export type UnsafeRequest = {
   /** The one for clients; it ends with `mount`. */
   readonly publicRoot: string
   readonly mount: string
+  /** Path of the URL that a MOVE or COPY writes to (RFC 4918 §10.3), with the host by which its client knows the service. */
+  readonly destination?: string | undefined
   /** An error response invalidates nothing (RFC 9111 §4.4). Otherwise a 5xx counts as an unknown outcome. */
   readonly sparedByServerError?: boolean
 }
@@ -287,24 +289,28 @@ export const namedTargets = (
 }
 
 /**
- * Public paths that an unsafe request invalidates (RFC 9111 §4.4): its own, and those of Location and Content-Location on the same
- * origin, read as URLs of the upstream and as URLs for clients; none after an error response, its own without a response.
+ * Public paths that an unsafe request invalidates (RFC 9111 §4.4): its own, that of Destination, and those of Location and
+ * Content-Location on the same origin, read as URLs of the upstream and as URLs for clients; none after an error response.
  */
 export const unsafePaths = (
   request: UnsafeRequest,
   response: WriteResponse | undefined,
 ): readonly string[] => {
-  const { mount, publicRoot, target } = request
-  if (response === undefined) return [mount + target]
+  const { mount, publicRoot, target, destination } = request
   const spared = request.sparedByServerError === true ? 600 : 500
-  if (response.status < 200 || (response.status > 399 && response.status < spared)) return []
+  if (response !== undefined) {
+    if (response.status < 200 || (response.status > 399 && response.status < spared)) return []
+  }
   const forClients = {
     url: publicRoot + target,
     roots: [publicRoot.slice(0, publicRoot.length - mount.length)],
   }
-  const named = ['location', 'content-location'].flatMap((name) => {
-    const value = fieldValue(response.fields, name)
-    return [...namedTargets(value, request).map((own) => mount + own), ...namedTargets(value, forClients)]
-  })
+  const inResponse = response === undefined ? [] : ['location', 'content-location']
+  const named = [destination, ...inResponse.map((name) => fieldValue(response?.fields ?? [], name))].flatMap(
+    (value) => [
+      ...namedTargets(value, request).map((own) => mount + own),
+      ...namedTargets(value, forClients),
+    ],
+  )
   return [...new Set([mount + target, ...named])]
 }

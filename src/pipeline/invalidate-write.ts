@@ -164,12 +164,16 @@ const mayStillRun = (
 const cronMs = 5_000
 
 /** The parts of a write to an open service that RFC 9111 §4.4 uses. */
-const unsafeRequest = ({ service, target, policy }: Ready): UnsafeRequest => ({
+const unsafeRequest = ({ service, method, request, target, policy }: Ready): UnsafeRequest => ({
   target,
   url: `${service.roots[0]}${target}`,
   roots: service.roots,
   publicRoot: service.publicRoot,
   mount: service.mount,
+  destination:
+    method === 'MOVE' || method === 'COPY'
+      ? requestField(request.fields, 'destination')?.replace(/^https?:\/\/[^/?#]*/i, '')
+      : undefined,
   sparedByServerError: policy.profile === 'rfc-shared-cache',
 })
 

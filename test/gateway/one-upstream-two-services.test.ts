@@ -163,7 +163,7 @@ test.each([
 )
 
 test('a link that does something is not sent again when its connection breaks; one that shows something is', async () => {
-  // Of its own: after the first one nothing is stored for a while.
+  // In a test for itself: after the first one nothing is stored for a while.
   const own = await startTestGateway({
     services: {
       wordpress: site('/wp-json'),

@@ -53,8 +53,8 @@ afterAll(async () => {
   await other.close()
 })
 
-const ask = async (method: string, target: string, host: string): Promise<string> => {
-  const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+const ask = async (method: string, target: string, host: string, fields = ''): Promise<string> => {
+  const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${fields}Content-Length: 0\r\nConnection: close\r\n\r\n`
   const { bytes } = await talk(gateway.publicAddress, Buffer.from(request), { enough: '', silenceMs: 10_000 })
   return bytes.toString('latin1')
 }
@@ -77,6 +77,20 @@ const isKept = async (
   expect(await ask('POST', path, host ?? 'a')).toMatch(/^HTTP\/1\.1 201 /)
   return (await read(target, host)).includes('; hit')
 }
+
+test.each(['MOVE', 'COPY'])('%s invalidates the URL of its Destination', async (method) => {
+  answerWrites({})
+  for (const [path, destination] of [
+    ['/admin/b', 'http://a/admin/b'],
+    ['/api/b', 'https://other.test/api/b'],
+    ['/c/d?e=1', '/c/d?e=1'],
+  ] as const) {
+    await read(path)
+    expect(await read(path)).toContain('; hit')
+    await ask(method, '/users/7', 'a', `Destination: ${destination}\r\n`)
+    expect(await read(path)).not.toContain('; hit')
+  }
+})
 
 describe('a write invalidates what its response names', () => {
   beforeEach(() => {

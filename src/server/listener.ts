@@ -116,6 +116,9 @@ const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHtt
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     session.setTimeout(idleMs, () => session.close())
+    // Node itself would reset one stream after another, and for a response that was being sent it can then write empty DATA frames into
+    // memory without end (seen with Node 20.20).
+    session.socket.prependListener('close', () => session.destroy())
   })
   return sessions
 }

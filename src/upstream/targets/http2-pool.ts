@@ -285,6 +285,10 @@ export class Http2Pool implements ConnectionPool {
       createConnection: () => socket,
       settings: { enablePush: false },
     })
+    // Without a reader the socket does not emit its end (endWhenRead in connector.ts), and an upload would wait for ever.
+    socket.resume()
+    // By itself Node leaves a stream open whose content was being written when the connection ended.
+    socket.prependListener('close', () => session.destroy())
     const connection: Connection = { socket, session, open: 0, isReady: false }
     this.#connections.add(connection)
     const late = (): void => void session.destroy(new errors.ConnectTimeoutError())

@@ -144,3 +144,28 @@ test('an answer that is reset with NO_ERROR behind its end is whole', async () =
     expect(`${response.status} ${await response.text()}`).toBe('200 ok')
   }
 })
+
+test('an upload whose upstream closes the connection without having read it gets 502 at once', async () => {
+  const peer = await peerWith((socket) => setTimeout(() => socket.destroy(), 100))
+  const gateway = await startTestGateway({
+    services: {
+      open: {
+        contract: 'open',
+        mount: '/',
+        upstream: {
+          targets: [peer.origin],
+          http2: true,
+          tls: { ca: pem('ca.pem') },
+          timeouts: { idle: '60s', total: '60s' },
+        },
+      },
+    },
+  })
+  onTestFinished(() => gateway.close())
+  const upload = fetch(`${gateway.publicAddress}/a`, {
+    method: 'POST',
+    body: Buffer.alloc(2_000_000),
+    signal: AbortSignal.timeout(5_000),
+  })
+  expect((await upload).status).toBe(502)
+})

@@ -5,7 +5,7 @@ import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds
 import { hasContent, isHttp2 } from '../read-request.ts'
 
 /** Each piece of a body is copied, counted and written by itself. */
-const turnsOfPieces = { perTurn: 2, gatherMs: 0 }
+const turnsOfPieces = { perTurn: 32, gatherMs: 0 }
 
 /** Longer pieces cost their client as much as the gateway. */
 const longestGathered = 4_096

@@ -23,7 +23,7 @@ import {
   type PressureLevel,
   startPressureSensor,
 } from './overload.ts'
-import { createAddressList } from './read-request.ts'
+import { createAddressList, hasContent, isHttp2 } from './read-request.ts'
 
 /** Finds a free port when the configuration leaves it open: links need the port before anything listens. */
 export const freePort = (host: string): Promise<number> =>
@@ -176,7 +176,7 @@ export const createListener = (options: ListenerOptions) => {
   )
   const boundContent = createContentTurns()
   const take: EdgeHandlers['request'] = (incoming, outgoing) => {
-    boundContent(incoming)
+    if (isHttp2(incoming) || hasContent(incoming.headers)) boundContent(incoming)
     begin(incoming, outgoing)
   }
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
-import { hasContent, isHttp2 } from '../read-request.ts'
+import { isHttp2 } from '../read-request.ts'
 
 /** Each piece of a body is copied, counted and written by itself. */
 const turnsOfPieces = { perTurn: 32, gatherMs: 0 }
@@ -50,16 +50,16 @@ const gather = (content: Readable, client: string, turns: FairTurns): void => {
   }
 }
 
-/** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. */
+/** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. For requests with a body. */
 export const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
   const turns = createFairTurns(turnsOfPieces)
   return (incoming) => {
-    if (isHttp2(incoming)) {
-      const { stream } = incoming as unknown as Http2ServerRequest
-      if (!stream.endAfterHeaders)
-        gather(stream, addressGroup(stream.session?.socket.remoteAddress ?? ''), turns)
-    } else if (hasContent(incoming.headers)) {
+    if (!isHttp2(incoming)) {
       gather(incoming, addressGroup(incoming.socket.remoteAddress ?? ''), turns)
+      return
     }
+    const { stream } = incoming as unknown as Http2ServerRequest
+    if (!stream.endAfterHeaders)
+      gather(stream, addressGroup(stream.session?.socket?.remoteAddress ?? ''), turns)
   }
 }

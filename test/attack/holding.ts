@@ -180,7 +180,10 @@ export const trickleStreams = async (
   return tally
 }
 
-/** Streams that are reset as soon as they are begun, on some connections that are made anew when they are ended. By hand: node:http2 does not send streams that are reset at once. */
+/**
+ * Streams that are reset as soon as they are begun, on some connections that are made anew when they are ended. By hand: node:http2 does
+ * not send streams that are reset at once.
+ */
 export const resetStreams = async (
   scene: Scene,
   signal: AbortSignal,

@@ -64,7 +64,7 @@ const limits = z
     uploadBytes: size.prefault('64MiB').describe('Streamed body, such as a file upload'),
     bufferedBytes: size
       .prefault('32MiB')
-      .describe('Memory per process for bodies in flight; clients get half of what others leave'),
+      .describe('Memory per process for bodies in flight; a client gets half of what others leave'),
     headersTimeout: wait.prefault('10s').describe('Until all headers of a request have arrived'),
     requestTimeout: wait.prefault('30s').describe('Until a request has arrived completely'),
     readerTimeout: wait

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
@@ -9,10 +8,7 @@ import { startHttpServer } from '../../support/http-server.ts'
 import { pause, startOrigin } from '../../support/origin.ts'
 import { freePort } from '../../support/ports.ts'
 import { programPid, startProcess } from '../../support/processes.ts'
-
-/** Processor time of the main thread, which does not depend on what else the machine does. */
-const processorMs = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+import { processorMsOfHits } from '../../support/processor-time.ts'
 
 /** A flood in a separate process, of 8 connections. `begin` is sent first, and then `more` as fast as it is taken. */
 const flooder = (port: number, begin: string, more: string): string => `
@@ -53,19 +49,7 @@ test('bodies in chunks of one byte, as fast as 8 connections can send, do not de
   onTestFinished(async () => void (await attacker.stop(0)))
   await expect.poll(() => attacker.output()).toContain('begun')
 
-  const spentMs: number[] = []
-  const hit = async (): Promise<void> => {
-    const before = processorMs(pid)
-    const response = await fetch(url)
-    expect([response.status, await response.text()]).toEqual([200, 'ok'])
-    spentMs.push(processorMs(pid) - before)
-  }
-  const asked: Promise<void>[] = []
-  for (let i = 0; i < 100; i += 1) {
-    asked.push(hit())
-    await pause(20)
-  }
-  await Promise.all(asked)
+  const spentMs = await processorMsOfHits(pid, url, { hits: 100, everyMs: 20 })
   expect(quantile(spentMs, 0.5)).toBeLessThan(300)
 })
 

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { quantile } from '../../../bench/statistics.ts'
 import { acceptOf } from '../../../src/http/message.ts'
 import { startGatewayProcess } from '../../support/gateway-process.ts'
-import { pause, startOrigin } from '../../support/origin.ts'
+import { startOrigin } from '../../support/origin.ts'
 import { freePort } from '../../support/ports.ts'
 import { programPid, startProcess } from '../../support/processes.ts'
+import { processorMsOfHits } from '../../support/processor-time.ts'
 
 const key = 'dGhlIHNhbXBsZSBub25jZQ=='
 const handshake = `GET /live/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`
@@ -47,10 +47,6 @@ createServer((socket) => {
 })
 `
 
-/** Processor time of the main thread, which does not depend on what else the machine does. */
-const processorMs = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
-
 test.each(['client', 'server'] as const)(
   'frames without content, as fast as the %s of 64 WebSockets can send, do not delay the hits of others',
   async (side) => {
@@ -81,19 +77,7 @@ test.each(['client', 'server'] as const)(
     onTestFinished(async () => void (await attacker.stop(0)))
     await expect.poll(() => attacker.output()).toContain('all open')
 
-    const spentMs: number[] = []
-    const hit = async (): Promise<void> => {
-      const before = processorMs(pid)
-      const response = await fetch(url)
-      expect([response.status, await response.text()]).toEqual([200, 'ok'])
-      spentMs.push(processorMs(pid) - before)
-    }
-    const asked: Promise<void>[] = []
-    for (let i = 0; i < 200; i += 1) {
-      asked.push(hit())
-      await pause(10)
-    }
-    await Promise.all(asked)
+    const spentMs = await processorMsOfHits(pid, url, { hits: 200, everyMs: 10 })
     expect(quantile(spentMs, 0.99)).toBeLessThan(1_000)
   },
 )

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
 import { isHttp2 } from '../read-request.ts'
@@ -17,28 +18,37 @@ const noBytes = Buffer.alloc(0)
  * Joins short pieces of a content that arrive in one turn of the event loop, and reads no more of it before they are passed on: a
  * client decides how many chunks or DATA frames it makes of a body. node:http and node:http2 give each piece to `push`.
  */
-const gather = (content: Readable, client: string, turns: FairTurns): void => {
+const gather = (content: Readable, socket: Socket | undefined, client: string, turns: FairTurns): void => {
   const { push } = content
   let gathered = noBytes
   let length = 0
   let isWaiting = false
+  /** Returns whether the connection is read on; the rest of a destroyed content is dropped. */
+  const pushOn = (chunk: Buffer | null, encoding?: BufferEncoding): boolean =>
+    push.call(content, chunk, encoding) || content.destroyed
   const pass = (): void => {
     if (length === 0) return
     const piece = gathered.subarray(0, length)
     gathered = noBytes
     length = 0
-    push.call(content, piece)
+    pushOn(piece)
   }
+  /** Otherwise the next request on the connection would wait for the rest of a content that has no reader. */
+  const readOn = (): void => {
+    if (content.destroyed && !content.readableEnded) socket?.resume()
+  }
+  content.once('close', readOn)
   const passInTurn = (): void => {
     isWaiting = false
     pass()
+    readOn()
   }
   content.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
     if (chunk === null || chunk.length > longestGathered) {
       pass()
-      return push.call(content, chunk, encoding)
+      return pushOn(chunk, encoding)
     }
-    if (!isWaiting && turns.mayBegin()) return push.call(content, chunk, encoding)
+    if (!isWaiting && turns.mayBegin()) return pushOn(chunk, encoding)
     if (length + chunk.length > mostGathered) pass()
     if (length === 0) gathered = Buffer.allocUnsafe(mostGathered)
     length += chunk.copy(gathered, length)
@@ -55,11 +65,12 @@ export const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
   const turns = createFairTurns(turnsOfPieces)
   return (incoming) => {
     if (!isHttp2(incoming)) {
-      gather(incoming, addressGroup(incoming.socket.remoteAddress ?? ''), turns)
+      const { socket } = incoming
+      gather(incoming, socket, addressGroup(socket.remoteAddress ?? ''), turns)
       return
     }
     const { stream } = incoming as unknown as Http2ServerRequest
     if (!stream.endAfterHeaders)
-      gather(stream, addressGroup(stream.session?.socket?.remoteAddress ?? ''), turns)
+      gather(stream, undefined, addressGroup(stream.session?.socket?.remoteAddress ?? ''), turns)
   }
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { pem } from '../../support/certificates.ts'
 import { startTestGateway } from '../../support/gateway.ts'
@@ -169,3 +171,50 @@ test('an upload whose upstream closes the connection without having read it gets
   })
   expect((await upload).status).toBe(502)
 })
+
+const long = 40_000_000
+const ofChunks = 100_000
+const bodies: readonly (readonly [string, string, Buffer])[] = [
+  ['long', `Content-Length: ${long}`, Buffer.alloc(long)],
+  ['of small chunks', 'Transfer-Encoding: chunked', Buffer.from(`${'1\r\nx\r\n'.repeat(ofChunks)}0\r\n\r\n`)],
+]
+
+test.each(
+  bodies.flatMap(([name, ...body]) => [
+    [name, 'HTTP/1.1', ...body] as const,
+    [name, 'HTTP/2', ...body] as const,
+  ]),
+)(
+  'after an upload %s whose upstream breaks off over %s, the connection of the client takes the next request',
+  async (_, protocol, framing, body) => {
+    const breakOff = (socket: Socket): unknown => setTimeout(() => socket.destroy(), 20)
+    const peer = await peerWith(breakOff)
+    const plain = createServer((socket) => breakOff(socket.on('error', () => {}))).listen(0, '127.0.0.1')
+    onTestFinished(() => void plain.close())
+    await once(plain, 'listening')
+    const target =
+      protocol === 'HTTP/2' ? peer.origin : `http://127.0.0.1:${(plain.address() as AddressInfo).port}`
+    const gateway = await startTestGateway({
+      services: {
+        open: {
+          contract: 'open',
+          mount: '/',
+          upstream: { targets: [target], http2: protocol === 'HTTP/2', tls: { ca: pem('ca.pem') } },
+        },
+      },
+    })
+    onTestFinished(() => gateway.close())
+    const client = connect(Number(new URL(gateway.publicAddress).port), '127.0.0.1')
+    onTestFinished(() => void client.destroy())
+    let answers = ''
+    client.on('data', (chunk) => {
+      answers += chunk
+    })
+    client.write(`POST /a HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`)
+    client.write(body)
+    client.write('GET /status-of-nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    await once(client, 'close')
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 502', 'HTTP/1.1 502'])
+  },
+  15_000,
+)

@@ -83,6 +83,7 @@ const held = (): number => {
 const cache = createCache({
   budget: () => unlimited,
   maxBytes: 4 * 1024 ** 3,
+  maxHeapBytes: Number.POSITIVE_INFINITY,
   maxEntryBytes: 4 * 1024 ** 2,
   admission: 'always',
   compression: { codings: [], minBytes: 1024 },

@@ -95,6 +95,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   const { config, site: service } = await configOf(site.origin)
   const metrics = createMetrics({ configHash: 'trace', version: 'trace', processMetrics: false })
   const cache = createCache({
+    maxHeapBytes: Number.POSITIVE_INFINITY,
     ...config.cache,
     compression: { codings: [], minBytes: 0 },
     budget: () => unlimited,

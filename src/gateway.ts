@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { getHeapStatistics } from 'node:v8'
 import { createDiagnosis, decideReadiness } from './admin/diagnosis.ts'
 import type { AdminEvent, Readiness, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
@@ -96,7 +97,13 @@ const within = async (work: Promise<unknown>, timeoutMs: number): Promise<void> 
 /** Longest time to close the parts and the admin side after the last response. */
 const closingMs = 2_000
 
+const mebibyte = 1024 * 1024
+
+/** The program and the young generation take up to 96 MiB of the heap; of the rest, half is for requests and for garbage. */
+const heapForCache = (limit: number): number => Math.max((limit - 96 * mebibyte) / 2, 16 * mebibyte)
+
 /** Builds all parts of the gateway, connects them and listens. */
+
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
   const logger = createLogger({
@@ -137,6 +144,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const cache = createCache({
     ...membership?.forCache,
     maxBytes,
+    maxHeapBytes: heapForCache(getHeapStatistics().heap_size_limit),
     maxEntryBytes: config.cache.maxEntryBytes,
     admission: config.cache.admission,
     budget: buffered.budget,

@@ -114,6 +114,7 @@ export type CacheOptions = {
   /** Where several processes share stored responses. */
   readonly tier?: SharedTier
   readonly maxBytes: number
+  readonly maxHeapBytes: number
   readonly maxEntryBytes: number
   readonly compression: CompressionOptions
   readonly admission: AdmissionMode
@@ -128,19 +129,16 @@ const rememberedTags = 16_384
 
 /** A shared cache (RFC 9111). After an invalidation no read gets an older response. */
 export const createCache = (options: CacheOptions) => {
-  const { clock, report, budget, maxBytes, maxEntryBytes, lease, tier } = options
+  const { clock, report, budget, maxEntryBytes, lease, tier } = options
   const store = createMemoryStore({
-    maxBytes,
+    maxBytes: options.maxBytes,
+    maxHeapBytes: options.maxHeapBytes,
     maxEntryBytes,
     onEvict: (bytes) => report({ kind: 'evicted', bytes }),
   })
   const log = createInvalidationLog(rememberedTags)
   const unsettled = createUnsettledTags(rememberedTags)
-  const admission = createAdmission({
-    mode: options.admission,
-    maxBytes,
-    storedBytes: () => store.stats().bytes,
-  })
+  const admission = createAdmission({ mode: options.admission, usedShare: store.usedShare })
   const encodings = createEncodings({ ...options.compression, store, report })
   const { codedFrom } = encodings
   const storage = createResponseStorage({ store, log, unsettled, admission, clock, report, codedFrom })

@@ -2,7 +2,6 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import { withVaryByCoding } from '../../http/content-coding.ts'
-import { remembered } from '../../http/memo.ts'
 import { fieldValue, type GatewayResponse, type ResponseHead, withoutFields } from '../../http/message.ts'
 import { type CacheRead, isPublicKey, publicKeyOf, targetKeyOf } from '../cache-read.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
@@ -13,7 +12,9 @@ import {
   bytesOfForm,
   type CodedForm,
   compact,
+  createIntern,
   createStoredResponse,
+  heapBytesOf,
   isCodable,
   type StoredResponse,
   setTags,
@@ -30,11 +31,11 @@ type Admission = {
 
 type AdmissionOptions = {
   readonly mode: AdmissionMode
-  readonly maxBytes: number
-  readonly storedBytes: () => number
+  /** Of the space for stored responses. */
+  readonly usedShare: () => number
 }
 
-/** From this share of `maxBytes` on the cache is nearly full. */
+/** From this share on the cache is nearly full. */
 const fullShare = 0.9
 
 /** Of 4 bytes each: more keys shorten the memory of earlier ones and never enlarge it. */
@@ -44,14 +45,14 @@ const slots = 65_536
  * Keeps a fingerprint of each first request in a slot, both from a salted hash, so that no client can aim at the slots of other
  * keys. A newer key overwrites the slot of an older one, which then needs another request.
  */
-export const createAdmission = ({ mode, maxBytes, storedBytes }: AdmissionOptions): Admission => {
+export const createAdmission = ({ mode, usedShare }: AdmissionOptions): Admission => {
   if (mode === 'always') return { admits: () => true }
   const salt = randomBytes(16)
   const fingerprints = new Uint32Array(slots)
 
   return {
     admits: (key) => {
-      if (storedBytes() < maxBytes * fullShare) return true
+      if (usedShare() < fullShare) return true
       const hash = createHmac('sha256', salt).update(key).digest()
       const slot = hash.readUInt32LE(0) % slots
       // 0 is an empty slot.
@@ -90,20 +91,16 @@ export const createHitForPass = () => {
 
 export type HitForPass = ReturnType<typeof createHitForPass>
 
-/** Longer texts are seldom the same in two responses. */
-const longestShared = 64
-
-/** Gives equal short texts one string: field names and most values are the same in all responses, each with its copy from the wire. */
-export const createIntern = (): ((text: string) => string) => {
-  const shared = remembered((text) => text, 2048)
-  return (text) => (text.length > longestShared ? text : shared(text))
-}
-
 /** All that is stored under one key; without variants after it was removed. Changed by the store alone. */
-export type StoredVariants = TagHolder & { variants: readonly StoredResponse[] }
+export type StoredVariants = TagHolder & {
+  variants: readonly StoredResponse[]
+  readonly heapBytes: number
+}
 
 type MemoryStoreOptions = {
   readonly maxBytes: number
+  /** For what of them is in the JavaScript heap: the process ends when that is full. */
+  readonly maxHeapBytes: number
   readonly maxEntryBytes: number
   readonly onEvict: (bytes: number) => void
 }
@@ -129,9 +126,10 @@ const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
 
 /** Stored responses by key and by tag, bounded in bytes: the least recently read are evicted. */
 export const createMemoryStore = (options: MemoryStoreOptions) => {
-  const { maxBytes, maxEntryBytes, onEvict } = options
+  const { maxBytes, maxHeapBytes, maxEntryBytes, onEvict } = options
   const intern = createIntern()
   let responses = 0
+  let heapBytes = 0
   let index = createTagIndex<StoredVariants>()
   let deleted: StoredVariants[] = []
   const createLru = (): LRUCache<string, StoredVariants> =>
@@ -141,6 +139,7 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
       dispose: (entry, _key, reason) => {
         const { variants } = entry
         responses -= variants.length
+        heapBytes -= entry.heapBytes
         // A purge in turns may still refer to it.
         entry.variants = none
         // `write` has removed an entry that it replaces from the index.
@@ -158,9 +157,17 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
   ): void => {
     if (before !== undefined) index.remove(before)
     responses += variants.length
-    const entry = { key, variants, tags: indexedTags(key, variants), positions: undefined }
+    const entry = {
+      key,
+      variants,
+      heapBytes: variants.reduce((sum, stored) => sum + heapBytesOf(stored), 0),
+      tags: indexedTags(key, variants),
+      positions: undefined,
+    }
+    heapBytes += entry.heapBytes
     index.add(entry)
     lru.set(key, entry)
+    while (heapBytes > maxHeapBytes && lru.size > 1) lru.pop()
   }
   /** Newest last; the oldest variants are dropped when there are too many of them or when together they are too large. */
   const fitting = (variants: readonly StoredResponse[]): readonly StoredResponse[] => {
@@ -243,8 +250,10 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
       lru = createLru()
       deleted = []
       responses = 0
+      heapBytes = 0
       return dropped
     },
+    usedShare: () => Math.max(lru.calculatedSize / maxBytes, heapBytes / maxHeapBytes),
     stats: () => ({ entries: responses, bytes: lru.calculatedSize, tags: index.size }),
   }
 }

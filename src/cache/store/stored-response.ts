@@ -3,6 +3,7 @@ import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fie
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
+import { remembered } from '../../http/memo.ts'
 import {
   type FieldLines,
   fieldValue,
@@ -122,6 +123,13 @@ const sizeOf = (stored: StoredResponse): number => {
   return bytes
 }
 
+/** Its part in the JavaScript heap: all but the contents, whose octets lie outside. */
+export const heapBytesOf = ({ bytes, content, forms }: StoredResponse): number => {
+  let heapBytes = bytes - content.buffer.byteLength
+  for (const form of forms) heapBytes -= form.content?.buffer.byteLength ?? 0
+  return heapBytes
+}
+
 /**
  * May a complete stored response be sent in other content codings? A 2xx not without an entity tag, by which the forms differ (RFC
  * 9110 §8.8.3.3).
@@ -215,6 +223,15 @@ export const limitLifetime = (stored: StoredResponse, ageMs: number): void => {
   const writable: Writable = stored
   writable.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
   writable.whileHeard = undefined
+}
+
+/** Longer texts are seldom the same in two responses. */
+const longestShared = 64
+
+/** Gives equal short texts one string: field names and most values are the same in all responses, each with its copy from the wire. */
+export const createIntern = (): ((text: string) => string) => {
+  const shared = remembered((text) => text, 2048)
+  return (text) => (text.length > longestShared ? text : shared(text))
 }
 
 /** Replaces equal texts by one string, in lists without spare capacity. Changes the record itself. */

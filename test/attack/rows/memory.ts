@@ -29,7 +29,7 @@ const filling = ({
   most,
   head,
   settings,
-  oldSpaceMiB = 160,
+  oldSpaceMiB = 112,
 }: Filling): AttackRow =>
   row<Record<string, number>>({
     name,
@@ -40,7 +40,7 @@ const filling = ({
     // Not how long, but how much is sent decides whether it is too much.
     attack: (scene) =>
       flood(scene, AbortSignal.timeout(40_000), { connections: 24, addresses: [attacker], most, head }),
-    verdict: riseAbove(mostRiseMiB * (oldSpaceMiB < 160 ? 1.5 : 1)),
+    verdict: riseAbove(mostRiseMiB * (oldSpaceMiB < 112 ? 1.5 : 1)),
   })
 
 const long = (number: number, length: number): string => `${number}-`.padEnd(length, 'abcdefgh')
@@ -68,6 +68,13 @@ export const memoryRows: readonly AttackRow[] = [
     description: 'Stored responses of distinct URLs of 8,000 bytes.',
     most: 20_000,
     head: (number) => `GET /open/read/${long(number, 8_000)} HTTP/1.1`,
+  }),
+  filling({
+    name: 'cache-larger-than-heap',
+    description: 'As long-targets, with a cache that may be twice as large as the JavaScript heap.',
+    most: 40_000,
+    head: (number) => `GET /open/read/${long(number, 8_000)} HTTP/1.1`,
+    settings: () => ({ cache: { maxBytes: '256MiB' } }),
   }),
   filling({
     name: 'long-targets-not-stored',

@@ -1,7 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { createAdmission, createHitForPass, createIntern } from '../../../src/cache/store/memory-store.ts'
+import { createAdmission, createHitForPass } from '../../../src/cache/store/memory-store.ts'
+import { createIntern } from '../../../src/cache/store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import { remembered } from '../../../src/http/memo.ts'
 import { createTargetMemo, type RecalledTarget } from '../../../src/pipeline/service.ts'
@@ -62,7 +63,7 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'keys that were asked for once',
     () => {
-      const { admits } = createAdmission({ mode: 'second-request', maxBytes: 1, storedBytes: () => 1 })
+      const { admits } = createAdmission({ mode: 'second-request', usedShare: () => 1 })
       return admits
     },
     [8_000, 100],

@@ -102,6 +102,7 @@ export type Harness = {
 export const harness = (
   limits: {
     maxBytes?: number
+    maxHeapBytes?: number
     maxEntryBytes?: number
     compression?: CompressionOptions
     admission?: AdmissionMode
@@ -111,6 +112,7 @@ export const harness = (
   const events: CacheEvent[] = []
   const cache = createCache({
     maxBytes: limits.maxBytes ?? 1_000_000,
+    maxHeapBytes: limits.maxHeapBytes ?? Number.POSITIVE_INFINITY,
     maxEntryBytes: limits.maxEntryBytes ?? 100_000,
     budget: () => unlimited,
     admission: limits.admission ?? 'always',

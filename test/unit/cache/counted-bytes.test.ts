@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { cacheKey } from '../../../src/cache/cache-read.ts'
+import { cacheKey, targetKeyOf } from '../../../src/cache/cache-read.ts'
 import {
   createStoredResponse,
   type StoredResponse,
@@ -10,7 +10,7 @@ import {
 } from '../../../src/cache/store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import { varyKey } from '../../../src/http/caching-fields.ts'
-import { safePolicy } from './cache-fixture.ts'
+import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'
 
 const at = { now: 0, monotonic: 0 }
 
@@ -121,5 +121,46 @@ describe('long values of clients are stored as digests', () => {
     expect(heapBytes() - before).toBeLessThan(16 * 1024 * 1024)
     expect(memory.knows(target(5))).toBe(true)
     expect(memory.knows(target(16_384))).toBe(false)
+  })
+})
+
+describe('what stored responses have in the JavaScript heap is bounded', () => {
+  const fill = async (targetOf: (number: number) => string, content: string) => {
+    const { cache } = harness({ maxBytes: 10_000_000, maxHeapBytes: 1_000_000 })
+    for (let number = 0; number < 500; number += 1)
+      await cache.answer(readOf({ target: targetOf(number) }), async () => response(content))
+    return { cache, entries: cache.stats().entries }
+  }
+
+  test('long targets are evicted although there is space for contents', async () => {
+    const { cache, entries } = await fill((number) => `/${number}/${long(8_000)}`, 'x')
+    expect(entries).toBeGreaterThan(80)
+    expect(entries).toBeLessThan(120)
+    const last = readOf({ target: `/499/${long(8_000)}` })
+    expect((await cache.answer(last, async () => response('y'))).outcome).toBe('hit')
+  })
+
+  test('contents do not count', async () => {
+    expect((await fill((number) => `/${number}`, 'x'.repeat(16_000))).entries).toBe(500)
+  })
+
+  test.each<[string, (cache: Harness['cache'], targets: readonly string[]) => unknown]>([
+    ['by a purge of all', (cache) => cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })],
+    [
+      'one by one',
+      (cache, targets) => cache.invalidate(targets.map((target) => targetKeyOf(readOf({ target }).key))),
+    ],
+  ])('what has been removed %s no longer counts', async (_, remove) => {
+    const targetOf = (number: number): string => `/${number}/${long(8_000)}`
+    const { cache } = await fill(targetOf, 'x')
+    remove(
+      cache,
+      Array.from({ length: 500 }, (_each, number) => targetOf(number)),
+    )
+    await settle()
+    expect(cache.stats().entries).toBe(0)
+    for (let number = 0; number < 80; number += 1)
+      await cache.answer(readOf({ target: `/b${targetOf(number)}` }), async () => response('x'))
+    expect(cache.stats().entries).toBe(80)
   })
 })

@@ -16,7 +16,12 @@ const steps = fc.array(
 
 /** The store, and what it must hold. */
 const pair = () => {
-  const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
+  const store = createMemoryStore({
+    maxBytes: 1_000_000,
+    maxHeapBytes: 1_000_000,
+    maxEntryBytes: 1000,
+    onEvict: () => undefined,
+  })
   return { store, expected: new Map<string, readonly string[]>() }
 }
 

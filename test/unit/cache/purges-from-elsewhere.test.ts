@@ -68,7 +68,12 @@ const variant = (order: number, language: string) =>
   storedAt({ target: 5, tags: ['all'], order, vary: ['accept-language', language] })
 
 test('a variant that is stored during a pause does not save the entry from the purge', () => {
-  const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
+  const store = createMemoryStore({
+    maxBytes: 1_000_000,
+    maxHeapBytes: 1_000_000,
+    maxEntryBytes: 1000,
+    onEvict: () => undefined,
+  })
   store.put(variant(1, 'de'))
   const [held] = store.all()
   if (held === undefined) throw new Error('nothing is held')
@@ -81,7 +86,12 @@ test('a variant that is stored during a pause does not save the entry from the p
 })
 
 test('an entry that was removed already is not counted again', () => {
-  const store = createMemoryStore({ maxBytes: 1_000_000, maxEntryBytes: 1000, onEvict: () => undefined })
+  const store = createMemoryStore({
+    maxBytes: 1_000_000,
+    maxHeapBytes: 1_000_000,
+    maxEntryBytes: 1000,
+    onEvict: () => undefined,
+  })
   store.put(variant(1, 'de'))
   const [held] = store.all()
   if (held === undefined) throw new Error('nothing is held')
@@ -91,7 +101,12 @@ test('an entry that was removed already is not counted again', () => {
 })
 
 test('for a few contents only some of the entries with a tag are searched', () => {
-  const store = createMemoryStore({ maxBytes: 1e9, maxEntryBytes: 1e6, onEvict: () => undefined })
+  const store = createMemoryStore({
+    maxBytes: 1e9,
+    maxHeapBytes: 1e9,
+    maxEntryBytes: 1e6,
+    onEvict: () => undefined,
+  })
   const long = Buffer.alloc(70_000)
   for (let target = 0; target < 1_000; target += 1) {
     store.put(storedAt({ target, tags: ['all'], order: target, content: long }))

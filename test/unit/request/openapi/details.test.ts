@@ -56,7 +56,13 @@ const multipart = onePath({
 })
 const form = { 'content-type': 'multipart/form-data; boundary=x' }
 
-const rows: readonly (readonly [title: string, document: object, request: Request, expected: string])[] = [
+const formOf = (schema: object): object =>
+  onePath({ post: { requestBody: { content: { 'application/x-www-form-urlencoded': { schema } } } } })
+const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' }
+
+type Row = readonly [title: string, document: object, request: Request, expected: string]
+
+const rows: readonly Row[] = [
   [
     'a parameter of an operation replaces that of its path',
     onePath({
@@ -147,6 +153,61 @@ const rows: readonly (readonly [title: string, document: object, request: Reques
     onePost(integer),
     { ...body('x'), fields: { 'content-type': 'Application/JSON; charset=utf-8' } },
     'invalid_body',
+  ],
+  ...(
+    [
+      ['utf-7', 'unsupported_content_type'],
+      ['"utf-7"', 'unsupported_content_type'],
+      ['Shift_JIS', 'unsupported_content_type'],
+      ['utf-8; charset=utf-7', 'unsupported_content_type'],
+      ['"UTF-8"; version=1', 'valid'],
+      ['ISO-8859-1', 'valid'],
+    ] as const
+  ).map(
+    ([charset, expected]): Row => [
+      `a JSON body with charset=${charset}, whose quotation marks may be others`,
+      onePost(account),
+      {
+        method: 'POST',
+        content: '{"password":"+ACI-,+ACI-id+ACI-:+ACI-x"}',
+        fields: { 'content-type': `application/json; charset=${charset}` },
+      },
+      expected,
+    ],
+  ),
+  ...(
+    [
+      ['a=1&x=2', 'valid'],
+      ['a=1&x=%32', 'valid'],
+      ['a=1&x=no', 'invalid_body'],
+      ['a=1&x=no&x=2', 'invalid_body'],
+    ] as const
+  ).map(
+    ([content, expected]): Row => [
+      `undeclared members of a form are read by the schema for them: ${content}`,
+      formOf({ type: 'object', properties: { a: integer }, additionalProperties: integer }),
+      { method: 'POST', content, fields: urlencoded },
+      expected,
+    ],
+  ),
+  ...(
+    [
+      ['x=%61%62', 'valid'],
+      ['x=%3C', 'invalid_body'],
+    ] as const
+  ).map(
+    ([content, expected]): Row => [
+      `undeclared members of a form are checked decoded: ${content}`,
+      formOf({ type: 'object', patternProperties: { '^x': { pattern: '^[^<]*$', maxLength: 2 } } }),
+      { method: 'POST', content, fields: urlencoded },
+      expected,
+    ],
+  ),
+  [
+    'undeclared members of a form may be repeated where nothing describes them',
+    formOf({ type: 'object', properties: { a: integer } }),
+    { method: 'POST', content: 'tags[]=a&tags[]=b', fields: urlencoded },
+    'valid',
   ],
   [
     'a body without a media type is refused',

@@ -93,6 +93,30 @@ const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean
   return integer.test(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
 }
 
+const decimal = /^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
+
+/** The digits of a finite number, and where its point is. */
+type Decimal = { readonly digits: bigint; readonly places: number }
+
+const decimalOf = (text: string): Decimal => {
+  const [, whole = '0', fraction = '', exponent = '0'] = decimal.exec(text) ?? []
+  return { digits: BigInt(whole + fraction), places: fraction.length - Number(exponent) }
+}
+
+/** Integers with more digits count as their double. */
+const mostDigits = 400
+
+/** By the decimal digits: 19.99 is a multiple of 0.01, though the quotient of the two doubles is no integer. */
+const isMultiple = (value: number, exact: string | undefined, of: Decimal): boolean => {
+  if (!Number.isFinite(value)) return false
+  const isKnown = exact !== undefined && exact.length <= mostDigits && integer.test(exact)
+  const { digits, places } = decimalOf(isKnown ? exact : String(value))
+  const shift = BigInt(Math.abs(places - of.places))
+  if (shift === 0n) return digits % of.digits === 0n
+  const factor = 10n ** shift
+  return places > of.places ? digits % (of.digits * factor) === 0n : (digits * factor) % of.digits === 0n
+}
+
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
 
 /** Texts for the keywords. They repeat the document, never the request. */
@@ -255,6 +279,17 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     const inBounds = _`Number.isSafeInteger(${data}) && ${data} >= ${Number(min)} && ${data} <= ${Number(max)}`
     context.fail(parentSchema['integerText'] === 'strict' ? _`!${call}` : _`!(${inBounds}) && !${call}`)
   }
+  const multipleOf = (context: KeywordCxt): void => {
+    const { gen, data, it, schema } = context
+    const of = decimalOf(String(schema))
+    const ref = (value: number, pointer: string): boolean => {
+      count(1 + pointer.length / charactersOfStep)
+      return isMultiple(value, exactNow.get(pointer), of)
+    }
+    const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
+    const isPlain = _`Number.isSafeInteger(${data}) && ${data} % ${schema} === 0`
+    context.fail(Number.isSafeInteger(schema) ? _`!(${isPlain}) && !${call}` : _`!${call}`)
+  }
   const steps = ({ gen, schema }: KeywordCxt): void => {
     gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
   }
@@ -283,6 +318,15 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
         code: (context) => lengthCode(context, operator),
       })
     }
+    // The one of the library divides doubles.
+    ajv.removeKeyword('multipleOf')
+    ajv.addKeyword({
+      keyword: 'multipleOf',
+      type: 'number',
+      schemaType: 'number',
+      error: { message: '', params: ({ schema }) => _`{multipleOf: ${schema}}` },
+      code: multipleOf,
+    })
     // The one of the library compares each item with each other one.
     ajv.removeKeyword('uniqueItems')
     ajv.addKeyword({

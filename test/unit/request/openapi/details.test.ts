@@ -209,6 +209,26 @@ const rows: readonly Row[] = [
     { method: 'POST', content: 'tags[]=a&tags[]=b', fields: urlencoded },
     'valid',
   ],
+  ...(
+    [
+      ['0.01', 'valid', ['19.99', '4.35', '0.07', '-1.1', '100', '1e2', '0']],
+      ['0.01', 'invalid_body', ['1.005', '0.001', '19.990000000000002']],
+      ['0.1', 'valid', ['0.3', '0.7']],
+      ['5', 'valid', ['10', '9007199254740995', '-5.0']],
+      ['5', 'invalid_body', ['12', '9007199254740993', '2.5']],
+      ['2', 'invalid_body', ['9223372036854775807']],
+      ['1e-7', 'valid', ['0.0000003', '1']],
+    ] as const
+  ).flatMap(([of, expected, numbers]) =>
+    numbers.map(
+      (content): Row => [
+        `${content}, with multipleOf ${of}, by its digits`,
+        onePost({ type: 'number', multipleOf: Number(of) }),
+        { method: 'POST', content, fields: { 'content-type': 'application/json' } },
+        expected,
+      ],
+    ),
+  ),
   [
     'a body without a media type is refused',
     onePost(integer),

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { safePattern } from './safe-pattern.ts'
@@ -254,11 +255,14 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     if (counted > mostSteps) throw new TooManySteps()
   }
   let texts: WeakMap<object, string> | undefined
-  const areDifferent = (items: readonly unknown[]): boolean => {
+  const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
     const written = new Set<string>()
     texts ??= new WeakMap()
-    for (const item of items) {
-      const text = comparable(item, texts)
+    for (const [index, item] of items.entries()) {
+      // Two long integers may have one double.
+      const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && exactNow.size > 0
+      const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
+      const text = exact ?? comparable(item, texts)
       count(text.length / charactersOfStep)
       written.add(text)
     }
@@ -334,7 +338,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       type: 'array',
       schemaType: 'boolean',
       errors: false,
-      compile: (mustDiffer: boolean) => (items: readonly unknown[]) => !mustDiffer || areDifferent(items),
+      compile: (mustDiffer: boolean) => (items: readonly unknown[], context?: DataValidationCxt) =>
+        !mustDiffer || areDifferent(items, context?.instancePath ?? ''),
     })
     return ajv
   }

@@ -229,6 +229,20 @@ const rows: readonly Row[] = [
       ],
     ),
   ),
+  ...(
+    [
+      ['[9223372036854775806,9223372036854775807]', 'valid'],
+      ['[9223372036854775807,1,9223372036854775807]', 'invalid_body'],
+      ['[1,1.0]', 'invalid_body'],
+    ] as const
+  ).map(
+    ([ids, expected]): Row => [
+      `${ids} with uniqueItems: long integers that share a double are different`,
+      onePost({ type: 'object', properties: { ids: { type: 'array', uniqueItems: true } } }),
+      { method: 'POST', content: `{"ids":${ids}}`, fields: { 'content-type': 'application/json' } },
+      expected,
+    ],
+  ),
   [
     'a body without a media type is refused',
     onePost(integer),

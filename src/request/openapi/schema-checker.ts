@@ -155,9 +155,18 @@ const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
 
 const longestPointer = 256
 
+/** Of a value that is neither null nor of its only other form: the error of that form. */
+const beforeNull = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
+  const [other, orNull, either] = errors.slice(-3)
+  const isOfNull = orNull?.schemaPath.endsWith('/anyOf/1/type') === true && orNull.params['type'] === 'null'
+  return isOfNull && either?.keyword === 'anyOf' && other !== undefined
+    ? beforeNull(errors.slice(0, -2))
+    : errors
+}
+
 const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
   // The last one is about the keyword that contains the others.
-  const error = errors.at(-1) as ErrorObject
+  const error = beforeNull(errors).at(-1) as ErrorObject
   const detail = details[error.keyword]?.(error) ?? 'is not valid'
   const pointer = error.instancePath.slice(0, longestPointer)
   const { missingProperty } = error.params as { readonly missingProperty?: string }

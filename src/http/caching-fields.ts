@@ -90,12 +90,16 @@ export const deltaSeconds = (directives: Directives, name: string): number | 'in
 export const nonNegativeInteger = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d+$/.test(text) ? Math.min(Number(text), longestSeconds) : undefined
 
-/** Field names that qualify no-cache or private, lower case; undefined when the directive is absent or unqualified. */
+/**
+ * Field names that qualify no-cache or private, lower case; undefined when the directive is absent or unqualified. One that names no
+ * field means the whole response, as the stricter reading.
+ */
 export const qualifiedFields = (directives: Directives, name: string): readonly string[] | undefined => {
   const argument = directives.get(name)
   if (argument === undefined) return undefined
   const names = argument.split(',').map((part) => part.trim().toLowerCase())
-  return names.filter((part) => part !== '')
+  const named = names.filter((part) => part !== '')
+  return named.length === 0 ? undefined : named
 }
 
 /** The fields that Vary names (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */

@@ -1,13 +1,10 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { type ApiBundle, below, type Located, member, membersOf } from '../contracts/openapi/bundle.ts'
+import { cutEndlessReferences } from '../contracts/openapi/endless-references.ts'
 import { dialectOf } from '../contracts/openapi/load-document.ts'
 import { locateOperations, responseFor } from '../contracts/openapi/operation.ts'
 import { essence } from '../contracts/openapi/read-operation.ts'
-import {
-  createSchemaTranslator,
-  cutEndlessReferences,
-  type RequestSchema,
-} from '../contracts/openapi/request-schema.ts'
+import { createSchemaTranslator, type RequestSchema } from '../contracts/openapi/request-schema.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { readExactJson } from './openapi/values.ts'
 

@@ -103,7 +103,9 @@ export const createServiceTable = <Service extends Located>(
   const withoutHost = candidates(ofEveryHost)
   const candidatesFor = remembered((authority): Candidates<Service> => {
     const host = hostOf(authority)
-    return candidates([...hosts.matching(host).map((service) => atHost(service, host)), ...ofEveryHost])
+    // A wildcard fits names that no URL can have, such as `xn--a.shop.example`: no link could name them.
+    const own = URL.canParse(`http://${host}`) ? hosts.matching(host) : []
+    return candidates([...own.map((service) => atHost(service, host)), ...ofEveryHost])
   })
   const find = (authority: string, target: string): ServiceChoice<Service> => {
     const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost

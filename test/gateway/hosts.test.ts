@@ -185,6 +185,24 @@ describe('a gateway whose services all have hosts', () => {
     expect(await gateway.metric('trellis_refusals_total', 'misdirected_request')).toBe(5)
   })
 
+  test('answers a host that no URL can have with 421, also before its request is parsed', async () => {
+    const upstream = { targets: [shop.origin], host: 'preserve' }
+    await start({ shop: open(shop, { hosts: ['*.shop.example'], websockets: true, upstream }) })
+    // The URL standard accepts this name since 2025: Node 20 does not, Node 26 does.
+    const status = URL.canParse('http://xn--a.shop.example') ? 200 : 421
+    const host = 'Host: xn--a.shop.example'
+    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
+    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+    for (const lines of [
+      ['GET /x HTTP/1.1', host, 'Connection: close'],
+      ['GET http://xn--a.shop.example/x HTTP/1.1', 'Host: a.shop.example', 'Connection: close'],
+      ['GET /x HTTP/1.1', host, ...upgrade, key, 'Connection: close'],
+    ]) {
+      expect((await send([...lines, '', ''].join('\r\n'))).status).toBe(status)
+    }
+    expect((await get('a.shop.example')).status).toBe(200)
+  })
+
   test('answers a known host at a path without service with 404', async () => {
     await start({ blog: open(blog, { mount: '/blog', hosts: ['blog.example'] }) })
     expect((await get('blog.example', '/other')).status).toBe(404)

@@ -1,5 +1,6 @@
 import type { Row } from '../row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
+import { cutEndlessReferences } from './endless-references.ts'
 import {
   barePath,
   documentMethods,
@@ -8,7 +9,7 @@ import {
   type Operation,
 } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
-import { cutEndlessReferences, type Dialect, type RequestSchema } from './request-schema.ts'
+import type { Dialect, RequestSchema } from './request-schema.ts'
 import { templateShape } from './resources.ts'
 
 /** A document as requests need it. */

@@ -2,6 +2,7 @@ import { pointerStep } from '../../contracts/openapi/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../../contracts/openapi/operation.ts'
 import type { Invalid, RequestFault, ValidationInput } from '../../contracts/validation.ts'
 import { contentFor } from '../openapi-operation.ts'
+import { decodeFormText, isUnreadable } from '../validation/php-query.ts'
 import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
 import { readExactJson, readValue, type ValueParts } from './values.ts'
@@ -65,8 +66,6 @@ const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['sch
 
 type FormReading = {
   readonly value: Map<string, unknown>
-  /** Parts that belong to declared members. */
-  readonly claimed: Set<Pair>
   /** All members have a style that describes them; otherwise the whole is unknown. */
   readonly isRead: boolean
 }
@@ -85,6 +84,27 @@ const byStart = (pairs: readonly Pair[]): ReadonlyMap<string, readonly Pair[]> =
   return found
 }
 
+/** As it is written, where it cannot be decoded. */
+const textOf = ({ value = '' }: Pair): string => {
+  const text = decodeFormText(value)
+  return isUnreadable(text) ? value : text
+}
+
+/** Each undeclared name is one member, of the schema for these; where there is none, several values are a list. */
+const othersOf = (
+  pairs: readonly Pair[],
+  claimed: ReadonlySet<Pair>,
+): ReadonlyMap<string, readonly Pair[]> => {
+  const others = new Map<string, Pair[]>()
+  for (const pair of pairs) {
+    if (claimed.has(pair)) continue
+    const known = others.get(pair.name)
+    if (known === undefined) others.set(pair.name, [pair])
+    else known.push(pair)
+  }
+  return others
+}
+
 const readForm = (
   pairs: readonly Pair[],
   described: BodyContent,
@@ -93,8 +113,23 @@ const readForm = (
   const value = new Map<string, unknown>()
   const claimed = new Set<Pair>()
   let isRead = true
+  const read = (
+    name: string,
+    schema: Parameter['schema'],
+    own: readonly Pair[],
+  ): RequestFault | undefined => {
+    const parameter = memberOf(described, name, schema)
+    const reading = readValue(queryTexts(parameter, parts.shapeOf(schema), own), parameter, parts)
+    if (reading.kind === 'fault')
+      return invalid(`/${pointerStep(name)}${reading.fault.pointer}`, reading.fault.detail)
+    if (reading.kind === 'absent') return undefined
+    isRead &&= reading.value !== undefined
+    value.set(name, reading.value)
+    return undefined
+  }
   const found = byStart(pairs)
-  for (const [name, schema] of parts.shapeOf(described.schema).properties) {
+  const { properties, additional } = parts.shapeOf(described.schema)
+  for (const [name, schema] of properties) {
     const parameter = memberOf(described, name, schema)
     const shape = parts.shapeOf(schema)
     const starts = new Set(ownNames(parameter, shape).map(startOf))
@@ -102,14 +137,19 @@ const readForm = (
       .flatMap((start) => found.get(start) ?? [])
       .filter((pair) => ownsPair(parameter, shape, pair))
     for (const pair of own) claimed.add(pair)
-    const reading = readValue(queryTexts(parameter, shape, own), parameter, parts)
-    if (reading.kind === 'fault')
-      return invalid(`/${pointerStep(name)}${reading.fault.pointer}`, reading.fault.detail)
-    if (reading.kind === 'absent') continue
-    isRead &&= reading.value !== undefined
-    value.set(name, reading.value)
+    const refusal = read(name, schema, own)
+    if (refusal !== undefined) return refusal
   }
-  return { value, claimed, isRead }
+  for (const [name, own] of othersOf(pairs, claimed)) {
+    if (typeof additional === 'boolean') {
+      const texts = own.map((pair) => textOf(pair))
+      value.set(name, texts.length > 1 ? texts : texts[0])
+      continue
+    }
+    const refusal = read(name, additional, own)
+    if (refusal !== undefined) return refusal
+  }
+  return { value, isRead }
 }
 
 const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
@@ -118,8 +158,7 @@ const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): 
   if (pairs === undefined) return invalid('', 'is not a form that can be read')
   const reading = readForm(pairs, described, parts)
   if ('kind' in reading) return reading
-  const { value, claimed, isRead } = reading
-  for (const pair of pairs) if (!claimed.has(pair)) value.set(pair.name, pair.value ?? '')
+  const { value, isRead } = reading
   return isRead ? checkValue(described, Object.fromEntries(value), noExactIntegers, parts) : undefined
 }
 
@@ -144,6 +183,20 @@ const isMissing = (operation: Operation, { method, content, fields }: Validation
   return fields === undefined ? method !== 'GET' : !(content === undefined && isFramed(fields))
 }
 
+/**
+ * A body is read as UTF-8 (RFC 8259 §8.1). Frameworks decode it by the charset that it names, and in UTF-7 or Shift_JIS the same bytes
+ * have other quotation marks: the upstream would read members that were not checked. The Latin ones, which some clients name by
+ * themselves, have the signs of JSON and of forms as ASCII has them.
+ */
+const namesOtherCharset = /;\s*charset(?!\s*=\s*"?(?:utf-?8|us-ascii|iso-8859-1|windows-1252)"?\s*(?:;|$))/i
+
+const notUtf8 = faultOf(
+  'unsupported_content_type',
+  'charset',
+  [{ pointer: '#', detail: 'must be in UTF-8' }],
+  415,
+)
+
 /** The first fault of a body; bodies that are neither JSON nor forms are checked by type and size only. */
 export const checkBody = (
   operation: Operation,
@@ -155,6 +208,7 @@ export const checkBody = (
     return isMissing(operation, input) ? faultOf('missing_body') : undefined
   }
   const described = contentFor(operation, contentType)
+  if (described?.reading !== 'size' && namesOtherCharset.test(contentType ?? '')) return notUtf8
   switch (described?.reading) {
     case undefined:
       return faultOf('unsupported_content_type', '', [], 415)

@@ -11,7 +11,12 @@ export type Texts =
   | { readonly kind: 'absent' }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'list'; readonly items: readonly string[] }
-  | { readonly kind: 'members'; readonly members: readonly (readonly [string, string])[] }
+  | {
+      readonly kind: 'members'
+      readonly members: readonly (readonly [string, string])[]
+      /** Names of members that are lists or objects, which have no style in an object. */
+      readonly nested?: ReadonlySet<string>
+    }
   /** A nesting that no style describes: it is forwarded without a check. */
   | { readonly kind: 'unread' }
   | { readonly kind: 'fault'; readonly detail: string }
@@ -157,6 +162,12 @@ const headerTexts = ({ explode }: Parameter, shape: SchemaShape, value: string):
 
 const decodeQuery = (raw: string): string | undefined => decodedText(raw, true)
 
+/** `+` is itself in a cookie, as in the path; most servers take one with another `%` as it is. */
+const decodeCookie = (raw: string): string => decodedText(raw, false) ?? raw
+
+const decoderOf = ({ location }: Parameter): ((raw: string) => string | undefined) =>
+  location === 'cookie' ? decodeCookie : decodeQuery
+
 const commas = /,/
 const spaces = /%20|\+/
 const pipes = /\||%7[Cc]/
@@ -164,52 +175,67 @@ const pipes = /\||%7[Cc]/
 const once = (pairs: readonly Pair[]): Pair | undefined => (pairs.length === 1 ? pairs[0] : undefined)
 const repeated = fault('is given more than once')
 
+const memberInBrackets = /^\[([^[\]]+)\](\[.*)?$/s
+
+const membersIn = (
+  name: string,
+  pairs: readonly Pair[],
+): { readonly members: Map<string, string>; readonly nested: Set<string> } | Texts => {
+  const members = new Map<string, string>()
+  const nested = new Set<string>()
+  for (const pair of pairs) {
+    const [, inner, deeper] = memberInBrackets.exec(pair.name.slice(name.length)) ?? []
+    const text = decodeQuery(pair.value ?? '')
+    // Servers read `filter[a]x` as `filter[a]`.
+    if (inner === undefined) return malformed
+    if (deeper !== undefined) nested.add(inner)
+    else if (members.has(inner)) return fault('repeats a member')
+    else if (text === undefined) return undecodable
+    else members.set(inner, text)
+  }
+  return { members, nested }
+}
+
 /** The members of an object in brackets: `filter[name]=value`. */
 const bracketTexts = ({ name }: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
-  const own = pairs.filter((pair) => pair.name.startsWith(`${name}[`) && pair.name.endsWith(']'))
+  const own = pairs.filter((pair) => pair.name.startsWith(`${name}[`))
+  const isObject = kindOf(shape) === 'members'
+  // Servers read `filter=x` beside the members, or in place of them.
+  if (isObject && pairs.some((pair) => pair.name === name && (pair.value ?? '') !== '')) return malformed
   if (own.length === 0) return absent
-  if (kindOf(shape) === 'list') return { kind: 'unread' }
-  const members: [string, string][] = []
-  const names = new Set<string>()
-  for (const pair of own) {
-    const inner = pair.name.slice(name.length + 1, -1)
-    // Deeper members, and lists of members, have no style.
-    if (inner === '' || inner.includes('[')) return { kind: 'unread' }
-    if (names.has(inner)) return fault('repeats a member')
-    names.add(inner)
-    const text = decodeQuery(pair.value ?? '')
-    if (text === undefined) return undecodable
-    members.push([inner, text])
-  }
-  return { kind: 'members', members }
+  if (!isObject) return { kind: 'unread' }
+  const found = membersIn(name, own)
+  return 'kind' in found ? found : { kind: 'members', members: [...found.members], nested: found.nested }
 }
 
 /** The members of an exploded object are their own parameters. */
 const spreadTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const own = pairs.filter(({ name }) => shape.properties.has(name))
   if (own.length === 0) return absent
-  const members: [string, string][] = []
+  const members = new Map<string, string>()
+  const nested = new Set<string>()
   for (const { name, value } of own) {
     const text = decodeQuery(value ?? '')
     if (text === undefined) return undecodable
-    // Lists in an exploded object have no style.
-    if (members.some(([known]) => known === name)) return { kind: 'unread' }
-    members.push([name, text])
+    if (members.has(name)) nested.add(name)
+    members.set(name, text)
   }
-  return { kind: 'members', members }
+  return { kind: 'members', members: [...members].filter(([name]) => !nested.has(name)), nested }
 }
 
 /** Between the items of a list that is one value of a query. */
 export const separatorOf = (style: Parameter['style']): RegExp =>
   style === 'spaceDelimited' ? spaces : style === 'pipeDelimited' ? pipes : commas
 
-const queryListTexts = ({ style, explode }: Parameter, pairs: readonly Pair[]): Texts => {
-  if (explode) return listText(pairs.map(({ value }) => decodeQuery(value ?? '')))
+const queryListTexts = (parameter: Parameter, pairs: readonly Pair[]): Texts => {
+  const { style, explode } = parameter
+  const decode = decoderOf(parameter)
+  if (explode) return listText(pairs.map(({ value }) => decode(value ?? '')))
   const pair = once(pairs)
   if (pair === undefined) return repeated
   const value = pair.value ?? ''
   if (value === '') return { kind: 'list', items: [] }
-  return listText(value.split(separatorOf(style)).map(decodeQuery))
+  return listText(value.split(separatorOf(style)).map(decode))
 }
 
 /** Are the members of the parameter pairs of their own? */
@@ -241,7 +267,7 @@ export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: read
     if (found !== undefined) return repeated
     found = pair
   }
-  return found === undefined ? absent : byKind(kind, found.value ?? '', ',', false, decodeQuery)
+  return found === undefined ? absent : byKind(kind, found.value ?? '', ',', false, decoderOf(parameter))
 }
 
 /** Where the texts of one request come from. */

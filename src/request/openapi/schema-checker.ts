@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import type { RequestSchema } from '../../contracts/openapi/request-schema.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { safePattern } from './safe-pattern.ts'
@@ -93,6 +94,30 @@ const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean
   return integer.test(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
 }
 
+const decimal = /^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
+
+/** The digits of a finite number, and where its point is. */
+type Decimal = { readonly digits: bigint; readonly places: number }
+
+const decimalOf = (text: string): Decimal => {
+  const [, whole = '0', fraction = '', exponent = '0'] = decimal.exec(text) ?? []
+  return { digits: BigInt(whole + fraction), places: fraction.length - Number(exponent) }
+}
+
+/** Integers with more digits count as their double. */
+const mostDigits = 400
+
+/** By the decimal digits: 19.99 is a multiple of 0.01, though the quotient of the two doubles is no integer. */
+const isMultiple = (value: number, exact: string | undefined, of: Decimal): boolean => {
+  if (!Number.isFinite(value)) return false
+  const isKnown = exact !== undefined && exact.length <= mostDigits && integer.test(exact)
+  const { digits, places } = decimalOf(isKnown ? exact : String(value))
+  const shift = BigInt(Math.abs(places - of.places))
+  if (shift === 0n) return digits % of.digits === 0n
+  const factor = 10n ** shift
+  return places > of.places ? digits % (of.digits * factor) === 0n : (digits * factor) % of.digits === 0n
+}
+
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
 
 /** Texts for the keywords. They repeat the document, never the request. */
@@ -130,9 +155,18 @@ const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
 
 const longestPointer = 256
 
+/** Of a value that is neither null nor of its only other form: the error of that form. */
+const beforeNull = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
+  const [other, orNull, either] = errors.slice(-3)
+  const isOfNull = orNull?.schemaPath.endsWith('/anyOf/1/type') === true && orNull.params['type'] === 'null'
+  return isOfNull && either?.keyword === 'anyOf' && other !== undefined
+    ? beforeNull(errors.slice(0, -2))
+    : errors
+}
+
 const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
   // The last one is about the keyword that contains the others.
-  const error = errors.at(-1) as ErrorObject
+  const error = beforeNull(errors).at(-1) as ErrorObject
   const detail = details[error.keyword]?.(error) ?? 'is not valid'
   const pointer = error.instancePath.slice(0, longestPointer)
   const { missingProperty } = error.params as { readonly missingProperty?: string }
@@ -230,11 +264,14 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     if (counted > mostSteps) throw new TooManySteps()
   }
   let texts: WeakMap<object, string> | undefined
-  const areDifferent = (items: readonly unknown[]): boolean => {
+  const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
     const written = new Set<string>()
     texts ??= new WeakMap()
-    for (const item of items) {
-      const text = comparable(item, texts)
+    for (const [index, item] of items.entries()) {
+      // Two long integers may have one double.
+      const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && exactNow.size > 0
+      const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
+      const text = exact ?? comparable(item, texts)
       count(text.length / charactersOfStep)
       written.add(text)
     }
@@ -254,6 +291,17 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     const { min, max } = formatBounds(parentSchema['format']) ?? int64
     const inBounds = _`Number.isSafeInteger(${data}) && ${data} >= ${Number(min)} && ${data} <= ${Number(max)}`
     context.fail(parentSchema['integerText'] === 'strict' ? _`!${call}` : _`!(${inBounds}) && !${call}`)
+  }
+  const multipleOf = (context: KeywordCxt): void => {
+    const { gen, data, it, schema } = context
+    const of = decimalOf(String(schema))
+    const ref = (value: number, pointer: string): boolean => {
+      count(1 + pointer.length / charactersOfStep)
+      return isMultiple(value, exactNow.get(pointer), of)
+    }
+    const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
+    const isPlain = _`Number.isSafeInteger(${data}) && ${data} % ${schema} === 0`
+    context.fail(Number.isSafeInteger(schema) ? _`!(${isPlain}) && !${call}` : _`!${call}`)
   }
   const steps = ({ gen, schema }: KeywordCxt): void => {
     gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
@@ -283,6 +331,15 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
         code: (context) => lengthCode(context, operator),
       })
     }
+    // The one of the library divides doubles.
+    ajv.removeKeyword('multipleOf')
+    ajv.addKeyword({
+      keyword: 'multipleOf',
+      type: 'number',
+      schemaType: 'number',
+      error: { message: '', params: ({ schema }) => _`{multipleOf: ${schema}}` },
+      code: multipleOf,
+    })
     // The one of the library compares each item with each other one.
     ajv.removeKeyword('uniqueItems')
     ajv.addKeyword({
@@ -290,7 +347,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       type: 'array',
       schemaType: 'boolean',
       errors: false,
-      compile: (mustDiffer: boolean) => (items: readonly unknown[]) => !mustDiffer || areDifferent(items),
+      compile: (mustDiffer: boolean) => (items: readonly unknown[], context?: DataValidationCxt) =>
+        !mustDiffer || areDifferent(items, context?.instancePath ?? ''),
     })
     return ajv
   }

@@ -14,6 +14,8 @@ export type SchemaShape = {
   readonly properties: ReadonlyMap<string, RequestSchema>
   /** The schema of members that are not declared; false: there are none. */
   readonly additional: RequestSchema
+  /** The schema has no alternatives: its members are all that it describes. */
+  readonly isWhole: boolean
   /** How integers are written in parameters (`x-trellis-integer`). */
   readonly integers: IntegerForm
 }
@@ -34,6 +36,7 @@ const anything: SchemaShape = {
   items: true,
   properties: new Map(),
   additional: true,
+  isWhole: true,
   integers: 'json',
 }
 
@@ -47,7 +50,7 @@ const joinedTypes = (shapes: readonly SchemaShape[]): Pick<SchemaShape, 'types' 
   return { types, scalars: scalarsOf(types) }
 }
 
-const joined = (shapes: readonly SchemaShape[]): SchemaShape => ({
+const joined = (shapes: readonly SchemaShape[]): Omit<SchemaShape, 'isWhole'> => ({
   ...joinedTypes(shapes),
   items: shapes.find(({ items }) => items !== true)?.items ?? true,
   properties: new Map(shapes.toReversed().flatMap(({ properties }) => [...properties])),
@@ -72,6 +75,7 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     items: items ?? true,
     properties: new Map(Object.entries(properties ?? {})),
     additional: additionalProperties ?? true,
+    isWhole: true,
     integers: integerText ?? 'json',
   }
   const target = $ref === undefined ? undefined : definitions.get($ref)
@@ -81,9 +85,10 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     ...schemasOf(schema['anyOf']),
     ...schemasOf(schema['oneOf']),
   ]
-  return others.length === 0
-    ? own
-    : joined([own, ...others.map((other) => shapeAt(other, definitions, depth + 1))])
+  if (others.length === 0) return own
+  const shapes = others.map((other) => shapeAt(other, definitions, depth + 1))
+  const isWhole = target !== undefined && others.length === 1 && shapes[0]?.isWhole === true
+  return { ...joined([own, ...shapes]), isWhole }
 }
 
 /** Reads shapes of schemas, each once. */

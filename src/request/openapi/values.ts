@@ -209,6 +209,10 @@ const fault = (detail: string, pointer = ''): ParameterReading => ({
 const typeNames = ({ types }: SchemaShape): string =>
   `must be ${[...types].filter((type) => type !== 'array' && type !== 'object').join(' or ') || 'another value'}`
 
+/** A list or an object inside of another one has no style: it is not read. */
+const isNested = ({ types }: SchemaShape): boolean =>
+  types.size > 0 && [...types].every((type) => type === 'array' || type === 'object')
+
 /** Values of several texts, each read by its own schema. */
 const readAll = (
   texts: readonly (readonly [pointer: string, text: string, schema: RequestSchema])[],
@@ -218,12 +222,10 @@ const readAll = (
   const exact = new Map<string, string>()
   for (const [pointer, text, schema] of texts) {
     const shape = shapeOf(schema)
-    // A list or an object inside of another one has no style: it is checked as a text if at all.
-    const isNested =
-      shape.types.size > 0 && [...shape.types].every((type) => type === 'array' || type === 'object')
-    const reading = isNested ? undefined : firstTyped(text, shape)
+    const isUnread = isNested(shape)
+    const reading = isUnread ? undefined : firstTyped(text, shape)
     if (reading === undefined)
-      return isNested ? { kind: 'value', value: undefined } : fault(typeNames(shape), pointer)
+      return isUnread ? { kind: 'value', value: undefined } : fault(typeNames(shape), pointer)
     if (reading.exact !== undefined) exact.set(pointer, reading.exact)
     values.push(reading.value)
   }
@@ -267,6 +269,50 @@ const readJsonText = (text: string, schema: RequestSchema, parts: ValueParts): P
     : checked(reading.value, schema, reading.exact, parts)
 }
 
+const takesNested = ({ types }: SchemaShape): boolean =>
+  types.size === 0 || types.has('array') || types.has('object')
+
+type Members = Extract<Texts, { kind: 'members' }>
+
+/** Some members are lists or objects, which have no style in an object: the others are checked one by one. */
+const readBesideNested = (
+  { members, nested = new Set() }: Members,
+  { properties, additional }: SchemaShape,
+  parts: ValueParts,
+): ParameterReading => {
+  for (const name of nested) {
+    const schema = properties.get(name) ?? additional
+    const pointer = `/${pointerStep(name)}`
+    if (schema === false) return fault('has a member that is not declared')
+    if (!takesNested(parts.shapeOf(schema))) return fault(typeNames(parts.shapeOf(schema)), pointer)
+  }
+  for (const [name, text] of members) {
+    const schema = properties.get(name) ?? additional
+    if (schema === false) return fault('has a member that is not declared')
+    const shape = parts.shapeOf(schema)
+    const reading = isNested(shape) ? undefined : readScalar(text, schema, false, parts)
+    if (reading?.kind === 'fault')
+      return fault(reading.fault.detail, `/${pointerStep(name)}${reading.fault.pointer}`)
+  }
+  return { kind: 'value', value: undefined }
+}
+
+const readMembers = (texts: Members, schema: RequestSchema, parts: ValueParts): ParameterReading => {
+  const shape = parts.shapeOf(schema)
+  const { properties, additional, isWhole } = shape
+  const schemaOf = (name: string) => properties.get(name) ?? (additional === false ? true : additional)
+  const hasNested =
+    (texts.nested?.size ?? 0) > 0 || texts.members.some(([name]) => isNested(parts.shapeOf(schemaOf(name))))
+  if (hasNested) return isWhole ? readBesideNested(texts, shape, parts) : { kind: 'value', value: undefined }
+  const read = readAll(
+    texts.members.map(([name, text]) => [`/${pointerStep(name)}`, text, schemaOf(name)]),
+    parts,
+  )
+  if ('kind' in read) return read
+  const value = Object.fromEntries(texts.members.map(([name], index) => [name, read.values[index]]))
+  return checked(value, schema, read.exact, parts)
+}
+
 /** The value of a parameter, checked against its schema. */
 export const readValue = (
   texts: Texts,
@@ -293,19 +339,7 @@ export const readValue = (
       )
       return 'kind' in read ? read : checked(read.values, schema, read.exact, parts)
     }
-    case 'members': {
-      const { properties, additional } = parts.shapeOf(schema)
-      const read = readAll(
-        texts.members.map(([name, text]) => [
-          `/${pointerStep(name)}`,
-          text,
-          properties.get(name) ?? (additional === false ? true : additional),
-        ]),
-        parts,
-      )
-      if ('kind' in read) return read
-      const value = Object.fromEntries(texts.members.map(([name], index) => [name, read.values[index]]))
-      return checked(value, schema, read.exact, parts)
-    }
+    case 'members':
+      return readMembers(texts, schema, parts)
   }
 }

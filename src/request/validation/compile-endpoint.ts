@@ -65,11 +65,14 @@ const alsoAccepted = (row: Row, endpoint: Endpoint, name: string): ReadonlySet<s
 /** `template: false` means the default template, like ''. Which other names are valid depends on the upstream's theme. */
 const emptyIsNone = (endpoint: Endpoint, name: string): boolean => name === 'template' && isWrite(endpoint)
 
-/** WordPress treats list filters by status as slugs: `PUBLISH` is `publish`. */
+/**
+ * WordPress treats list filters by the status of posts as slugs: `PUBLISH` is `publish`. Themes, plugins and routes of plugins have
+ * other statuses, which it compares as they are; only posts and media have `inherit`.
+ */
 const isStatusFilter = (endpoint: Endpoint, name: string, schema: ArgumentSchema): boolean =>
   name === 'status' &&
   schema.type === 'array' &&
-  schema.items?.enum !== undefined &&
+  schema.items?.enum?.includes('inherit') === true &&
   endpoint.methods.includes('GET')
 
 const filtersByMembership: ReadonlySet<string> = new Set([

@@ -49,3 +49,8 @@ test('names of fields are lower case and without space', () => {
   ])
   expect(qualifiedFields(parseCacheControl('private'), 'private')).toBeUndefined()
 })
+
+test.each(['private=""', 'private=', 'private=" , "', 'private="", max-age=60'])(
+  '%s names no field, and means the whole response',
+  (value) => expect(qualifiedFields(parseCacheControl(value), 'private')).toBeUndefined(),
+)

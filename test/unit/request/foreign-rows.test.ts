@@ -69,6 +69,12 @@ describe('arguments of a route that the contract does not list', () => {
       'x%5B0%5D%5Bb%5D=1&x%5B1%5D%5Ba%5D=2',
     ],
     ['a number', { x: { type: 'number' } }, 'x=%201.50', 'x=1.5'],
+    [
+      'a status that is no status of a post',
+      { status: { type: 'array', items: { type: 'string', enum: ['Open', 'Closed'] } } },
+      'status=Open',
+      'status=Open',
+    ],
     ['a name that has to be escaped', { 'a-b!': { type: 'string' } }, 'a-b!=1', 'a-b%21=1'],
     ['a type that does not exist', { x: { type: 'mixed' as 'string' } }, 'x=1', 'x=1'],
   ])('%s', (_, args, query, expected) => {

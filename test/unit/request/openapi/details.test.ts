@@ -56,7 +56,13 @@ const multipart = onePath({
 })
 const form = { 'content-type': 'multipart/form-data; boundary=x' }
 
-const rows: readonly (readonly [title: string, document: object, request: Request, expected: string])[] = [
+const formOf = (schema: object): object =>
+  onePath({ post: { requestBody: { content: { 'application/x-www-form-urlencoded': { schema } } } } })
+const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' }
+
+type Row = readonly [title: string, document: object, request: Request, expected: string]
+
+const rows: readonly Row[] = [
   [
     'a parameter of an operation replaces that of its path',
     onePath({
@@ -148,6 +154,95 @@ const rows: readonly (readonly [title: string, document: object, request: Reques
     { ...body('x'), fields: { 'content-type': 'Application/JSON; charset=utf-8' } },
     'invalid_body',
   ],
+  ...(
+    [
+      ['utf-7', 'unsupported_content_type'],
+      ['"utf-7"', 'unsupported_content_type'],
+      ['Shift_JIS', 'unsupported_content_type'],
+      ['utf-8; charset=utf-7', 'unsupported_content_type'],
+      ['"UTF-8"; version=1', 'valid'],
+      ['ISO-8859-1', 'valid'],
+    ] as const
+  ).map(
+    ([charset, expected]): Row => [
+      `a JSON body with charset=${charset}, whose quotation marks may be others`,
+      onePost(account),
+      {
+        method: 'POST',
+        content: '{"password":"+ACI-,+ACI-id+ACI-:+ACI-x"}',
+        fields: { 'content-type': `application/json; charset=${charset}` },
+      },
+      expected,
+    ],
+  ),
+  ...(
+    [
+      ['a=1&x=2', 'valid'],
+      ['a=1&x=%32', 'valid'],
+      ['a=1&x=no', 'invalid_body'],
+      ['a=1&x=no&x=2', 'invalid_body'],
+    ] as const
+  ).map(
+    ([content, expected]): Row => [
+      `undeclared members of a form are read by the schema for them: ${content}`,
+      formOf({ type: 'object', properties: { a: integer }, additionalProperties: integer }),
+      { method: 'POST', content, fields: urlencoded },
+      expected,
+    ],
+  ),
+  ...(
+    [
+      ['x=%61%62', 'valid'],
+      ['x=%3C', 'invalid_body'],
+    ] as const
+  ).map(
+    ([content, expected]): Row => [
+      `undeclared members of a form are checked decoded: ${content}`,
+      formOf({ type: 'object', patternProperties: { '^x': { pattern: '^[^<]*$', maxLength: 2 } } }),
+      { method: 'POST', content, fields: urlencoded },
+      expected,
+    ],
+  ),
+  [
+    'undeclared members of a form may be repeated where nothing describes them',
+    formOf({ type: 'object', properties: { a: integer } }),
+    { method: 'POST', content: 'tags[]=a&tags[]=b', fields: urlencoded },
+    'valid',
+  ],
+  ...(
+    [
+      ['0.01', 'valid', ['19.99', '4.35', '0.07', '-1.1', '100', '1e2', '0']],
+      ['0.01', 'invalid_body', ['1.005', '0.001', '19.990000000000002']],
+      ['0.1', 'valid', ['0.3', '0.7']],
+      ['5', 'valid', ['10', '9007199254740995', '-5.0']],
+      ['5', 'invalid_body', ['12', '9007199254740993', '2.5']],
+      ['2', 'invalid_body', ['9223372036854775807']],
+      ['1e-7', 'valid', ['0.0000003', '1']],
+    ] as const
+  ).flatMap(([of, expected, numbers]) =>
+    numbers.map(
+      (content): Row => [
+        `${content}, with multipleOf ${of}, by its digits`,
+        onePost({ type: 'number', multipleOf: Number(of) }),
+        { method: 'POST', content, fields: { 'content-type': 'application/json' } },
+        expected,
+      ],
+    ),
+  ),
+  ...(
+    [
+      ['[9223372036854775806,9223372036854775807]', 'valid'],
+      ['[9223372036854775807,1,9223372036854775807]', 'invalid_body'],
+      ['[1,1.0]', 'invalid_body'],
+    ] as const
+  ).map(
+    ([ids, expected]): Row => [
+      `${ids} with uniqueItems: long integers that share a double are different`,
+      onePost({ type: 'object', properties: { ids: { type: 'array', uniqueItems: true } } }),
+      { method: 'POST', content: `{"ids":${ids}}`, fields: { 'content-type': 'application/json' } },
+      expected,
+    ],
+  ),
   [
     'a body without a media type is refused',
     onePost(integer),

@@ -4,6 +4,8 @@ import { described, oneGet } from './described.ts'
 const list = { type: 'array', items: { type: 'string' } }
 const numbers = { type: 'array', items: { type: 'integer' } }
 const object = { type: 'object', properties: { R: { type: 'integer' }, G: { type: 'integer' } } }
+const withList = { type: 'object', properties: { ...object.properties, L: list } }
+const closed = { ...object, additionalProperties: false }
 const text = { type: 'string' }
 const number = { type: 'integer' }
 
@@ -69,12 +71,27 @@ const rows: readonly Row[] = [
   ['query', 'deepObject', true, object, 'p%5BR%5D=100&p[G]=200', rgb],
   ['query', 'deepObject', true, object, 'p[R]=100&p[R]=200', 'refused'],
   ['query', 'deepObject', true, object, 'p[R]=x', 'refused'],
+  // Servers nest members in brackets; what they would read in place of a number is no number.
+  ['query', 'deepObject', true, object, 'p[R][x]=5', 'refused'],
+  ['query', 'deepObject', true, object, 'p[R]x=y', 'refused'],
+  ['query', 'deepObject', true, object, 'p=x', 'refused'],
+  ['query', 'deepObject', true, withList, 'p[L][]=a&p[R]=1', undefined],
+  ['query', 'deepObject', true, withList, 'p[L][]=a&p[R]=x', 'refused'],
+  ['query', 'deepObject', true, withList, 'p[L]=a&p[R]=x', 'refused'],
+  ['query', 'deepObject', true, closed, 'p[x][y]=1', 'refused'],
+  ['query', 'deepObject', true, { oneOf: [object, closed] }, 'p[R][x]=1', undefined],
+  ['query', 'form', true, object, 'R=5&R=6', 'refused'],
+  ['query', 'form', true, withList, 'L=5&L=6&R=x', 'refused'],
+  ['query', 'form', true, withList, 'L=5&L=6&R=1', undefined],
   ['header', 'simple', false, text, 'blue', 'blue'],
   ['header', 'simple', false, text, 'a%20b', 'a%20b'],
   ['header', 'simple', false, list, 'blue, black', ['blue', 'black']],
   ['header', 'simple', false, object, 'R,100,G,200', rgb],
   ['header', 'simple', true, object, 'R=100,G=200', rgb],
   ['cookie', undefined, undefined, number, 'p=5', 5],
+  ['cookie', undefined, undefined, text, 'p=YWI+Yw==', 'YWI+Yw=='],
+  ['cookie', undefined, undefined, text, 'p=a%20b', 'a b'],
+  ['cookie', undefined, undefined, text, 'p=100%', '100%'],
   ['cookie', 'form', false, list, 'p=blue,black', ['blue', 'black']],
   ['query', undefined, undefined, number, 'p=', 'refused'],
   ['query', undefined, undefined, number, 'p= 5', 'refused'],

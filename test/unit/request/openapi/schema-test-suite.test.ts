@@ -2,10 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import type { ApiBundle } from '../../../../src/contracts/openapi/bundle.ts'
-import {
-  createSchemaTranslator,
-  cutEndlessReferences,
-} from '../../../../src/contracts/openapi/request-schema.ts'
+import { cutEndlessReferences } from '../../../../src/contracts/openapi/endless-references.ts'
+import { createSchemaTranslator } from '../../../../src/contracts/openapi/request-schema.ts'
 import { createSchemaChecker } from '../../../../src/request/openapi/schema-checker.ts'
 import { readExactJson } from '../../../../src/request/openapi/values.ts'
 

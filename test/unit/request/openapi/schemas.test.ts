@@ -7,6 +7,15 @@ const json = { 'content-type': 'application/json' }
 const verdict = (document: object, value: unknown): string =>
   described(document).validate({ method: 'POST', content: JSON.stringify(value), fields: json }).kind
 
+const refusalOf = (document: object, value: unknown): unknown => {
+  const answer = described(document).validate({
+    method: 'POST',
+    content: JSON.stringify(value),
+    fields: json,
+  })
+  return answer.kind === 'invalid' && answer.body
+}
+
 describe('patterns run in linear time', () => {
   const hostile = ['^(a+)+$', '(a|a)*b', '^(([a-z])+.)+[A-Z]([a-z])+$', '(x+x+)+y', '^(.*?,){11}P']
   test.each(hostile)('%s answers within a second', (pattern) => {
@@ -134,10 +143,32 @@ describe('OpenAPI 3.0', () => {
     expect(verdict(onePost(schema, '3.0.3'), value)).toBe(expected)
   })
 
+  test.each(['allOf', 'oneOf', 'anyOf'])('nullable adds null to a member with its type in %s', (keyword) => {
+    const owner = { nullable: true, [keyword]: [{ $ref: '#/components/schemas/Owner' }] }
+    const schemas = { Owner: { type: 'object', required: ['name'] } }
+    const document = onePost({ type: 'object', properties: { owner } }, '3.0.3', { components: { schemas } })
+    expect(verdict(document, { owner: null })).toBe('valid')
+    expect(verdict(document, { owner: { name: 'x' } })).toBe('valid')
+    expect(verdict(document, { owner: {} })).toBe('invalid')
+    expect(verdict(document, { owner: 1 })).toBe('invalid')
+  })
+
+  test('a fault of what may be null is that of its other form', () => {
+    const number = { type: 'integer', maximum: 9 }
+    const inAllOf = onePost({ nullable: true, allOf: [number] }, '3.0.3')
+    const inAnyOf = onePost({ anyOf: [number, { type: 'null' }] })
+    for (const document of [inAllOf, inAnyOf])
+      expect(refusalOf(document, 10)).toMatchObject({ errors: [{ detail: 'must be at most 9' }] })
+    expect(refusalOf(onePost({ anyOf: [number, { type: 'string' }] }), true)).toMatchObject({
+      errors: [{ detail: 'matches none of the allowed forms' }],
+    })
+  })
+
   test('members beside a reference have no meaning, in 3.1 they have', () => {
     const components = { components: { schemas: { A: { type: 'string' } } } }
     const schema = { $ref: '#/components/schemas/A', maxLength: 1 }
     expect(verdict(onePost(schema, '3.0.3', components), 'ab')).toBe('valid')
+    expect(verdict(onePost({ ...schema, nullable: true }, '3.0.3', components), null)).toBe('invalid')
     expect(verdict(onePost(schema, '3.1.0', components), 'ab')).toBe('invalid')
   })
 })

@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import type { SplitMemory } from '../batch/splitter.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
-import { sameSettings } from '../config/same-settings.ts'
+import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
 import { rememberedFor } from '../http/memo.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
@@ -304,6 +305,22 @@ const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig
 
 export const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
   sameSettings(ofUpstream(from), ofUpstream(to))
+
+/**
+ * Of the settings that decide the content of a response beside its key. A store that outlives the configuration, or is shared with
+ * instances that have another one, keeps the responses of each apart.
+ */
+export const contentIdOf = (
+  service: ServiceConfig,
+  targets: readonly string[],
+  general: Pick<Config, 'listen' | 'publicUrl'>,
+): string => {
+  const { contract, hosts, mount, upstream } = service
+  const publicUrl = service.publicUrl === '' ? configuredUrl(general) : service.publicUrl
+  const names = contract === 'site' ? service.names : ''
+  const facts = [contract, targets, upstream.basePath, upstream.host, hosts, mount, publicUrl, names]
+  return hash('sha256', JSON.stringify(facts), 'base64url')
+}
 
 type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
 

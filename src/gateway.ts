@@ -101,7 +101,6 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const clock = systemClock
   const logger = createLogger({
     ...config.log,
-    isBusy: config.log.access.requests !== 'none',
     dropped: () => metrics.observe.log(),
   })
   const counted = createMetrics({

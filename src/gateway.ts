@@ -247,6 +247,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       findings.clear()
       use()
     },
+    announce: async (notes) => (notes.length === 0 ? undefined : coherence?.spread(notes)),
     report: (outcome) => {
       lastReloadRefused = outcome.kind !== 'applied' && outcome.kind !== 'unchanged'
       metrics.observe.lifecycle({

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { SplitMemory } from '../batch/splitter.ts'
+import type { Note } from '../cache/invalidation.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
@@ -341,6 +342,22 @@ const verdictFor = (from: BuiltService, last: Configuration, next: Configuration
   )
   if (adoption === 'service') return { kind: 'keep' }
   return adoption === 'rules' ? { kind: 'compare', from, to } : { kind: 'drop' }
+}
+
+/** Invalidates everything of a service. */
+export const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
+  tagger.everything === undefined
+    ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
+    : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
+  ...(local === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
+]
+
+/** Invalidates all services that are new in `next`, or built anew. */
+export const replacedNotes = (last: Configuration, next: Configuration): readonly Note[] => {
+  const kept = new Set(
+    last.built.flatMap((from) => (verdictFor(from, last, next).kind === 'drop' ? [] : [from.config.name])),
+  )
+  return next.built.flatMap(({ service }) => (kept.has(service.name) ? [] : everythingNotes(service)))
 }
 
 /**

@@ -171,6 +171,21 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     }
   })
 
+  test('a write of an instance that gets a renamed service later than the other one is seen when both have it', async () => {
+    const renamed = (): Record<string, unknown> => {
+      const { cache, services } = settings()
+      return { cache, services: { blog: services.site } }
+    }
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    expect((await a.put(renamed())).kind).toBe('applied')
+    await get(a)
+    expect((await get(a)).status).toContain('hit')
+    expect(await put(b)).toBe(200)
+    expect((await b.put(renamed())).kind).toBe('applied')
+    expect(JSON.parse((await get(a)).text)).toMatchObject({ version: 2 })
+  })
+
   test('forty readers at two instances make one upstream request', async () => {
     const [a, b] = [await startInstance(), await startInstance()]
     await Promise.all([trusting(a), trusting(b)])

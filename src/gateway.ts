@@ -108,7 +108,6 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const clock = systemClock
   const logger = createLogger({
     ...config.log,
-    isBusy: config.log.access.requests !== 'none',
     dropped: () => metrics.observe.log(),
   })
   const counted = createMetrics({
@@ -256,6 +255,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       findings.clear()
       use()
     },
+    announce: async (notes) => (notes.length === 0 ? undefined : coherence?.spread(notes)),
     report: (outcome) => {
       lastReloadRefused = outcome.kind !== 'applied' && outcome.kind !== 'unchanged'
       metrics.observe.lifecycle({

@@ -59,7 +59,7 @@ const logEvent = (logger: ReturnType<typeof createLogger>, { kind, ...facts }: W
 
 /** Starts and supervises the processes that share the port. */
 const startWorkers = async (config: Config, options: WorkersOptions): Promise<Gateway> => {
-  const logger = createLogger({ ...config.log, isBusy: false, dropped: () => {} })
+  const logger = createLogger({ ...config.log, dropped: () => {} })
   const logLevel = createLogLevel(logger, systemClock.now)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port
   const publicUrl = config.publicUrl.replace(/:0$/, `:${port}`)

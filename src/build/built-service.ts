@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import type { SplitMemory } from '../batch/splitter.ts'
+import type { Note } from '../cache/invalidation.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
-import { sameSettings } from '../config/same-settings.ts'
+import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
 import { rememberedFor } from '../http/memo.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
@@ -305,6 +307,22 @@ const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig
 export const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
   sameSettings(ofUpstream(from), ofUpstream(to))
 
+/**
+ * Of the settings that decide the content of a response beside its key. A store that outlives the configuration, or is shared with
+ * instances that have another one, keeps the responses of each apart.
+ */
+export const contentIdOf = (
+  service: ServiceConfig,
+  targets: readonly string[],
+  general: Pick<Config, 'listen' | 'publicUrl'>,
+): string => {
+  const { contract, hosts, mount, upstream } = service
+  const publicUrl = service.publicUrl === '' ? configuredUrl(general) : service.publicUrl
+  const names = contract === 'site' ? service.names : ''
+  const facts = [contract, targets, upstream.basePath, upstream.host, hosts, mount, publicUrl, names]
+  return hash('sha256', JSON.stringify(facts), 'base64url')
+}
+
 type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
 
 /** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
@@ -324,6 +342,22 @@ const verdictFor = (from: BuiltService, last: Configuration, next: Configuration
   )
   if (adoption === 'service') return { kind: 'keep' }
   return adoption === 'rules' ? { kind: 'compare', from, to } : { kind: 'drop' }
+}
+
+/** Invalidates everything of a service. */
+export const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
+  tagger.everything === undefined
+    ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
+    : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
+  ...(local === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
+]
+
+/** Invalidates all services that are new in `next`, or built anew. */
+export const replacedNotes = (last: Configuration, next: Configuration): readonly Note[] => {
+  const kept = new Set(
+    last.built.flatMap((from) => (verdictFor(from, last, next).kind === 'drop' ? [] : [from.config.name])),
+  )
+  return next.built.flatMap(({ service }) => (kept.has(service.name) ? [] : everythingNotes(service)))
 }
 
 /**

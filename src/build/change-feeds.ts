@@ -17,15 +17,8 @@ import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
-import { changesOf, outdateDocuments, pollMsOf } from './built-service.ts'
+import { changesOf, everythingNotes, outdateDocuments, pollMsOf } from './built-service.ts'
 import type { Generation } from './generation.ts'
-
-const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
-  tagger.everything === undefined
-    ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
-    : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
-  ...(local === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
-]
 
 const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
   const tags = service.tagger.changedTags(changes)

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
+import type { Note } from '../cache/invalidation.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
@@ -31,6 +32,7 @@ import {
   closeServices,
   decideAdoption,
   outdatedAnswers,
+  replacedNotes,
   sameUpstream,
   sharingUpstream,
   stopChecks,
@@ -288,6 +290,8 @@ type ReloadParts = {
   build(config: Config, hash: string, last: Generation): Promise<Generation>
   /** Makes the new generation handle the requests, synchronously. */
   replace(next: Generation): void
+  /** Applies the notes in all other processes. */
+  announce(notes: readonly Note[]): Promise<unknown>
   /** Reports the result, before the new generation answers a request. */
   report(outcome: ReloadOutcome): void
   /** Closing the previous generation failed; it handles no requests any more. */
@@ -322,7 +326,11 @@ export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>)
     if (sameSettings(last.config, config)) return { kind: 'unchanged', hash }
     const keys = restartKeys(last.config, config)
     if (keys.length > 0) return { kind: 'restart-needed', keys }
-    exchange(parts, alive, last, await parts.build(config, hash, last))
+    const next = await parts.build(config, hash, last)
+    exchange(parts, alive, last, next)
+    // Others may have this configuration already. The writes of this process did not reach what they stored of services that it did
+    // not have, although these have an upstream in common.
+    await parts.announce(replacedNotes(last, next))
     const documents = documentChanges(last.config, config)
     return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
   }

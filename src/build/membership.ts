@@ -113,16 +113,16 @@ type OperatorCacheParts = {
   readonly refusesUnheard: boolean
 }
 
-const noteOf = ({ selector, mode }: Purge): Note => {
+const notesOf = (selector: Purge['selector'], mode: Purge['mode']): readonly Note[] => {
   switch (selector.kind) {
     case 'target':
-      return { kind: 'tag', tag: targetKey(selector.service, selector.target), mode }
+      return [{ kind: 'tag', tag: targetKey(selector.service, selector.target), mode }]
     case 'tag':
-      return { kind: 'tag', tag: selector.tag, mode }
+      return [{ kind: 'tag', tag: selector.tag, mode }]
     case 'prefix':
-      return { kind: 'prefix', service: selector.service, prefix: selector.prefix, mode }
+      return selector.prefixes.map((prefix) => ({ kind: 'prefix', service: selector.service, prefix, mode }))
     case 'all':
-      return { kind: 'all', mode }
+      return [{ kind: 'all', mode }]
     case 'matching':
       throw new TypeError('a purge by predicate cannot be sent to other processes')
   }
@@ -134,8 +134,21 @@ const ranks: Readonly<Record<EntryOrder, (entry: CacheEntry) => number>> = {
   age: ({ ageSeconds }) => ageSeconds,
 }
 
+type OperatorPurge = Omit<Purge, 'selector'> & { readonly selectors: readonly Purge['selector'][] }
+
+const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0)
+
+const purgeAll = async (
+  cache: Pick<Cache, 'purgeInTurns'>,
+  { selectors, ...how }: OperatorPurge,
+): Promise<number> => {
+  const counts: number[] = []
+  for (const selector of selectors) counts.push(await cache.purgeInTurns({ selector, ...how }))
+  return sum(counts)
+}
+
 type CacheQuestion =
-  | { readonly topic: 'count'; readonly content: Purge['selector'] }
+  | { readonly topic: 'count'; readonly content: readonly Purge['selector'][] }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
   | {
       readonly topic: 'most-used'
@@ -150,7 +163,7 @@ const answerCacheQuestion = (
 ): unknown => {
   switch (topic) {
     case 'count':
-      return cache.purgeInTurns({ selector: content, mode: 'hard', dryRun: true })
+      return purgeAll(cache, { selectors: content, mode: 'hard', dryRun: true })
     case 'entries':
       return cache.entries(content.order, content.limit)
     case 'most-used':
@@ -170,14 +183,11 @@ export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard
   }
   return {
     /** `unheard`: dropped here; other instances could not be notified. */
-    purge: async (purge: Purge): Promise<number | 'unheard'> => {
-      if (purge.dryRun) {
-        const counts = await ask<number>({ topic: 'count', content: purge.selector })
-        return counts.reduce((sum, count) => sum + count, 0)
-      }
-      const here = await cache.purgeInTurns(purge)
+    purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unheard'> => {
+      if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
+      const here = await purgeAll(cache, { selectors, mode, dryRun })
       if (coherence === undefined) return here
-      const elsewhere = await coherence.spread([noteOf(purge)])
+      const elsewhere = await coherence.spread(selectors.flatMap((one) => notesOf(one, mode)))
       return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
     },
     entries: async (order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> => {

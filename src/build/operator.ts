@@ -79,7 +79,7 @@ const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefin
   for (const { config } of services) {
     const inside = insidePrefix(config.mount, prefix)
     if (inside === undefined || (only !== undefined && only !== config.name)) continue
-    selectors.push({ kind: 'prefix', service: config.name, prefix: inside })
+    selectors.push({ kind: 'prefix', service: config.name, prefixes: [inside] })
   }
   return selectors.length === 0
     ? refused('no service is mounted at this path')
@@ -110,8 +110,20 @@ const select = (
     case 'prefix':
       return byPrefix(parts, selection.text, service)
     case 'all':
-      return one(service === undefined ? { kind: 'all' } : { kind: 'prefix', service, prefix: '' })
+      return one(service === undefined ? { kind: 'all' } : { kind: 'prefix', service, prefixes: [''] })
   }
+}
+
+/** All prefixes of a service as one selector: for each one, everything that is stored is gone through. */
+const together = (selectors: readonly Selector[]): readonly Selector[] => {
+  const prefixes = new Map<string, string[]>()
+  const others: Selector[] = []
+  for (const one of selectors) {
+    if (one.kind !== 'prefix') others.push(one)
+    else prefixes.set(one.service, [...(prefixes.get(one.service) ?? []), ...one.prefixes])
+  }
+  const joined = [...prefixes].map(([service, all]): Selector => ({ kind: 'prefix', service, prefixes: all }))
+  return [...others, ...joined]
 }
 
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
@@ -119,7 +131,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   const { selections, service, mode, dryRun, warm } = request
   if (service !== undefined && !parts.services.some(({ config }) => config.name === service))
     return { kind: 'refused', detail: 'service: no service has this name' }
-  const selectors: Selector[] = []
+  const found: Selector[] = []
   // All of them first: a purge that is refused removes nothing.
   for (const one of selections) {
     const selection = select(parts, one, service)
@@ -127,15 +139,12 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
       const shown = one.by === 'url' && selections.length > 1 ? `${one.text}: ` : ''
       return { kind: 'refused', detail: shown + selection.detail }
     }
-    selectors.push(...selection.selectors)
+    found.push(...selection.selectors)
   }
+  const selectors = together(found)
   const used = warm === 0 ? [] : await parts.cache.mostUsed(selectors, warm)
-  let entries = 0
-  for (const selector of selectors) {
-    const purged = await parts.cache.purge({ selector, mode, dryRun })
-    if (purged === 'unheard') return { kind: 'unheard' }
-    entries += purged
-  }
+  const entries = await parts.cache.purge({ selectors, mode, dryRun })
+  if (entries === 'unheard') return { kind: 'unheard' }
   return { kind: 'purged', entries, warming: used.length === 0 ? 0 : await parts.cache.warm(used) }
 }
 
@@ -299,7 +308,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     const canonical = canonicalTarget(found)
     if (canonical.kind !== 'target') return 0
     const selector = selectorOf(found, canonical.target)
-    const count = await cache.purge({ selector, mode: 'hard', dryRun: true })
+    const count = await cache.purge({ selectors: [selector], mode: 'hard', dryRun: true })
     return count === 'unheard' ? 0 : count
   }
   return {

@@ -23,6 +23,7 @@ import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
   type BuiltService,
   type BuiltUpstream,
+  contentIdOf,
   type FormAt,
   heardLifetimeMs,
   serverOf,
@@ -340,6 +341,7 @@ export const buildService = async (
     isReported: feed?.hasApplied,
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
+    contentId: contentIdOf(config, targets, parts.config),
     isCurrent: () => parts.serviceNamed(config.name)?.memo === contract.memo,
     sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,

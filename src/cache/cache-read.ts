@@ -103,6 +103,8 @@ export type CacheRead = {
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
   readonly isOutdated?: () => boolean
+  /** Differs between configurations under which the same key has other content. Absent: none does. */
+  readonly contentId?: string
   readonly signal: AbortSignal
   /** Address of the client, whose share of the buffered bytes a fill uses. */
   readonly client?: string

@@ -84,7 +84,7 @@ type PurgeSelector =
   /** All variants of one target, in all partitions; for one host, or for all without `host`. */
   | { readonly kind: 'target'; readonly service: string; readonly target: string; readonly host?: string }
   | { readonly kind: 'tag'; readonly tag: string }
-  | { readonly kind: 'prefix'; readonly service: string; readonly prefix: string }
+  | { readonly kind: 'prefix'; readonly service: string; readonly prefixes: readonly string[] }
   | { readonly kind: 'all' }
   /** By a function of the caller, e.g. for the routes whose rules have changed. */
   | { readonly kind: 'matching'; matches(service: string, target: string): boolean }
@@ -145,12 +145,40 @@ const sweptPerTurn = 100
 
 const every = (): boolean => true
 
-const isUnder =
-  ({ service, prefix }: Extract<PurgeSelector, { kind: 'prefix' }>) =>
-  (key: string): boolean => {
-    const parts = partsOfKey(key)
-    return parts.service === service && parts.target.startsWith(prefix)
+/** The number of texts that are not behind `text`, in order. */
+const countUpTo = (sorted: readonly string[], text: string): number => {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] as string) <= text) low = middle + 1
+    else high = middle
   }
+  return low
+}
+
+/** Has a text one of many prefixes? Of prefixes that contain no other one, only the last that is not behind the text can be one. */
+export const beginsWithOneOf = (prefixes: readonly string[]): ((text: string) => boolean) => {
+  const shortest: string[] = []
+  for (const prefix of [...prefixes].sort()) {
+    const last = shortest.at(-1)
+    if (last === undefined || !prefix.startsWith(last)) shortest.push(prefix)
+  }
+  return (text) => {
+    const candidate = shortest[countUpTo(shortest, text) - 1]
+    return candidate !== undefined && text.startsWith(candidate)
+  }
+}
+
+const isUnder = ({
+  service,
+  prefixes,
+}: Extract<PurgeSelector, { kind: 'prefix' }>): ((key: string) => boolean) => {
+  const isMeant = beginsWithOneOf(prefixes)
+  return (key) => {
+    const parts = partsOfKey(key)
+    return parts.service === service && isMeant(parts.target)
+  }
+}
 
 /** Sums up the results; yields where readers may be served. */
 function* visiting(

@@ -14,6 +14,7 @@ export type LedgerPosition = { readonly epoch: string; readonly applied: number 
 /** A stored response for the shared tier; nothing in it refers to this process. */
 type TierRecord = {
   readonly key: string
+  readonly contentId: string
   readonly tags: readonly string[]
   readonly varyNames: readonly string[]
   readonly varyKey: string
@@ -44,6 +45,8 @@ type TierRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' 
 
 export type TierQuery<Taken> = {
   readonly key: string
+  /** See `CacheRead`: the store outlives a configuration, and instances may have different ones. */
+  readonly contentId: string
   readonly secondary: (names: readonly string[]) => string
   /** Turns an entry into what `load` returns, or refuses it. */
   readonly take: (entry: TierEntry) => Taken | TierRefusal
@@ -78,8 +81,9 @@ const isForTier = (stored: StoredResponse): boolean =>
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 
 /** Coded forms do not go along: they are made again where they are wanted. */
-const toTier = (stored: StoredResponse, ageMs: number): TierRecord => ({
+const toTier = (stored: StoredResponse, ageMs: number, contentId: string): TierRecord => ({
   key: stored.key,
+  contentId,
   tags: stored.tags,
   varyNames: stored.varyNames,
   varyKey: stored.varyKey,
@@ -166,14 +170,20 @@ const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
   rangeFields['range'] === undefined &&
   read.isOutdated?.() !== true
 
+const contentIdOf = ({ contentId = '' }: FetchRequest['read']): string => contentId
+
 /** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
 export const createTierFetch = (options: TierFetchOptions): RunFetch => {
   const { tier, fetch: fetchUpstream, storage, hitForPass, clock } = options
 
-  const offer = (outcome: FetchOutcome | StreamEnd, since: SharedTier['position']): void => {
+  const offer = (
+    outcome: FetchOutcome | StreamEnd,
+    since: SharedTier['position'],
+    { read }: FetchRequest,
+  ): void => {
     if (outcome.kind !== 'shareable' || outcome.notStored !== undefined || !isForTier(outcome.stored)) return
     const { stored } = outcome
-    tier.store(toTier(stored, currentAgeMs(stored, readClock(clock))), since)
+    tier.store(toTier(stored, currentAgeMs(stored, readClock(clock)), contentIdOf(read)), since)
   }
 
   /** The entry of the tier, or the one that another process is about to store there; otherwise the function that releases the claim. */
@@ -181,6 +191,7 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
     const { read } = fetch
     const query: TierQuery<StoredResponse> = {
       key: read.key,
+      contentId: contentIdOf(read),
       secondary: (names) => varyKey(names, read),
       take: (entry) => fromTier(entry, fetch, readClock(clock), options),
     }
@@ -197,10 +208,10 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
     let isStreaming = false
     try {
       const outcome = await fetchUpstream(fetch)
-      offer(outcome, since)
+      offer(outcome, since, fetch)
       if (outcome.kind === 'streaming') {
         isStreaming = true
-        void outcome.end.then((end) => offer(end, since)).finally(release)
+        void outcome.end.then((end) => offer(end, since, fetch)).finally(release)
       }
       return outcome
     } finally {

@@ -12,6 +12,10 @@ function revealed(this: Readonly<Record<string, unknown>>, key: string, value: u
 export const sameSettings = (a: unknown, b: unknown): boolean =>
   JSON.stringify(a, revealed) === JSON.stringify(b, revealed)
 
+/** '' where it is made from `listen`: then it changes with it, and is no key of the file. */
+export const configuredUrl = ({ listen, publicUrl }: Pick<Config, 'listen' | 'publicUrl'>): string =>
+  publicUrl === urlOfListen(listen) ? '' : publicUrl
+
 /** Settings that only a restart changes; a reload applies all others. */
 const startSettings: readonly (readonly [path: string, read: (config: Config) => unknown])[] = [
   ['listen.host', ({ listen }) => listen.host],
@@ -19,8 +23,7 @@ const startSettings: readonly (readonly [path: string, read: (config: Config) =>
   ['admin.host', ({ admin }) => admin.host],
   ['admin.port', ({ admin }) => admin.port],
   ['admin.token', ({ admin }) => admin.token],
-  // One that is made from `listen` changes with it, and is no key of the file.
-  ['publicUrl', ({ publicUrl, listen }) => (publicUrl === urlOfListen(listen) ? '' : publicUrl)],
+  ['publicUrl', (config) => configuredUrl(config)],
   ['workers', ({ workers }) => workers],
   ['listen.http2', ({ listen }) => listen.http2],
   ['listen.tls', ({ listen }) => [listen.tls.cert.isSet, listen.tls.minVersion]],

@@ -90,8 +90,6 @@ export const createSampled = (everyMs: number, monotonic: () => number) => {
 type LoggerOptions = {
   readonly level: string
   readonly format: 'json' | 'pretty'
-  /** With an access log there are many lines, which are written asynchronously. */
-  readonly isBusy: boolean
   /** Called for lines that were dropped because their reader is too slow. */
   readonly dropped: () => void
 }
@@ -107,11 +105,11 @@ const countOnly = (dropped: () => void) => (): boolean => {
 }
 
 /**
- * Without an access log, lines are few and written synchronously, so that none is lost when the process ends. With one, they are
- * written asynchronously and in order; a killed process loses those in flight.
+ * Lines are written asynchronously and in order: a pipe whose reader has stalled would stop the whole process at the first line that
+ * does not fit. A killed process loses the lines in flight.
  */
-const destinationFor = ({ isBusy, dropped }: LoggerOptions): FlushedStream => {
-  const stream = destination({ fd: 1, sync: !isBusy, maxLength: mostWaitingBytes })
+const destinationFor = ({ dropped }: LoggerOptions): FlushedStream => {
+  const stream = destination({ fd: 1, sync: false, maxLength: mostWaitingBytes })
   let failing = false
   stream.on('drop', dropped)
   stream.on('write', () => {

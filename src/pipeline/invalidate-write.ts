@@ -32,6 +32,13 @@ export const isActingRead = ({ service, sensitive }: Pick<Ready, 'service' | 'se
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
+/** The list of a key, to be added to: a removed member may leave as many notes as a ledger stores. */
+const listAt = <Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] => {
+  const known = lists.get(key) ?? []
+  lists.set(key, known)
+  return known
+}
+
 /**
  * Applies the notes of a write, here or in another process, to this process's memory; returns the number of stored responses
  * concerned. All tags of a write are invalidated in one step, since most writes have dozens.
@@ -44,18 +51,20 @@ export const applyInvalidations = (
 ): number => {
   const dropped: string[] = []
   const held = new Map<number, string[]>()
+  /** By service and mode: everything that is stored is gone through once for all prefixes. */
+  const under = new Map<string, Extract<Note, { kind: 'prefix' }>[]>()
   let entries = 0
-  // A removed member may leave as many as a ledger stores.
-  const tagsFor = (forMs: number): string[] => {
-    const known = held.get(forMs) ?? []
-    held.set(forMs, known)
-    return known
-  }
   for (const note of notes) {
     if (note.kind === 'documents') documentsOutdated(note.service, note.collection)
-    else if (note.kind === 'hold') tagsFor(note.forMs).push(note.tag)
+    else if (note.kind === 'hold') listAt(held, note.forMs).push(note.tag)
     else if (note.kind === 'tag' && note.mode === 'hard') dropped.push(note.tag)
+    else if (note.kind === 'prefix') listAt(under, `${note.mode} ${note.service}`).push(note)
     else entries += cache.purge({ selector: note, mode: note.mode, dryRun: false })
+  }
+  for (const notes of under.values()) {
+    const { mode, service } = notes[0] as (typeof notes)[number]
+    const selector = { kind: 'prefix', service, prefixes: notes.map(({ prefix }) => prefix) } as const
+    entries += cache.purge({ selector, mode, dryRun: false })
   }
   if (dropped.length > 0) entries += cache.invalidate(dropped, by)
   for (const [forMs, tags] of held) entries += cache.suspect(tags, forMs, by)

@@ -217,6 +217,10 @@ export class ExchangeRead implements CacheRead {
     return this.#exchange.client.address
   }
 
+  get contentId(): string {
+    return this.#exchange.service.contentId
+  }
+
   isOutdated(): boolean {
     return !this.#exchange.service.isCurrent()
   }

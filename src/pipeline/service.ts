@@ -112,6 +112,8 @@ export type Service = {
   readonly tagger: Tagger
   /** Has this process recorded that all processes applied this row of the change log? Absent without a change feed. */
   readonly isReported?: ((row: string) => boolean) | undefined
+  /** See `CacheRead`. */
+  readonly contentId: string
   /** Does the current configuration have this service, with the same rules? */
   isCurrent(): boolean
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */

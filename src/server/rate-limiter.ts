@@ -101,17 +101,27 @@ export type RateLimits = {
   readonly count: CountRequest
 }
 
+type LimitsConfigured = Pick<Config, 'rateLimits' | 'rateLimitKeys'>
+
+/** Apart from `count`: closures of one function hold all that any of them uses, and each configuration would hold the last one. */
+const countedLimits = (
+  { rateLimits, rateLimitKeys: mostKeys }: LimitsConfigured,
+  options: Omit<RateLimiterOptions, 'mostKeys'>,
+  last: RateLimits | undefined,
+): RateLimits['counted'] =>
+  rateLimits.map((config) => {
+    const known = last?.counted.find((one) => sameSettings(one.config, config))
+    return known ?? { config, limiter: createRateLimiter(config, { ...options, mostKeys }) }
+  })
+
 /** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
 export const buildRateLimits = (
-  { rateLimits, rateLimitKeys }: Pick<Config, 'rateLimits' | 'rateLimitKeys'>,
+  config: LimitsConfigured,
   options: Omit<RateLimiterOptions, 'mostKeys'>,
   last: RateLimits | undefined,
 ): RateLimits | undefined => {
-  if (rateLimits.length === 0) return undefined
-  const counted = rateLimits.map((config) => {
-    const known = last?.counted.find((one) => sameSettings(one.config, config))
-    return known ?? { config, limiter: createRateLimiter(config, { ...options, mostKeys: rateLimitKeys }) }
-  })
+  if (config.rateLimits.length === 0) return undefined
+  const counted = countedLimits(config, options, last)
   return {
     counted,
     count: ({ service, method, path, ...caller }) => {

@@ -261,3 +261,12 @@ test('a purge is counted', async () => {
   await purge({ all: true })
   expect(await gateway.metric('trellis_cache_invalidated_entries_total', 'by="purge"')).toBe(before + 1)
 })
+
+test('a thousand prefixes go through the stored responses once', async () => {
+  await cacheStatus(`${mount}/site/v2/posts?search=a`)
+  const prefixes = Array.from({ length: 999 }, (_, index) => `${mount}/site/v2/none-${index}`)
+  const before = await gateway.metric('trellis_cache_invalidations_total', 'by="purge"')
+  const { answer } = await purge({ prefixes: [...prefixes, `${mount}/site/v2/po`], service: 'site' })
+  expect(answer).toMatchObject({ entries: 1 })
+  expect(await gateway.metric('trellis_cache_invalidations_total', 'by="purge"')).toBe(before + 1)
+})

@@ -76,6 +76,34 @@ test('a gateway with log.format: pretty keeps answering after its terminal has c
   }
 }, 60_000)
 
+test('a gateway keeps answering while nothing reads its log', async () => {
+  const [port, admin] = [await freePort(), await freePort()]
+  const file = join(folder, 'stalled.yaml')
+  const config = { listen: { port }, admin: { port: admin }, reload: { watch: false }, ...calm }
+  await writeFile(file, JSON.stringify(config))
+  const program = spawn(process.execPath, [main, 'start', '-c', file], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  try {
+    await untilAlive(`http://127.0.0.1:${admin}/livez`)
+    // Each refused reload is a long line: together they are more than the system holds for a reader.
+    const faults = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`unknown-${index}`, 1]))
+    await writeFile(file, JSON.stringify({ ...config, ...faults }))
+    for (let lines = 0; lines < 12; lines += 1) {
+      const refused = await fetch(`http://127.0.0.1:${admin}/reload`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: '{}',
+        signal: AbortSignal.timeout(20_000),
+      })
+      expect(refused.status).toBe(422)
+      await refused.arrayBuffer()
+    }
+  } finally {
+    program.kill('SIGKILL')
+  }
+}, 60_000)
+
 // Linux has a device that is always full; no other system that Trellis runs on does.
 describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {
   test('a command that cannot write to stdout prints a message and ends with 4', async () => {

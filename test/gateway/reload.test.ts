@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
@@ -338,4 +340,26 @@ test('100 reloads under load fail no request', async () => {
   expect(failures).toEqual([])
   expect(answered).toBeGreaterThan(100)
   expect(await gateway.metric('trellis_config_reloads_total', 'applied')).toBe(100)
+})
+
+test('reloads leave no earlier configuration in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const put = async (from: number, until: number): Promise<number> => {
+    for (let round = from; round < until; round += 1) {
+      const rules = [stored('GET /x', `${60 + round}s`)]
+      const limit = { name: 'all', service: 'a', match: 'GET /**', by: 'address', max: 1_000 }
+      const config = {
+        rateLimits: [{ ...limit, window: `${60 + round}s` }],
+        services: { a: open(round % 2 === 0 ? other : origin, ...rules) },
+      }
+      expect(await gateway.put(config)).toMatchObject({ kind: 'applied' })
+      await (await fetch(`${gateway.publicAddress}/a/x`)).text()
+    }
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  gateway = await startTestGateway({ services: { a: open(origin) } })
+  const before = await put(0, 10)
+  expect((await put(10, 40)) - before).toBeLessThan(8_000_000)
 })

@@ -100,7 +100,7 @@ const run = async (cache: ReturnType<typeof harness>['cache'], command: Command)
       return
     case 'purge':
       cache.purge({
-        selector: { kind: 'prefix', service: 'site', prefix: target },
+        selector: { kind: 'prefix', service: 'site', prefixes: [target] },
         mode: 'soft',
         dryRun: false,
       })

@@ -46,15 +46,18 @@ describeWith('redis', 'the second tier on a real Redis', () => {
   /** How long the upstream takes. */
   let slowMs = 0
 
-  const startInstance = async (more: Record<string, unknown> = {}): Promise<TestGateway> => {
+  const settings = (more: Record<string, unknown> = {}, target = origin.origin) => {
     const rules = [
       { match: 'GET /site/v2/users', ttl: '1m', scope: 'credential' },
       { match: 'GET /site/v2/**', ttl: '1m' },
     ]
-    const gateway = await startTestGateway({
+    return {
       cache: { shared: { url: `redis://127.0.0.1:${redis.port}`, ...steady, ...more } },
-      services: { site: siteService(origin.origin, { cache: { rules } }) },
-    })
+      services: { site: siteService(target, { cache: { rules } }) },
+    }
+  }
+  const startInstance = async (more: Record<string, unknown> = {}): Promise<TestGateway> => {
+    const gateway = await startTestGateway(settings(more))
     gateways.push(gateway)
     // Makes the ledger look old: a new one grants no leases before forgetAfter has passed.
     await redis.command('HSET', '{trellis}:ledger', 'born', '1')
@@ -143,6 +146,44 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(last.status).toContain('detail=shared')
     expect(JSON.parse(last.text)).toMatchObject({ version: 2 })
     expect(await b.metric('trellis_notes_applied_total')).toBeGreaterThan(0)
+  })
+
+  test('a response of the upstream before a reload is not one of its new upstream, nor of instances that have it already', async () => {
+    const other = await startOrigin((_, wire) =>
+      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":1,"version":"new"}' }),
+    )
+    try {
+      const [a, b] = [await startInstance(), await startInstance()]
+      await Promise.all([trusting(a), trusting(b)])
+      await get(a)
+      await hasStored(a, 1)
+      expect((await a.put(settings({}, other.origin))).kind).toBe('applied')
+      expect(await get(a)).toMatchObject({
+        status: expect.stringMatching(/fwd-status=200/),
+        text: '{"id":1,"version":"new"}',
+      })
+      // The other way round, while the other instance has not read the file yet.
+      await get(a, '/posts/2')
+      await hasStored(a, 3)
+      expect((await get(b, '/posts/2')).text).toContain('"version":1')
+    } finally {
+      await other.close()
+    }
+  })
+
+  test('a write of an instance that gets a renamed service later than the other one is seen when both have it', async () => {
+    const renamed = (): Record<string, unknown> => {
+      const { cache, services } = settings()
+      return { cache, services: { blog: services.site } }
+    }
+    const [a, b] = [await startInstance(), await startInstance()]
+    await Promise.all([trusting(a), trusting(b)])
+    expect((await a.put(renamed())).kind).toBe('applied')
+    await get(a)
+    expect((await get(a)).status).toContain('hit')
+    expect(await put(b)).toBe(200)
+    expect((await b.put(renamed())).kind).toBe('applied')
+    expect(JSON.parse((await get(a)).text)).toMatchObject({ version: 2 })
   })
 
   test('forty readers at two instances make one upstream request', async () => {

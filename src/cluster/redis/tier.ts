@@ -87,6 +87,8 @@ const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature
 
 const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
+type Named = Pick<TierQuery<unknown>, 'key' | 'contentId'>
+
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 export const createTier = (options: TierOptions): SharedTier => {
@@ -96,9 +98,9 @@ export const createTier = (options: TierOptions): SharedTier => {
   let restsUntil = Number.NEGATIVE_INFINITY
 
   // The digest is the hash tag: all entries of one key are in one slot of a cluster.
-  const entryKey = (key: string): string => `${prefix}:e:{${digest(key)}}`
-  const claimKey = (key: string): string => `${prefix}:c:{${digest(key)}}`
-  const variantKey = (key: string, secondary: string): string => `${entryKey(key)}:${digest(secondary)}`
+  const entryKey = (named: Named): string => `${prefix}:e:{${digest(named.contentId + named.key)}}`
+  const claimKey = (named: Named): string => `${prefix}:c:{${digest(named.contentId + named.key)}}`
+  const variantKey = (named: Named, secondary: string): string => `${entryKey(named)}:${digest(secondary)}`
 
   const isResting = (): boolean => clock.monotonic() < restsUntil
   const failed = (step: TierStep, cause: unknown): void => {
@@ -141,13 +143,10 @@ export const createTier = (options: TierOptions): SharedTier => {
     return entry === undefined ? refuse('malformed', at) : { at, entry, leftMs }
   }
 
-  const select = async <Taken>({
-    key,
-    secondary,
-  }: TierQuery<Taken>): Promise<Read | 'absent' | 'refused'> => {
-    const first = await get(entryKey(key))
+  const select = async <Taken>(query: TierQuery<Taken>): Promise<Read | 'absent' | 'refused'> => {
+    const first = await get(entryKey(query))
     if (typeof first === 'string' || first.entry.kind === 'entry') return first
-    return get(variantKey(key, secondary(first.entry.varyNames)))
+    return get(variantKey(query, query.secondary(first.entry.varyNames)))
   }
 
   /** Its age by both clocks; the larger one counts. */
@@ -206,7 +205,7 @@ export const createTier = (options: TierOptions): SharedTier => {
       if (!mayTrust() || isResting()) return undefined
       let isOver: boolean
       try {
-        isOver = (await store.exists(claimKey(query.key))) === 0
+        isOver = (await store.exists(claimKey(query))) === 0
       } catch (cause) {
         failed('claim', cause)
         return undefined
@@ -241,19 +240,18 @@ export const createTier = (options: TierOptions): SharedTier => {
       }
       const writes =
         varyNames.length === 0
-          ? [put(entryKey(key), parts)]
-          : [put(entryKey(key), encodeSelected(varyNames)), put(variantKey(key, varyKey), parts)]
+          ? [put(entryKey(record), parts)]
+          : [put(entryKey(record), encodeSelected(varyNames)), put(variantKey(record, varyKey), parts)]
       Promise.all(writes).then(
         () => report({ kind: 'tier-stored', bytes }),
         (cause: unknown) => failed('store', cause),
       )
     },
     claim: async (query) => {
-      const { key } = query
       if (!mayTrust() || isResting()) return unclaimed
       const token = randomBytes(9).toString('base64url')
       try {
-        const taken = await store.set(claimKey(key), token, 'PX', waitMs, 'NX')
+        const taken = await store.set(claimKey(query), token, 'PX', waitMs, 'NX')
         if (taken === null) {
           return {
             kind: 'theirs',
@@ -272,7 +270,7 @@ export const createTier = (options: TierOptions): SharedTier => {
         kind: 'mine',
         release: () => {
           // Sent after the entry: one connection keeps the order.
-          release([claimKey(key)], [token]).catch(() => undefined)
+          release([claimKey(query)], [token]).catch(() => undefined)
         },
       }
     },

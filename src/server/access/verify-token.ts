@@ -125,7 +125,11 @@ const fetchedJwks = ({ source, refreshMs, clock, report }: JwksOptions): Jwks =>
     fetching ??= attempt()
     return fetching
   }
-  const hasJustFailed = (): boolean => clock.monotonic() - failedMs < retryPauseMs
+  const hasFailedWithin = (ms: number): boolean => clock.monotonic() - failedMs < ms
+  const hasJustFailed = (): boolean => hasFailedWithin(retryPauseMs)
+  /** The keys are in use whatever their age: no request waits five seconds for another failure. */
+  const isFailing = (): boolean =>
+    keys !== undefined && hasFailedWithin(2 * Math.max(refreshMs, timeoutMs + retryPauseMs))
 
   void refresh()
   return {
@@ -140,7 +144,7 @@ const fetchedJwks = ({ source, refreshMs, clock, report }: JwksOptions): Jwks =>
       if (ageMs < refreshMs) return undefined
       const refreshed = fetching ?? (hasJustFailed() ? undefined : refresh())
       // Used a while longer, so that requests of a busy service never wait; after a long pause a removed key must not be used once more.
-      return ageMs < 2 * refreshMs ? undefined : refreshed
+      return ageMs < 2 * refreshMs || isFailing() ? undefined : refreshed
     },
     refreshForUnknownKey: () => {
       if (fetching !== undefined) return fetching

@@ -335,9 +335,15 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       },
     })
     const load = () =>
-      tier.load({ key: 'k', secondary: () => '', take: ({ ageMs }) => ({ tags: ['k'], ageMs }) })
+      tier.load({
+        key: 'k',
+        contentId: '',
+        secondary: () => '',
+        take: ({ ageMs }) => ({ tags: ['k'], ageMs }),
+      })
     const record = {
       key: 'k',
+      contentId: '',
       tags: ['k'],
       varyNames: [],
       varyKey: '',

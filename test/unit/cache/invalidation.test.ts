@@ -1,6 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CacheRead, targetKey } from '../../../src/cache/cache-read.ts'
-import type { Purge } from '../../../src/cache/invalidation.ts'
+import { beginsWithOneOf, type Purge } from '../../../src/cache/invalidation.ts'
 import { createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import {
   harness,
@@ -172,8 +173,8 @@ test('the response to an invalidated target is not stored', async () => {
 test.each([
   ['target', { kind: 'target', service: 'site', target: '/a/1' }, 1],
   ['tag', { kind: 'tag', tag: 't' }, 2],
-  ['prefix', { kind: 'prefix', service: 'site', prefix: '/a' }, 2],
-  ['prefix of another service', { kind: 'prefix', service: 'other', prefix: '/a' }, 0],
+  ['prefix', { kind: 'prefix', service: 'site', prefixes: ['/a'] }, 2],
+  ['prefix of another service', { kind: 'prefix', service: 'other', prefixes: ['/a'] }, 0],
   ['all', { kind: 'all' }, 3],
 ] as const)('a purge by %s counts in a dry run and then removes', async (_, selector, expected) => {
   const { cache } = harness()
@@ -184,6 +185,16 @@ test.each([
   expect(cache.stats().entries).toBe(3)
   expect(cache.purge({ selector, mode: 'hard', dryRun: false })).toBe(expected)
   expect(cache.stats().entries).toBe(3 - expected)
+})
+
+test('a purge by several prefixes concerns what begins with one of them', () => {
+  const part = fc.stringMatching(/^[ab/é]{0,4}$/)
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 8 }), part, (prefixes, text) => {
+      expect(beginsWithOneOf(prefixes)(text)).toBe(prefixes.some((prefix) => text.startsWith(prefix)))
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('a soft purge keeps a response for the time in which staleness is allowed', async () => {
@@ -240,7 +251,7 @@ const filled = async (count: number) => {
 describe('an operator purges 20,000 stored responses', () => {
   test.each<[string, Omit<Purge, 'dryRun'>]>([
     ['softly', { selector: { kind: 'all' }, mode: 'soft' }],
-    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'hard' }],
+    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefixes: ['/'] }, mode: 'hard' }],
     ['by a tag', { selector: { kind: 'tag', tag: 'all' }, mode: 'hard' }],
   ])('%s: others have their turns meanwhile, and none is left fresh at the end', async (_, purge) => {
     const { cache, events } = await filled(20_000)

@@ -33,7 +33,11 @@ describe('a purge in another process', () => {
   test('by a prefix: some positions are cleared in each turn', async () => {
     const { cache } = await filled()
     const deleted = vi.spyOn(LRUCache.prototype, 'delete')
-    cache.purge({ selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'hard', dryRun: false })
+    cache.purge({
+      selector: { kind: 'prefix', service: 'site', prefixes: ['/'] },
+      mode: 'hard',
+      dryRun: false,
+    })
     let before = 0
     for (let turn = 0; deleted.mock.calls.length < many; turn += 1) {
       await new Promise((done) => setImmediate(done))
@@ -45,8 +49,8 @@ describe('a purge in another process', () => {
   })
 
   test.each<[string, Omit<Purge, 'dryRun'>]>([
-    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'hard' }],
-    ['by a prefix, softly', { selector: { kind: 'prefix', service: 'site', prefix: '/' }, mode: 'soft' }],
+    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefixes: ['/'] }, mode: 'hard' }],
+    ['by a prefix, softly', { selector: { kind: 'prefix', service: 'site', prefixes: ['/'] }, mode: 'soft' }],
     ['by a tag, softly', { selector: { kind: 'tag', tag: 'all' }, mode: 'soft' }],
     ['of all, softly', { selector: { kind: 'all' }, mode: 'soft' }],
   ])('%s: holds for all who look, and nothing is looked up', async (_, purge) => {

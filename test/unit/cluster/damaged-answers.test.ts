@@ -36,6 +36,7 @@ const syncReply = (parts: readonly (string | readonly string[])[]): string =>
 /** Takes what has one status, and names its key as the only tag. */
 const query = {
   key: 'key',
+  contentId: '',
   secondary: () => '',
   take: ({ facts }: { readonly facts: unknown }) =>
     (facts as { status: unknown }).status === 200 ? { tags: ['key'] } : ('malformed' as const),
@@ -220,6 +221,7 @@ test.each(
 const head = {
   version: 4,
   key: 'key',
+  contentId: '',
   epoch: 'e',
   applied: 3,
   tags: ['t'],

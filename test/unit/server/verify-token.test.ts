@@ -2,6 +2,7 @@ import { createLocalJWKSet, type JWK } from 'jose'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import {
+  createJwks,
   createTokenVerifier,
   type Jwks,
   type TokenVerifier,
@@ -158,4 +159,36 @@ describe('a token', () => {
     expect(counted.has('long')).toBe(false)
     expect(counted.get('sub')).toBe('ann')
   })
+})
+
+test('while the issuer fails, no request waits for a fetch of keys that stay in use anyway', async () => {
+  const slow = await startIssuer([key])
+  let nowMs = 0
+  const results: string[] = []
+  const jwks = createJwks({
+    source: slow.url,
+    refreshMs: 1_000,
+    clock: { monotonic: () => nowMs },
+    report: (result) => results.push(result),
+  })
+  try {
+    await expect.poll(() => results).toEqual(['ok'])
+    slow.server.script = (_, wire) => wire.reset()
+    nowMs += 2_500
+    // After a pause the keys may have been removed meanwhile.
+    await jwks.refreshWhenOld()
+    expect(results).toEqual(['ok', 'unreachable'])
+    slow.server.script = () => new Promise(() => {})
+    for (const pauseMs of [1_000, 5_000]) {
+      nowMs += pauseMs
+      expect(jwks.refreshWhenOld()).toBeUndefined()
+    }
+    await slow.server.until(() => slow.server.received.length === 3)
+    expect(jwks.refreshWhenOld()).toBeUndefined()
+    // Another long pause.
+    nowMs += 20_000
+    expect(jwks.refreshWhenOld()).toBeDefined()
+  } finally {
+    await slow.close()
+  }
 })

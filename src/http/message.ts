@@ -76,6 +76,21 @@ export const requestField = (fields: RequestFields, name: string): string | unde
   return Array.isArray(value) ? value.join(', ') : undefined
 }
 
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
+
+/** The fields of lines such as `Name: value`, combined as node:http does it (RFC 9110 §5.3, RFC 9113 §8.2.3); undefined when one is malformed. */
+export const fieldsOfLines = (lines: readonly string[]): Record<string, string> | undefined => {
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    const [, written, value] = fieldLine.exec(line) ?? []
+    if (written === undefined || value === undefined) return undefined
+    const name = written.toLowerCase()
+    const before = fields.get(name)
+    fields.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`)
+  }
+  return Object.fromEntries(fields)
+}
+
 /** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */
 export const essence = (contentType = ''): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
 

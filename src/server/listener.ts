@@ -14,8 +14,7 @@ import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
-import { createContentTurns } from './listener/request-content.ts'
-import { createRequestTurns } from './listener/request-turns.ts'
+import { createContentTurns, createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
   type InFlight,

@@ -275,17 +275,15 @@ export const publicUrl = z
   .check(refusedBy((text) => (text === '' ? undefined : publicUrlFault(text))))
   .transform((text) => text.replace(/\/$/, ''))
 
+const httpUrlFault = (text: string): string | undefined =>
+  text === '' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+    ? undefined
+    : 'expected a URL that starts with http:// or https://'
+
 /** An http(s) URL that may stay empty, which means "off". */
-export const optionalUrl = (schemes: readonly string[]) =>
-  z.string({ error: 'expected a URL, or an empty text for "off"' }).check(
-    refusedBy((text) => {
-      if (text === '') return undefined
-      if (!URL.canParse(text)) return `expected a URL that starts with ${schemes.join(' or ')}`
-      return schemes.includes(`${new URL(text).protocol}//`)
-        ? undefined
-        : `the URL must start with ${schemes.join(' or ')}`
-    }),
-  )
+export const optionalUrl = z
+  .string({ error: 'expected a URL, or an empty text for "off"' })
+  .check(refusedBy(httpUrlFault))
 
 const matchBy = (parse: typeof parseRuleMatch, example: string) =>
   z.string({ error: `expected methods and a path, e.g. "${example}"` }).transform((text, context) => {

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import type { Readable } from 'node:stream'
+import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from '../read-request.ts'
 
@@ -9,7 +10,7 @@ import { isHttp2, isReset } from '../read-request.ts'
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
  * a thousand requests keeps new clients waiting.
  */
-const turnsOfRequests = { perTurn: 32, gatherMs: 0 }
+const requestsPerTurn = 32
 
 /**
  * Waiting pipelined requests at a few kB each: a connection may have this many, and more while all together have fewer than
@@ -49,7 +50,7 @@ const stayPaused = function (this: Socket): void {
  * while it waited costs nothing more. A connection with too many pipelined requests is cut.
  */
 export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent) => void): TakeRequest => {
-  const turns = createFairTurns(turnsOfRequests)
+  const turns = createFairTurns(requestsPerTurn)
   const waiting = new Map<Connection, Behind>()
   let pipelined = 0
 
@@ -94,5 +95,65 @@ export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent)
     if (hasLeft(incoming)) return
     if (connection === incoming.socket && countPipelined(connection, behind) === 'cut') return
     behind.push({ incoming, outgoing })
+  }
+}
+
+/** Each piece of a body is copied, counted and written by itself. */
+const piecesPerTurn = 32
+
+/** Longer pieces cost their client as much as the gateway. */
+const longestGathered = 4_096
+const mostGathered = 16 * 1024
+
+const noBytes = Buffer.alloc(0)
+
+/**
+ * Joins short pieces of a content that arrive in one turn of the event loop, and reads no more of it before they are passed on: a
+ * client decides how many chunks or DATA frames it makes of a body. node:http and node:http2 give each piece to `push`.
+ */
+const gather = (content: Readable, client: string, turns: FairTurns): void => {
+  const { push } = content
+  let gathered = noBytes
+  let length = 0
+  let isWaiting = false
+  const pass = (): void => {
+    if (length === 0) return
+    const piece = gathered.subarray(0, length)
+    gathered = noBytes
+    length = 0
+    push.call(content, piece)
+  }
+  const passInTurn = (): void => {
+    isWaiting = false
+    pass()
+  }
+  content.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
+    if (chunk === null || chunk.length > longestGathered) {
+      pass()
+      return push.call(content, chunk, encoding)
+    }
+    if (!isWaiting && turns.mayBegin()) return push.call(content, chunk, encoding)
+    if (length + chunk.length > mostGathered) pass()
+    if (length === 0) gathered = Buffer.allocUnsafe(mostGathered)
+    length += chunk.copy(gathered, length)
+    if (!isWaiting) {
+      isWaiting = true
+      turns.begin(client, passInTurn)
+    }
+    return false
+  }
+}
+
+/** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. For requests with a body. */
+export const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
+  const turns = createFairTurns(piecesPerTurn)
+  return (incoming) => {
+    if (!isHttp2(incoming)) {
+      gather(incoming, addressGroup(incoming.socket.remoteAddress ?? ''), turns)
+      return
+    }
+    const { stream } = incoming as unknown as Http2ServerRequest
+    if (!stream.endAfterHeaders)
+      gather(stream, addressGroup(stream.session?.socket?.remoteAddress ?? ''), turns)
   }
 }

@@ -55,7 +55,8 @@ type ChangeFeedParts = {
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: FeedLog
-  /** Of the configuration in force. */
+  /** Both are of the configuration in force. */
+  readonly serviceNamed: (name: string) => Service | undefined
   readonly current: () => Pick<Generation, 'built' | 'operator'>
 }
 
@@ -73,9 +74,7 @@ const logged = (logger: FeedLog, event: ChangeEvent): void => {
 export const connectChangeFeeds = (
   parts: ChangeFeedParts,
 ): ChangeFeeds & { useBuilt(built: Generation['built']): void } => {
-  const { clock, cache, coherence, worker, stores, metrics, logger, current } = parts
-  const serviceNamed = (name: string): Service | undefined =>
-    current().built.find(({ config }) => config.name === name)?.service
+  const { clock, cache, coherence, worker, stores, metrics, logger, serviceNamed, current } = parts
 
   /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
   const drop = async (notes: readonly Note[]): Promise<number | 'unheard'> => {

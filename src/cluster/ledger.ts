@@ -25,7 +25,6 @@ export type Synced = {
   readonly floor: number
   /** Oldest first: the notes after the given position, or all remembered ones when the position is of another epoch. */
   readonly notes: readonly Noted[]
-  /** The other members. */
   readonly members: readonly Standing[]
   readonly lease: 'granted' | LeaseRefusal
 }
@@ -74,7 +73,6 @@ export type Ledger = {
   leave(cleanly: boolean): Promise<void>
 }
 
-/** A note and its number in the ledger. */
 type NotedNote = { readonly seq: number; readonly note: Note }
 
 export type CoherenceOptions = {

@@ -207,7 +207,8 @@ export const startSupervisor = async (options: SupervisorOptions) => {
         void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
         break
       case 'answer':
-        one.open.get(message.id)?.([message.content])
+        // `null`: it could not answer.
+        one.open.get(message.id)?.(message.content === null ? [] : [message.content])
         break
     }
   }

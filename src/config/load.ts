@@ -38,7 +38,6 @@ export type ConfigResult =
       readonly config: Config
       /** Identifies the configuration in metrics and logs; secrets are excluded. */
       readonly hash: string
-      /** The configuration file and the files of its secrets. */
       readonly files: readonly string[]
       /** The content of the file with environment, secrets and documents filled in. */
       readonly filled: unknown

@@ -46,7 +46,6 @@ export const bufferedWork = [
   'fill',
   /** A request body that is read whole. */
   'request-body',
-  /** The response to an item of a batch. */
   'batch-item',
   /** The response to a write, which shows what the write changed. */
   'write-answer',

@@ -101,7 +101,6 @@ export const ownJsonFields: readonly string[] = [
   ...['user-agent', 'trellis'],
 ]
 
-/** Is any of the named fields there? */
 export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {
     if (names.has((lines[i] as string).toLowerCase())) return true

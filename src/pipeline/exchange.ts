@@ -70,7 +70,6 @@ export type Received = {
   readonly identity: Identity | undefined
 }
 
-/** Sends one request to the upstream. */
 export type Send = (request: ForwardRequest) => Promise<GatewayResponse>
 
 /** Route and validation of an item, which are found for all items of a batch before the first one runs. */

@@ -296,7 +296,6 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
         join: (client: Duplex, upstream: Duplex) => join(client, upstream, group, end),
       }
     },
-    /** Open ones, by service. */
     open: (): ReadonlyMap<string, number> => byService,
     /** Sends both sides of each a close frame. */
     drain: (): void => {

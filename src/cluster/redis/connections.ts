@@ -232,7 +232,6 @@ export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'dow
   return connection
 }
 
-/** Makes the function that runs one script on a connection. */
 export const scriptOn = (connection: Connection, text: string): RunScript => {
   const digest = createHash('sha1').update(text).digest('hex')
   return async (keys, argv) => {

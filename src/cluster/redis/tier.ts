@@ -56,7 +56,6 @@ export type TierOptions = {
   readonly connection: Connection
   readonly prefix: string
   readonly noted: Pick<ReturnType<typeof createNotedTags>, 'touchedSince'>
-  /** The tag of the target of a key. */
   readonly targetTag: (key: string) => string
   readonly signatures: Signatures
   /** Largest entry that is read. */

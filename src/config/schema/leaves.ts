@@ -221,7 +221,6 @@ export const statusRanges = z
 /** A port; 0 = any free one. */
 export const port = whole(0, 65_535)
 
-/** An address or name to listen on. */
 export const host = z
   .string({ error: 'expected a host name or an IP address' })
   .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
@@ -244,7 +243,6 @@ export const document = z
 /** The mount of a service or the path of an upstream. */
 export const pathPrefix = z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
 
-/** An address or a CIDR block. */
 export const cidr = z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
 
 /** An http(s) origin, normalised after parsing, or the word `embedded`. */

@@ -274,6 +274,12 @@ export type GatewayResponse = ResponseHead & {
 /** The result of a phase: synchronous where possible, so that a hit never waits for the microtask queue. */
 export type Answer = GatewayResponse | Promise<GatewayResponse>
 
+/** Continues at once with a value that is there. */
+export const whenKnown = <Value, Result>(
+  value: Value | Promise<Value>,
+  proceed: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(proceed) : proceed(value))
+
 type Listener = Parameters<AbortSignal['addEventListener']>[1]
 
 const called = (listener: Listener): void => {

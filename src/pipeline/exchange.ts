@@ -22,12 +22,6 @@ export type Phase<In, Out = In> = {
   run(exchange: In, next: Next<Out>): Answer
 }
 
-/** Continues at once with a response that is there: a hit must not wait for the microtask queue. */
-export const whenAnswered = (
-  answer: Answer,
-  proceed: (response: GatewayResponse) => GatewayResponse,
-): Answer => (answer instanceof Promise ? answer.then(proceed) : proceed(answer))
-
 /** What happened to an exchange: written by the phases, read at its end. */
 type ExchangeRecord = {
   /** Template of the row, `unlisted` or `unmatched`. */

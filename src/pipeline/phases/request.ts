@@ -11,6 +11,7 @@ import {
   type GatewayResponse,
   type RequestFields,
   requestField,
+  whenKnown,
 } from '../../http/message.ts'
 import { contentFor } from '../../request/openapi-operation.ts'
 import { requestMeaning } from '../../request/router.ts'
@@ -26,7 +27,6 @@ import {
   type Phase,
   type Ready,
   type Received,
-  whenAnswered,
 } from '../exchange.ts'
 import { overloaded, type ShedOptions } from '../ports.ts'
 import { readContent } from '../reads.ts'
@@ -122,7 +122,7 @@ export const match = (): Phase<Received, Matched> => ({
 const indexFor = ({ service, request: { fields }, method }: Ready, answer: Answer): Answer => {
   if (!service.allowsAnyOrigin()) return answer
   const origin = plainOrigin(fields)
-  return whenAnswered(answer, (response) => {
+  return whenKnown(answer, (response) => {
     const varying = { ...response, fields: [...response.fields, 'Vary', 'Origin'] }
     return origin === undefined ? varying : permitted(varying, origin, method)
   })

@@ -3,6 +3,7 @@ import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../conf
 import { sameSettings } from '../config/same-settings.ts'
 import { hostOf } from '../http/hosts.ts'
 import { rememberedFor } from '../http/memo.ts'
+import { targetOf, targetParts } from '../http/message.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
 import type { Service } from '../pipeline/service.ts'
@@ -167,15 +168,13 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
     const choice = table.find(authority, target)
     if (choice.kind !== 'found') return choice
     const { service, mount } = choice.service
-    const relative = target.slice(mount.length)
-    const at = relative.indexOf('?')
-    const path = at === -1 ? relative : relative.slice(0, at)
+    const { path, query } = targetParts(target.slice(mount.length))
     return {
       kind: 'found',
       service,
       host: dependsOnHost(service.config) ? hostOf(authority) : '',
       path: path === '' ? '/' : path,
-      query: at === -1 ? '' : relative.slice(at + 1),
+      query,
     }
   }
 }
@@ -193,8 +192,6 @@ type CanonicalTarget =
 
 const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail })
 
-const joined = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
-
 /** Makes the canonical form of a target with the functions used for requests. */
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
   const { config, contract } = service
@@ -209,7 +206,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
     case 'options':
       return refused('this path has no GET, so nothing is stored for it')
     case 'unlisted':
-      return { kind: 'target', target: joined(finding.path, query) }
+      return { kind: 'target', target: targetOf(finding.path, query) }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
       const request = { method: 'GET', row, endpoint, pathParameters, query }
@@ -219,7 +216,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
         content: undefined,
       })
       return validation.kind === 'valid'
-        ? { kind: 'target', target: joined(finding.path, validation.query) }
+        ? { kind: 'target', target: targetOf(finding.path, validation.query) }
         : refused(`GET of this URL is refused, so nothing is stored for it: ${validation.code}`)
     }
   }
@@ -340,7 +337,7 @@ export const outdatedAnswers = (
     const verdict = verdicts.get(service)
     if (verdict === undefined || verdict.kind === 'drop') return true
     if (verdict.kind === 'keep') return false
-    const path = target.split('?', 1)[0] ?? ''
+    const { path } = targetParts(target)
     const { from, to } = verdict
     return !methods.every((method) =>
       sameSettings(from.contract.policyFor(method, path), to.contract.policyFor(method, path)),

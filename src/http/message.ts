@@ -176,6 +176,14 @@ export type GatewayRequest = {
   readonly upgrade?: TakeConnection
 }
 
+/** Path and query of a target; the query is '' where it has none, or an empty one. */
+export const targetParts = (target: string): { readonly path: string; readonly query: string } => {
+  const at = target.indexOf('?')
+  return at === -1 ? { path: target, query: '' } : { path: target.slice(0, at), query: target.slice(at + 1) }
+}
+
+export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
+
 /** Status and fields of a response, before or without its content. */
 export type ResponseHead = {
   readonly status: number

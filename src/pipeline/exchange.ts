@@ -3,7 +3,13 @@ import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Found, RouteFinding } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import type { TraceContext } from '../http/forwardable-fields.ts'
-import { type Answer, type GatewayRequest, type GatewayResponse, withChanges } from '../http/message.ts'
+import {
+  type Answer,
+  type GatewayRequest,
+  type GatewayResponse,
+  targetOf,
+  withChanges,
+} from '../http/message.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Identity } from './access.ts'
@@ -258,8 +264,7 @@ export const upstreamTarget = (
   path: string,
   query: string,
 ): string => {
-  if (translation !== undefined) return basePath + translation.toUpstreamTarget(path, query)
-  return query === '' ? basePath + path : `${basePath}${path}?${query}`
+  return basePath + (translation?.toUpstreamTarget(path, query) ?? targetOf(path, query))
 }
 
 export type Translated = Outgoing & {

@@ -13,8 +13,7 @@ import {
   type Translated,
   upstreamTarget,
 } from '../exchange.ts'
-import { isActingRead } from '../invalidate-write.ts'
-import { boundedContent, type ForwardingFacts, readContent, sentFields } from '../reads.ts'
+import { boundedContent, type ForwardingFacts, isActingRead, readContent, sentFields } from '../reads.ts'
 import type { Translation } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {

@@ -11,6 +11,7 @@ import {
   type GatewayResponse,
   type RequestFields,
   requestField,
+  targetOf,
   whenKnown,
 } from '../../http/message.ts'
 import { contentFor } from '../../request/openapi-operation.ts'
@@ -246,7 +247,7 @@ const withCanonical = (
   }
   const canonical = {
     query: validation.query,
-    target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
+    target: targetOf(found.path, validation.query),
     arguments: validation.arguments,
     sendsUndeclared: undeclared?.handling === 'sent',
     sensitive:
@@ -322,7 +323,7 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
   const canonical = {
     query,
-    target: query === '' ? matching.path : `${matching.path}?${query}`,
+    target: targetOf(matching.path, query),
     arguments: {},
     sendsUndeclared: false,
     sensitive: sensitivityOf(exchange.service.contract, matching.path, query),

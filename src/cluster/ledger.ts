@@ -3,6 +3,9 @@ import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { CoherenceEvent, DistrustReason } from './events.ts'
 
+/** Notes that a ledger stores, and tags that the cache of a member does: above this number all stored responses are in doubt. */
+export const rememberedNotes = 16_384
+
 /** The position of one member in the ledger. */
 export type Standing = {
   readonly member: string

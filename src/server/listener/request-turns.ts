@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
-import { isHttp2, isReset } from '../read-request.ts'
+import { hasContent, isHttp2, isReset } from '../read-request.ts'
 
 /**
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
@@ -49,7 +49,12 @@ const stayPaused = function (this: Socket): void {
  * many connections, many streams or many requests on a connection delays no other by more than a turn. A request whose client has left
  * while it waited costs nothing more. A connection with too many pipelined requests is cut.
  */
-export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent) => void): TakeRequest => {
+export const createRequestTurns = (
+  /** Those that are current when the turn comes take the request. */
+  handlers: { readonly current: { readonly request: TakeRequest } | undefined },
+  report: (event: EdgeEvent) => void,
+): TakeRequest => {
+  const boundContent = createContentTurns()
   const turns = createFairTurns(requestsPerTurn)
   const waiting = new Map<Connection, Behind>()
   let pipelined = 0
@@ -73,7 +78,7 @@ export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent)
     turns.begin(groupOf(connection), () => {
       const next = behind.shift()
       if (next === undefined) waiting.delete(connection)
-      if (!hasLeft(incoming)) take(incoming, outgoing)
+      if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
       if (next === undefined) return
       if (connection === incoming.socket) uncountPipelined(connection, behind)
       enter(connection, next, behind)
@@ -82,9 +87,10 @@ export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent)
   return (incoming, outgoing) => {
     const connection = connectionOf(incoming)
     if (connection === undefined) return
+    if (isHttp2(incoming) || hasContent(incoming.headers)) boundContent(incoming)
     const behind = waiting.get(connection)
     if (behind === undefined) {
-      if (turns.mayBegin()) take(incoming, outgoing)
+      if (turns.mayBegin()) handlers.current?.request(incoming, outgoing)
       else {
         const none: Behind = []
         waiting.set(connection, none)
@@ -145,7 +151,7 @@ const gather = (content: Readable, client: string, turns: FairTurns): void => {
 }
 
 /** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. For requests with a body. */
-export const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
+const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
   const turns = createFairTurns(piecesPerTurn)
   return (incoming) => {
     if (!isHttp2(incoming)) {

@@ -1,11 +1,13 @@
 import type { SplitMemory } from '../batch/splitter.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
+import { unlimited } from '../http/bounds.ts'
 import { hostOf } from '../http/hosts.ts'
 import { rememberedFor } from '../http/memo.ts'
-import { targetOf, targetParts } from '../http/message.ts'
+import { discard, targetOf, targetParts } from '../http/message.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
+import { completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
 import { requestMeaning } from '../request/router.ts'
 import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
@@ -41,6 +43,18 @@ export type BuiltService = {
 export type FormAt = (
   host: string,
 ) => Pick<Service, 'host' | 'publicHost' | 'hostField' | 'roots' | 'publicRoot' | 'translation'>
+
+/** Sends a GET of the gateway itself, and reads the answer; `content` is undefined where it is larger than `mostBytes`. */
+export const ownGet = async (
+  upstream: Upstream,
+  request: Omit<Parameters<Upstream['forward']>[0], 'method' | 'content'>,
+  mostBytes: number,
+) => {
+  const answer = await upstream.forward({ ...request, method: 'GET', content: undefined })
+  const { status, fields, content = Buffer.alloc(0) } = await completed(answer, mostBytes, unlimited)
+  discard(content)
+  return { status, fields, content: Buffer.isBuffer(content) ? content : undefined }
+}
 
 /** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
 export const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {

@@ -11,13 +11,11 @@ import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
-import { unlimited } from '../http/bounds.ts'
-import { discard } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
+import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
-import { changesOf, outdateDocuments, pollMsOf } from './built-service.ts'
+import { changesOf, outdateDocuments, ownGet, pollMsOf } from './built-service.ts'
 import type { Generation } from './generation.ts'
 
 const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
@@ -112,24 +110,18 @@ export const connectChangeFeeds = (
   ): Promise<LogAnswer> => {
     const nonce = randomBytes(8).toString('hex')
     const target = `${sitePath(basePath)}/?${query}&nonce=${nonce}`
-    const response = await upstream
-      .forward({
-        method: 'GET',
-        target,
-        fields: pollFields(token.reveal(), target, clock),
-        content: undefined,
-        // A firewall or a plugin may refuse polls alone.
-        isUncounted: true,
-        signal: AbortSignal.timeout(timeoutMs),
-      })
-      .then((answer) => completed(answer, mostLogBytes, unlimited))
-      .catch((cause: unknown) => {
-        throw new PollError('unreachable', cause)
-      })
-    const { status, content } = response
-    discard(content)
+    const request = {
+      target,
+      fields: pollFields(token.reveal(), target, clock),
+      // A firewall or a plugin may refuse polls alone.
+      isUncounted: true,
+      signal: AbortSignal.timeout(timeoutMs),
+    }
+    const { status, content } = await ownGet(upstream, request, mostLogBytes).catch((cause: unknown) => {
+      throw new PollError('unreachable', cause)
+    })
     try {
-      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content, nonce)
+      if (status === 200 && content !== undefined) return readLogAnswer(content, nonce)
     } catch (cause) {
       throw new PollError('no-companion', cause)
     }

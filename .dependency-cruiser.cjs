@@ -89,7 +89,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/cli/' },
       // Commands load the gateway with the ports that main.ts hands in.
-      to: { path: '^src/', pathNot: '^src/(cli|config)/', dependencyTypesNot: ['type-only'] },
+      to: { path: '^src/', pathNot: '^src/(cli|config|http)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-the-top-imports-the-top',

@@ -44,6 +44,7 @@ import {
 } from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
 import { withUpstreamLog } from './observability/upstream-log.ts'
+import type { Service } from './pipeline/service.ts'
 import { createWarmer } from './pipeline/warmer.ts'
 import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
@@ -175,10 +176,12 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     },
     reportLifecycle: metrics.observe.lifecycle,
   })
+  const serviceNamed = (name: string): Service | undefined =>
+    current.built.find(({ service }) => service.name === name)?.service
   const warmer = createWarmer({
     limits: config.cache.warm,
     clock,
-    serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
+    serviceNamed,
     begin: () => {
       const { inFlight: requests, run } = current
       requests.enter()
@@ -188,7 +191,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     finished: (counts) => logger.info(counts, 'cache-warmed'),
   })
   const feeds = connectChangeFeeds({
-    ...{ clock, cache, coherence, worker, metrics, logger },
+    ...{ clock, cache, coherence, worker, metrics, logger, serviceNamed },
     stores: membership?.stores,
     current: () => current,
   })
@@ -212,7 +215,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     }),
     stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
-    serviceNamed: (name) => current.built.find(({ service }) => service.name === name)?.service,
+    serviceNamed,
     reaches: (service, target) => current.reaches(service, target),
     serviceAt: (authority, target) => current.serviceAt(authority, target),
     sharing: (servers) => current.sharing(servers),

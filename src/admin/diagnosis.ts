@@ -61,7 +61,6 @@ const levels: ReadonlySet<unknown> = new Set(logLevels)
 /** Timers end within 24 days. */
 const longestMs = 86_400_000
 
-/** Reads the content of PUT /log-level. */
 const readLogLevel = (content: unknown): Reading<LogLevelRequest> => {
   if (!isJsonObject(content)) return fault('expected a JSON object')
   const { level, for: duration, ...others } = content
@@ -130,8 +129,7 @@ export const answerDiagnosis = (
 export const createDiagnosis = ({ history, logLevel, now, worker }: DiagnosisParts): Diagnosis => {
   const ask = async <Value>(question: DiagnosisQuestion): Promise<readonly Value[]> => {
     if (worker === undefined) return [answerDiagnosis({ history, logLevel }, question) as Value]
-    const answers = (await worker.ask({ content: null, ...question })) as readonly (Value | null)[]
-    return answers.filter((answer) => answer !== null)
+    return (await worker.ask({ content: null, ...question })) as readonly Value[]
   }
   return {
     history: async (service) =>

@@ -11,6 +11,7 @@ import {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
+import { fieldsOfLines } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess } from './access.ts'
 import { addChanges, changesPath } from './changes.ts'
@@ -180,25 +181,6 @@ const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery 
   return { sort, limit: Number(limit) }
 }
 
-const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192})$/
-
-/** Joins the lines of one field as on the public side (RFC 9110 §5.3, RFC 9113 §8.2.3). */
-const joined = (name: string, before: string | undefined, value: string): string =>
-  before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
-
-/** `header=Name: value`, once or several times; undefined when one is no field line (RFC 9110 §5.6.2). */
-const readFields = (header: unknown): Record<string, string> | undefined => {
-  const lines = header === undefined ? [] : Array.isArray(header) ? header : [header]
-  const fields = new Map<string, string>()
-  for (const line of lines) {
-    const [, name, value] = fieldLine.exec(String(line)) ?? []
-    if (name === undefined || value === undefined) return undefined
-    const key = name.toLowerCase()
-    fields.set(key, joined(key, fields.get(key), value.trim()))
-  }
-  return Object.fromEntries(fields)
-}
-
 const isMethod = (text: unknown): text is string =>
   typeof text === 'string' && /^[A-Z][A-Z-]{0,31}$/.test(text)
 
@@ -228,7 +210,7 @@ const addViews = (server: FastifyInstance, operator: Operator): void => {
   })
   server.get('/explain', async (request, reply) => {
     const { method = 'GET', url, header } = request.query as Query
-    const fields = readFields(header)
+    const fields = fieldsOfLines([header ?? []].flat().map(String))
     if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
       const detail = 'url: a public URL or path; method: default GET; header: "Name: value", repeatable'
       return sendProblem(reply, 400, 'invalid-query', detail)

@@ -2,7 +2,7 @@ import type { Found, Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import { isCredentialName } from '../http/forwardable-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
-import type { RequestFields } from '../http/message.ts'
+import { type RequestFields, targetParts } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
 import {
@@ -274,10 +274,7 @@ const isPlainPath = (path: string): boolean =>
 const parseTarget = (text: string): ItemTarget => {
   const [target = ''] = text.split('#', 1)
   if (!/^\/(?!\/)[\x21-\x7e]*$/.test(target)) return { kind: 'no-route' }
-  const mark = target.indexOf('?')
-  return mark === -1
-    ? { kind: 'target', path: target, query: '' }
-    : { kind: 'target', path: target.slice(0, mark), query: target.slice(mark + 1) }
+  return { kind: 'target', ...targetParts(target) }
 }
 
 /** Reads an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
@@ -285,11 +282,10 @@ export const parseItemPath = (text: string): ItemTarget => {
   const authority = authorityPattern.exec(text)
   if (authority !== null && !isAuthority(authority[1] ?? '')) return { kind: 'unparsable' }
   const relative = (authority === null ? text : text.slice(authority[0].length)).split('#', 1)[0] ?? ''
-  const mark = relative.indexOf('?')
-  const path = targetText(mark === -1 ? relative : relative.slice(0, mark))
+  const parts = targetParts(relative)
+  const path = targetText(parts.path)
   if (!isPlainPath(path)) return { kind: 'no-route' }
-  const query = mark === -1 ? '' : withoutInert(targetText(relative.slice(mark + 1)))
-  return { kind: 'target', path, query }
+  return { kind: 'target', path, query: withoutInert(targetText(parts.query)) }
 }
 
 /** An entry of `requests`: an item, or its error. Positions never shift. */

@@ -38,10 +38,6 @@ export type ItemExtension = {
   readonly service: string | undefined
 }
 
-type ReadExtensions =
-  | { readonly kind: 'extensions'; readonly dryRun: boolean; readonly items: readonly ItemExtension[] }
-  | { readonly kind: 'faulty'; readonly message: string }
-
 export const isExtended = (mode: ExtensionsMode, envelope: unknown): boolean =>
   mode === 'on' || (mode === 'on-request' && isJsonObject(envelope) && envelope['extensions'] === true)
 
@@ -94,12 +90,12 @@ const templateOf = (
   return references.length === 0 ? undefined : { path, body: bodyText, references }
 }
 
-/** Reads the extensions of an envelope; `bodyText` gives the JSON of an item's body. Pure. */
+/** Reads the extensions of an envelope, or gives their fault; `bodyText` gives the JSON of an item's body. Pure. */
 export const readExtensions = (
   envelope: BatchEnvelope,
   services: readonly string[],
   bodyText: (index: number) => string | undefined,
-): ReadExtensions => {
+): { readonly dryRun: boolean; readonly items: readonly ItemExtension[] } | string => {
   const ids = new Map<string, number>()
   try {
     const items = envelope.requests.map((entry, at): ItemExtension => {
@@ -113,30 +109,27 @@ export const readExtensions = (
       if (id !== undefined) ids.set(id, at)
       return { id, needs, template, service: serviceOf(entry, at, services) }
     })
-    return { kind: 'extensions', dryRun: envelope.dryRun === true, items }
+    return { dryRun: envelope.dryRun === true, items }
   } catch (thrown) {
-    if (thrown instanceof Faulty) return { kind: 'faulty', message: thrown.message }
+    if (thrown instanceof Faulty) return thrown.message
     throw thrown
   }
 }
-
-/** An item whose references have been replaced by values. */
-type ResolvedItem =
-  | { readonly kind: 'resolved'; readonly path: string; readonly body: string | undefined }
-  /** A value is not there, or cannot stand where it should. */
-  | { readonly kind: 'unresolved' }
 
 const mostValueCharacters = 64 * 1024
 const mostValueDepth = 32
 
 class Unresolved extends Error {}
 
-/** Replaces references by the values that `findValue` gives for them, each as it stands in the answer. Pure. */
+/**
+ * Replaces references by the values that `findValue` gives for them, each as it stands in the answer; undefined when a value is not
+ * there, or cannot stand where it should. Pure.
+ */
 export const resolveItem = (
   template: NonNullable<ItemExtension['template']>,
   findValue: (reference: Reference) => JsonText | undefined,
   mostBodyCharacters: number,
-): ResolvedItem => {
+): { readonly path: string; readonly body: string | undefined } | undefined => {
   let characters = template.body?.length ?? 0
   const textOf = (reference: Reference): JsonText => {
     const value = findValue(reference)
@@ -153,9 +146,9 @@ export const resolveItem = (
   }
   try {
     const body = template.body === undefined ? undefined : withValues(template.body, textOf)
-    return { kind: 'resolved', path: template.path.map(segment).join(''), body }
+    return { path: template.path.map(segment).join(''), body }
   } catch (thrown) {
-    if (thrown instanceof Unresolved) return { kind: 'unresolved' }
+    if (thrown instanceof Unresolved) return undefined
     throw thrown
   }
 }
@@ -220,7 +213,7 @@ export const withDependencies = (dispatch: Dispatch, options: DependencyOptions)
     const findValue = ({ id, pointer }: Reference): string | undefined =>
       known.get(positionOf(id))?.valueAt?.(pointer)
     const resolved = resolveItem(template, findValue, options.mostBodyCharacters)
-    if (resolved.kind === 'unresolved') return itemError('unresolved_reference')
+    if (resolved === undefined) return itemError('unresolved_reference')
     return options.admitted(item.index, resolved.path, resolved.body)
   }
 

@@ -156,7 +156,6 @@ export type Admission =
       readonly fields?: FieldLines
     }
 
-/** What an item answered. */
 export type ItemAnswer = {
   readonly status: number
   readonly fields: FieldLines

@@ -184,7 +184,6 @@ export const fittingItems = ({ itemMs }: ChunkOutcomes, most: number, mostMs: nu
 type SplitterOptions = {
   readonly mode: 'item' | 'chunk' | 'whole' | 'auto'
   readonly concurrency: number
-  /** Most items that the upstream takes in one batch. */
   readonly mostItems: number
   /** How long one upstream batch may take; 0 = no bound. */
   readonly mostChunkMs: number

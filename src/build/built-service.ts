@@ -3,10 +3,13 @@ import type { SplitMemory } from '../batch/splitter.ts'
 import type { Note } from '../cache/invalidation.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { configuredUrl, sameSettings } from '../config/same-settings.ts'
+import { unlimited } from '../http/bounds.ts'
 import { hostOf } from '../http/hosts.ts'
 import { rememberedFor } from '../http/memo.ts'
+import { discard, targetOf, targetParts } from '../http/message.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
+import { completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
 import { requestMeaning } from '../request/router.ts'
 import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
@@ -42,6 +45,18 @@ export type BuiltService = {
 export type FormAt = (
   host: string,
 ) => Pick<Service, 'host' | 'publicHost' | 'hostField' | 'roots' | 'publicRoot' | 'translation'>
+
+/** Sends a GET of the gateway itself, and reads the answer; `content` is undefined where it is larger than `mostBytes`. */
+export const ownGet = async (
+  upstream: Upstream,
+  request: Omit<Parameters<Upstream['forward']>[0], 'method' | 'content'>,
+  mostBytes: number,
+) => {
+  const answer = await upstream.forward({ ...request, method: 'GET', content: undefined })
+  const { status, fields, content = Buffer.alloc(0) } = await completed(answer, mostBytes, unlimited)
+  discard(content)
+  return { status, fields, content: Buffer.isBuffer(content) ? content : undefined }
+}
 
 /** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
 export const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
@@ -169,15 +184,13 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
     const choice = table.find(authority, target)
     if (choice.kind !== 'found') return choice
     const { service, mount } = choice.service
-    const relative = target.slice(mount.length)
-    const at = relative.indexOf('?')
-    const path = at === -1 ? relative : relative.slice(0, at)
+    const { path, query } = targetParts(target.slice(mount.length))
     return {
       kind: 'found',
       service,
       host: dependsOnHost(service.config) ? hostOf(authority) : '',
       path: path === '' ? '/' : path,
-      query: at === -1 ? '' : relative.slice(at + 1),
+      query,
     }
   }
 }
@@ -195,8 +208,6 @@ type CanonicalTarget =
 
 const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail })
 
-const joined = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
-
 /** Makes the canonical form of a target with the functions used for requests. */
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
   const { config, contract } = service
@@ -211,7 +222,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
     case 'options':
       return refused('this path has no GET, so nothing is stored for it')
     case 'unlisted':
-      return { kind: 'target', target: joined(finding.path, query) }
+      return { kind: 'target', target: targetOf(finding.path, query) }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
       const request = { method: 'GET', row, endpoint, pathParameters, query }
@@ -221,7 +232,7 @@ export const canonicalTarget = ({ service, path, query }: PublicTarget): Canonic
         content: undefined,
       })
       return validation.kind === 'valid'
-        ? { kind: 'target', target: joined(finding.path, validation.query) }
+        ? { kind: 'target', target: targetOf(finding.path, validation.query) }
         : refused(`GET of this URL is refused, so nothing is stored for it: ${validation.code}`)
     }
   }
@@ -374,7 +385,7 @@ export const outdatedAnswers = (
     const verdict = verdicts.get(service)
     if (verdict === undefined || verdict.kind === 'drop') return true
     if (verdict.kind === 'keep') return false
-    const path = target.split('?', 1)[0] ?? ''
+    const { path } = targetParts(target)
     const { from, to } = verdict
     return !methods.every((method) =>
       sameSettings(from.contract.policyFor(method, path), to.contract.policyFor(method, path)),

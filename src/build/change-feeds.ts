@@ -11,13 +11,11 @@ import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
 import type { SiteChange } from '../contracts/site/changes.ts'
-import { unlimited } from '../http/bounds.ts'
-import { discard } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { applyInvalidations, completed } from '../pipeline/invalidate-write.ts'
+import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
-import { changesOf, everythingNotes, outdateDocuments, pollMsOf } from './built-service.ts'
+import { changesOf, everythingNotes, outdateDocuments, ownGet, pollMsOf } from './built-service.ts'
 import type { Generation } from './generation.ts'
 
 const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
@@ -48,7 +46,8 @@ type ChangeFeedParts = {
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: FeedLog
-  /** Of the configuration in force. */
+  /** Both are of the configuration in force. */
+  readonly serviceNamed: (name: string) => Service | undefined
   readonly current: () => Pick<Generation, 'built' | 'operator'>
 }
 
@@ -66,9 +65,7 @@ const logged = (logger: FeedLog, event: ChangeEvent): void => {
 export const connectChangeFeeds = (
   parts: ChangeFeedParts,
 ): ChangeFeeds & { useBuilt(built: Generation['built']): void } => {
-  const { clock, cache, coherence, worker, stores, metrics, logger, current } = parts
-  const serviceNamed = (name: string): Service | undefined =>
-    current().built.find(({ config }) => config.name === name)?.service
+  const { clock, cache, coherence, worker, stores, metrics, logger, serviceNamed, current } = parts
 
   /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
   const drop = async (notes: readonly Note[]): Promise<number | 'unheard'> => {
@@ -106,24 +103,18 @@ export const connectChangeFeeds = (
   ): Promise<LogAnswer> => {
     const nonce = randomBytes(8).toString('hex')
     const target = `${sitePath(basePath)}/?${query}&nonce=${nonce}`
-    const response = await upstream
-      .forward({
-        method: 'GET',
-        target,
-        fields: pollFields(token.reveal(), target, clock),
-        content: undefined,
-        // A firewall or a plugin may refuse polls alone.
-        isUncounted: true,
-        signal: AbortSignal.timeout(timeoutMs),
-      })
-      .then((answer) => completed(answer, mostLogBytes, unlimited))
-      .catch((cause: unknown) => {
-        throw new PollError('unreachable', cause)
-      })
-    const { status, content } = response
-    discard(content)
+    const request = {
+      target,
+      fields: pollFields(token.reveal(), target, clock),
+      // A firewall or a plugin may refuse polls alone.
+      isUncounted: true,
+      signal: AbortSignal.timeout(timeoutMs),
+    }
+    const { status, content } = await ownGet(upstream, request, mostLogBytes).catch((cause: unknown) => {
+      throw new PollError('unreachable', cause)
+    })
     try {
-      if (status === 200 && Buffer.isBuffer(content)) return readLogAnswer(content, nonce)
+      if (status === 200 && content !== undefined) return readLogAnswer(content, nonce)
     } catch (cause) {
       throw new PollError('no-companion', cause)
     }

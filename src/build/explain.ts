@@ -5,7 +5,7 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf } from '../http/forwardable-fields.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { type RequestFields, requestField, targetOf } from '../http/message.ts'
 import {
   type Access,
   accessError,
@@ -58,7 +58,9 @@ const storedAs = (
   partition: string,
   host: string,
 ): Explanation => ({
-  cacheKey: [service.name, targetOf(found, valid), partition, ...(host === '' ? [] : [host])].join(', '),
+  cacheKey: [service.name, targetOf(found.path, valid.query), partition, ...(host === '' ? [] : [host])].join(
+    ', ',
+  ),
   tags: requestTags(
     contract.tagger,
     contract.tagger.storedTags(found, valid.arguments, nothingYet),
@@ -66,8 +68,6 @@ const storedAs = (
     valid.undeclared?.handling === 'sent',
   ),
 })
-
-const targetOf = ({ path }: Found, { query }: Valid): string => (query === '' ? path : `${path}?${query}`)
 
 const undeclaredOf = ({ undeclared }: Valid): Explanation =>
   undeclared === undefined
@@ -85,7 +85,9 @@ const mayInvalidate = (
   found: Found,
   valid: Valid,
 ): readonly string[] =>
-  kind === 'open' ? [targetOf(found, valid)] : tagger.writtenTags(found, () => undefined, method, undefined)
+  kind === 'open'
+    ? [targetOf(found.path, valid.query)]
+    : tagger.writtenTags(found, () => undefined, method, undefined)
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (
@@ -236,7 +238,7 @@ const known = (
         ...operationFacts(endpoint.operation),
         ...resourceFacts(contract.resources, endpoint),
         ...(contract.rows.includes(row) ? {} : { rowFrom: 'learned from the index of the upstream' }),
-        canonicalTarget: targetOf(finding, validation),
+        canonicalTarget: targetOf(finding.path, validation.query),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
           ? cachingOf(service, contract, method, finding, validation, sender)

@@ -179,7 +179,7 @@ export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard
   const ask = async <Value>(question: CacheQuestion): Promise<readonly Value[]> => {
     const answers =
       worker === undefined ? [await answerCacheQuestion(cache, warmer, question)] : await worker.ask(question)
-    return (answers as readonly (Value | null)[]).filter((answer) => answer !== null)
+    return answers as readonly Value[]
   }
   return {
     /** `unheard`: dropped here; other instances could not be notified. */
@@ -249,19 +249,13 @@ export const scrapeAll = async (
   worker: WorkerLink,
   metrics: Pick<Metrics, 'together'>,
   accept: string | undefined,
-): Promise<string> => {
-  const snapshots = await worker.ask({ topic: 'metrics', content: null })
-  return metrics.together(
-    snapshots.filter((one) => one !== null),
-    accept,
-  )
-}
+): Promise<string> => metrics.together(await worker.ask({ topic: 'metrics', content: null }), accept)
 
 const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind === 'unchanged'
 
 /** Result of a reload of all workers: a refusal of one counts. */
 const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
-  const known = (answers as readonly (ReloadOutcome | null)[]).filter((one) => one !== null)
+  const known = answers as readonly ReloadOutcome[]
   return (
     known.find((one) => !isGood(one)) ??
     known.find(({ kind }) => kind === 'applied') ??

@@ -9,7 +9,7 @@ import { shownConfig } from '../config/redacted-config.ts'
 import type { Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { urlAtHost } from '../http/hosts.ts'
-import { requestField } from '../http/message.ts'
+import { requestField, targetParts } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
@@ -245,7 +245,7 @@ const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): 
   const path = frontOf(services.get(entry.service), host) + target
   return entry.partition === 'public'
     ? { ...facts, url: path, tags }
-    : { ...facts, url: path.split('?', 1)[0] ?? '', tags: [] }
+    : { ...facts, url: targetParts(path).path, tags: [] }
 }
 
 /** The documents of services with an OpenAPI contract, each made on first use. */

@@ -6,14 +6,13 @@ import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { type ByteBudget, unlimited } from '../http/bounds.ts'
+import type { ByteBudget } from '../http/bounds.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
 import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { permits } from '../pipeline/any-origin.ts'
 import type { Received } from '../pipeline/exchange.ts'
-import { completed } from '../pipeline/invalidate-write.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
 import type { BuiltAccess } from '../server/access.ts'
@@ -26,6 +25,7 @@ import {
   contentIdOf,
   type FormAt,
   heardLifetimeMs,
+  ownGet,
   serverOf,
   withoutRoot,
 } from './built-service.ts'
@@ -128,27 +128,21 @@ const mostIndexBytes = 8 * 1024 * 1024
 /** Fetches the index of a site with an unknown origin: the response shows whether the site allows every origin. */
 const createIndexFetch = (upstream: Upstream, basePath: string) => {
   let anyOrigin = false
-  const ask = (signal: AbortSignal, fields: readonly string[]): Promise<GatewayResponse> =>
-    upstream.forward({
-      method: 'GET',
-      target: `${basePath}/`,
-      fields: [...ownJsonFields, ...fields],
-      content: undefined,
-      signal,
-    })
+  const ask = (signal: AbortSignal, fields: readonly string[]) =>
+    ownGet(
+      upstream,
+      { target: `${basePath}/`, fields: [...ownJsonFields, ...fields], signal },
+      mostIndexBytes,
+    )
   const fetchIndex = async (signal: AbortSignal): Promise<IndexAnswer> => {
     const origin = `https://${randomBytes(8).toString('hex')}.invalid`
     const first = await ask(signal, ['origin', origin])
     const isRefused = first.status >= 400 && first.status < 500
-    if (isRefused) discard(first.content)
     // A plugin may refuse other origins: fetch the index without one then.
-    const response = isRefused ? await ask(signal, []) : first
-    anyOrigin = response.status === 200 && permits(response.fields, origin)
-    const { content, status } = await completed(response, mostIndexBytes, unlimited)
-    if (content === undefined) return { status, content: Buffer.alloc(0) }
-    if (Buffer.isBuffer(content)) return { status, content }
-    discard(content)
-    throw new RangeError('the index of the upstream is larger than 8 MiB')
+    const { status, fields, content } = isRefused ? await ask(signal, []) : first
+    anyOrigin = status === 200 && permits(fields, origin)
+    if (content === undefined) throw new RangeError('the index of the upstream is larger than 8 MiB')
+    return { status, content }
   }
   return { fetchIndex, allowsAnyOrigin: () => anyOrigin }
 }

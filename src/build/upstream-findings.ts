@@ -3,10 +3,9 @@ import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
-import { discard, fieldValue } from '../http/message.ts'
+import { fieldValue } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import { completed } from '../pipeline/invalidate-write.ts'
 import type { Difference } from '../site/drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from '../site/events.ts'
 import {
@@ -20,7 +19,7 @@ import {
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, closeServices, serverOf, withoutRoot } from './built-service.ts'
+import { type BuiltService, closeServices, ownGet, serverOf, withoutRoot } from './built-service.ts'
 import { resourceFacts } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
@@ -238,21 +237,13 @@ const asking = async <Value>(
   const forwarded = ['x-forwarded-host', address.publicHost, 'x-forwarded-proto', protocol.slice(0, -1)]
   const ask: Ask = async (target) => {
     try {
-      const response = await upstream.forward({
-        method: 'GET',
+      const request = {
         target,
         fields: ['accept-encoding', 'identity', 'user-agent', 'trellis', ...forwarded],
-        content: undefined,
         signal: AbortSignal.any([whole, AbortSignal.timeout(askMs)]),
-      })
-      const { status, fields, content } = await completed(response, mostBytes, unlimited)
-      discard(content)
-      return {
-        kind: 'answer',
-        status,
-        location: fieldValue(fields, 'location'),
-        content: Buffer.isBuffer(content) ? content : Buffer.alloc(0),
       }
+      const { status, fields, content = Buffer.alloc(0) } = await ownGet(upstream, request, mostBytes)
+      return { kind: 'answer', status, location: fieldValue(fields, 'location'), content }
     } catch (error) {
       return { kind: 'none', reason: reasonOf(error) }
     }

@@ -52,7 +52,6 @@ type Member = string | number
 
 const isMember = (value: unknown): value is Member => typeof value === 'string' || typeof value === 'number'
 
-/** An own member of an object or list. */
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Readonly<Record<string, unknown>>)[name]
@@ -136,18 +135,14 @@ const isTooLong = (bound: BoundPath): boolean => keyAt(bound, bound.segments.len
 
 const tagNames = (service: string) => ({
   ...createTagNames(service),
-  /** On the responses of a path and of all below it. */
   within: (key: string) => `${service}/within${key}`,
   /** On the responses of a path, with all queries, and of its parts. */
   at: (key: string) => `${service}/at${key}`,
   /** On responses for a missing resource below a path. */
   absent: (key: string) => `${service}/absent${key}`,
-  /** On items of a collection whose ids are of one kind, and all below them. */
   ofKind: (kind: KindOfId, key: string) => `${service}/ids/${kind}${key}`,
-  /** On responses that show any items of a collection. */
   showing: (collection: string) => `${service}/showing${collection}`,
   showingItem: (collection: string, id: string) => `${service}/showing${collection}#${id}`,
-  /** On responses that show an item of a collection, whichever. */
   showingOne: (collection: string) => `${service}/showing${collection}##`,
   /** On an item of a collection and all below it, under whichever path. */
   below: (collection: string, id: string) => `${service}/below${collection}#${id}`,

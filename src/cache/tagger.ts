@@ -60,20 +60,16 @@ export const createTagNames = (service: string) => ({
   related: (collection: string) => `${service}/related/${collection}`,
   /** Undefined if the identifier is too long for the index; use `any` instead. */
   item: (collection: string, id: string) => itemName(`${service}/item`, collection, id),
-  /** On the revisions of an item. */
   revisionsOf: (collection: string, id: string) => itemName(`${service}/revisions`, collection, id),
-  /** On the autosaves of an item. */
   autosavesOf: (collection: string, id: string) => itemName(`${service}/autosaves`, collection, id),
   /** On responses that embed an item, or were requested with `_embed`. */
   embedding: (collection: string, id: string) => itemName(`${service}/embedding`, collection, id),
-  /** On responses whose items name that item by id. */
   shownBy: (collection: string, id: string) => itemName(`${service}/shown`, collection, id),
   /** The same if they show its name or sort by it. */
   nameShownBy: (collection: string, id: string) => itemName(`${service}/name`, collection, id),
   /** On responses that may name any item of the collection. */
   shownBySome: (collection: string) => `${service}/shown/${collection}`,
   nameShownBySome: (collection: string) => `${service}/name/${collection}`,
-  /** A tag from the upstream. */
   upstream: (name: string) => `${service}/upstream/${name}`,
   /** On responses with more tags from the upstream than are stored: every invalidation by such a tag reaches them. */
   moreUpstream: `${service}/more-upstream`,

@@ -68,7 +68,6 @@ export type FeedStanding = ReturnType<ServiceFeed['reading']> & { readonly servi
 /** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
 export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }
 
-/** The change feeds of all services. */
 export type ChangeFeeds = {
   /** Puts the services of a configuration in force. */
   use(services: readonly FeedService[]): void

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { closestName } from '../config/fault.ts'
+import { fieldsOfLines } from '../http/message.ts'
 
 const commandNames = [
   'start',
@@ -92,24 +93,6 @@ const operandsOf: Readonly<Record<CommandName, Operands>> = {
     expected: 'takes no operands: name what to remove with --url, --tag or --prefix',
   },
   warm: { least: 1, most: 1_000, expected: 'takes 1 to 1000 URLs' },
-}
-
-const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
-
-/** Field lines of one name are combined (RFC 9110 §5.3, RFC 9113 §8.2.3 for Cookie). */
-const joined = (name: string, before: string | undefined, value: string): string =>
-  before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`
-
-/** Fields of lines such as `Name: value`; undefined when a line is malformed (RFC 9110 §5.6.2 token). */
-const fieldsOf = (lines: readonly string[]): Record<string, string> | undefined => {
-  const fields = new Map<string, string>()
-  for (const line of lines) {
-    const [, name, value] = fieldLine.exec(line) ?? []
-    if (name === undefined || value === undefined) return undefined
-    const key = name.toLowerCase()
-    fields.set(key, joined(key, fields.get(key), value))
-  }
-  return Object.fromEntries(fields)
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>['values']
@@ -244,7 +227,7 @@ export type Command = ReturnType<typeof commandOf>
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
   const message = commandFault(command, operands, values)
   if (message !== undefined) return { kind: 'fault', command, message }
-  const fields = fieldsOf(values.header ?? [])
+  const fields = fieldsOfLines(values.header ?? [])
   if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
   return commandOf(command, operands, values, fields)
 }

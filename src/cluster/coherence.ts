@@ -3,7 +3,14 @@ import { decodeNote, encodeNote, type Note } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
 import type { DistrustReason, LedgerStep } from './events.ts'
-import type { Appended, CoherenceOptions, Noted, Push, Synced } from './ledger.ts'
+import {
+  type Appended,
+  type CoherenceOptions,
+  type Noted,
+  type Push,
+  rememberedNotes,
+  type Synced,
+} from './ledger.ts'
 import {
   type Batch,
   type Begun,
@@ -14,9 +21,6 @@ import {
 } from './protocol/announce-write.ts'
 
 type Hold = Extract<Note, { kind: 'hold' }>
-
-/** A ledger stores the same number. */
-const mostHolds = 16_384
 
 /**
  * Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. Times
@@ -31,9 +35,9 @@ const createHolds = () => {
     note: (notes: readonly Note[], now: number): void => {
       for (const note of notes) {
         if (note.kind !== 'hold') continue
-        if (until.size >= mostHolds) tidy(now)
+        if (until.size >= rememberedNotes) tidy(now)
         // Above this number the cache holds everything anyway.
-        if (until.size < mostHolds) until.set(note.tag, { hold: note, at: now + note.forMs })
+        if (until.size < rememberedNotes) until.set(note.tag, { hold: note, at: now + note.forMs })
       }
     },
     /** Holds that have not expired. */

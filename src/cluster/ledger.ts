@@ -3,6 +3,9 @@ import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
 import type { CoherenceEvent, DistrustReason } from './events.ts'
 
+/** Notes that a ledger stores, and tags that the cache of a member does: above this number all stored responses are in doubt. */
+export const rememberedNotes = 16_384
+
 /** The position of one member in the ledger. */
 export type Standing = {
   readonly member: string
@@ -25,7 +28,6 @@ export type Synced = {
   readonly floor: number
   /** Oldest first: the notes after the given position, or all remembered ones when the position is of another epoch. */
   readonly notes: readonly Noted[]
-  /** The other members. */
   readonly members: readonly Standing[]
   readonly lease: 'granted' | LeaseRefusal
 }
@@ -74,7 +76,6 @@ export type Ledger = {
   leave(cleanly: boolean): Promise<void>
 }
 
-/** A note and its number in the ledger. */
 type NotedNote = { readonly seq: number; readonly note: Note }
 
 export type CoherenceOptions = {

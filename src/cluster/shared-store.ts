@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { IdempotencyStore } from '../pipeline/ports.ts'
 import type { SharedTierEvent } from './events.ts'
-import type { CoherenceOptions } from './ledger.ts'
+import { type CoherenceOptions, rememberedNotes } from './ledger.ts'
 import type { ChangePositions } from './redis/stores.ts'
 
 type SharedStoreParts = {
@@ -20,8 +20,6 @@ type StoreStanding = {
   readonly targetTag: (key: string) => string
 }
 
-/** The ledger stores the same number. */
-const rememberedTags = 16_384
 /** Longest wait of a miss for the store. */
 const tierTimeoutMs = 250
 /** Replies of the ledger and answers stored for idempotency keys stay far below. */
@@ -57,7 +55,7 @@ export const sharedStore = async (
     report({ kind: 'store-trouble', trouble })
     if (isNews) logger.warn({ trouble }, 'shared-trouble')
   })
-  const tags = createNotedTags(rememberedTags)
+  const tags = createNotedTags(rememberedNotes)
   const mostReplyBytes = otherReplyBytes + config.cache.maxEntryBytes
   const ledger = createRedisLedger({
     url,

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { rememberedNotes } from './ledger.ts'
 import type {
   Assignment,
   LedgerAnswer,
@@ -105,8 +106,6 @@ const watchSilence = (all: () => Iterable<Watched>): (() => void) => {
 const nobodyAsked = 0
 
 const gatherPatienceMs = 2_000
-/** The cache of a member stores the same number. */
-const rememberedNotes = 16_384
 
 /** Starts processes that share a port, and replaces those that end. Resolves when all are ready; rejects when one cannot start. */
 export const startSupervisor = async (options: SupervisorOptions) => {
@@ -207,7 +206,8 @@ export const startSupervisor = async (options: SupervisorOptions) => {
         void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
         break
       case 'answer':
-        one.open.get(message.id)?.([message.content])
+        // `null`: it could not answer.
+        one.open.get(message.id)?.(message.content === null ? [] : [message.content])
         break
     }
   }

@@ -38,14 +38,6 @@ export type UnplacedFault = {
 
 export const faultAt = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })
 
-/** The fault of a check that gives a message, or undefined if the value is right. */
-export const faultOf = (path: Path, message: string | undefined): UnplacedFault[] =>
-  message === undefined ? [] : [faultAt(path, message)]
-
-/** One fault if the condition holds, otherwise none. */
-export const faultWhen = (broken: boolean, path: Path, message: string): UnplacedFault[] =>
-  broken ? [faultAt(path, message)] : []
-
 /** `services.site.cache.rules[0].ttl` */
 export const pathText = (path: Path): string =>
   path

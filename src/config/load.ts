@@ -38,7 +38,6 @@ export type ConfigResult =
       readonly config: Config
       /** Identifies the configuration in metrics and logs; secrets are excluded. */
       readonly hash: string
-      /** The configuration file and the files of its secrets. */
       readonly files: readonly string[]
       /** The content of the file with environment, secrets and documents filled in. */
       readonly filled: unknown
@@ -95,7 +94,7 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
   const valueFaults = [...readingFaults, ...schemaFaults.filter((fault) => !isUnder(fault, readingFaults))]
   const shape = parsed.success ? parsed.data : withoutFaults(filled, valueFaults)
   const config = shape === undefined ? undefined : resolveConfig(shape)
-  const across = shape === undefined || config === undefined ? [] : crossChecks(config, shape.services)
+  const across = shape === undefined || config === undefined ? [] : [...crossChecks(config, shape.services)]
   const faults = [...valueFaults, ...across.filter((fault) => !isUnder(fault, valueFaults))]
   if (config === undefined || faults.length > 0) {
     return { kind: 'faults', faults: faults.map((fault) => withPosition(source, fault)).sort(inFileOrder) }

@@ -32,28 +32,6 @@ const advice: readonly Row[] = [
   },
 ]
 
-const insecureUpstream = ({ name, upstream }: ServiceConfig): ConfigWarning[] =>
-  upstream.tls.acceptAnyCertificate
-    ? [
-        {
-          path: `services.${name}.upstream.tls.acceptAnyCertificate`,
-          message: 'certificates are not checked: an attacker in between can read and change everything',
-        },
-      ]
-    : []
-
-const plainKeys = ({ name, access }: ServiceConfig): ConfigWarning[] => {
-  const url = access?.jwt?.jwks ?? ''
-  return url.startsWith('http:') && !loopback.test(hostOf(url))
-    ? [
-        {
-          path: `services.${name}.access.jwt.jwks`,
-          message: 'is not https: an attacker in between can replace the keys, and make tokens',
-        },
-      ]
-    : []
-}
-
 type Rule = ServiceConfig['cache']['rules'][number]
 
 /** Why a rule matches nothing, by the first segments of its path. */
@@ -86,19 +64,29 @@ const uselessness = (service: ServiceConfig, rule: Rule, index: number): string 
   return mismatch(service, rule.match)
 }
 
-const ruleWarnings = (service: ServiceConfig): ConfigWarning[] =>
-  service.cache.rules.flatMap((rule, index) => {
+function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
+  const { upstream, access, cache } = service
+  const path = `services.${service.name}`
+  if (upstream.tls.acceptAnyCertificate)
+    yield {
+      path: `${path}.upstream.tls.acceptAnyCertificate`,
+      message: 'certificates are not checked: an attacker in between can read and change everything',
+    }
+  const jwks = access?.jwt?.jwks ?? ''
+  if (jwks.startsWith('http:') && !loopback.test(hostOf(jwks)))
+    yield {
+      path: `${path}.access.jwt.jwks`,
+      message: 'is not https: an attacker in between can replace the keys, and make tokens',
+    }
+  for (const [index, rule] of cache.rules.entries()) {
     const message = uselessness(service, rule, index)
-    return message === undefined
-      ? []
-      : [{ path: `services.${service.name}.cache.rules[${index}].match`, message }]
-  })
+    if (message !== undefined) yield { path: `${path}.cache.rules[${index}].match`, message }
+  }
+}
 
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
-  ...config.services.flatMap(insecureUpstream),
-  ...config.services.flatMap(plainKeys),
-  ...config.services.flatMap(ruleWarnings),
+  ...config.services.flatMap((service) => [...serviceWarnings(service)]),
 ]
 
 type SomeServices = {

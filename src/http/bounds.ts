@@ -46,7 +46,6 @@ export const bufferedWork = [
   'fill',
   /** A request body that is read whole. */
   'request-body',
-  /** The response to an item of a batch. */
   'batch-item',
   /** The response to a write, which shows what the write changed. */
   'write-answer',
@@ -74,25 +73,17 @@ export const overheadOfChunk = 512
 /** For content with its own bound. */
 export const unlimited: Reservation = { reserve: () => true, shrink: () => {}, release: () => {} }
 
-type FairTurnsOptions = {
-  /** At most this many pieces of work start in one turn of the event loop. */
-  readonly perTurn: number
-  /**
-   * While every turn brings new work, none starts for this long, so that the clients are known before the order is chosen. Time and not
-   * turns: those of a busy process are long, and 32 of them kept new clients waiting for seconds.
-   */
-  readonly gatherMs: number
-}
-
 type Waiting = { readonly work: () => void; next: Waiting | undefined }
 /** Linked, because taking the first element of an array with tens of thousands of them copies the others. */
 type Queue = { readonly first: Waiting; last: Waiting }
 
 /**
  * Node processes everything that has arrived within one turn of the event loop, in order of arrival, so a client with a thousand
- * pieces of work would delay all others. Here each turn starts only `perTurn` pieces, one for each client in rotation.
+ * pieces of work would delay all others. Here each turn starts only `perTurn` pieces, one for each client in rotation. While every
+ * turn brings new work, none starts for `gatherMs`, so that the clients are known before the order is chosen. Time and not turns:
+ * those of a busy process are long, and 32 of them kept new clients waiting for seconds.
  */
-export const createFairTurns = ({ perTurn, gatherMs }: FairTurnsOptions) => {
+export const createFairTurns = (perTurn: number, gatherMs = 0) => {
   // A Map keeps insertion order: the first client is served next and moves to the end.
   const queues = new Map<string, Queue>()
   let startedThisTurn = 0

@@ -292,7 +292,6 @@ type Unsent = { readonly named: ReadonlySet<string>; readonly withheld: Readonly
 const isSent = (name: string, { named, withheld }: Unsent): boolean =>
   !named.has(name) && !withheld.has(name) && isForwardable(name)
 
-/** Names of the fields that the client's Connection field names away. */
 export const namedAway = (fields: RequestFields): ReadonlySet<string> =>
   connectionOptions(requestField(fields, 'connection'))
 

@@ -1,3 +1,5 @@
+import { shortText } from './message.ts'
+
 /** Longer texts are rare, and a flood of them would hold much memory. */
 const longest = 256
 
@@ -26,6 +28,41 @@ export const createRecentValues = <Value>(mostValues: number) => {
       young = new Map()
       old = new Map()
     },
+  }
+}
+
+/**
+ * The last number that each text got. Bounded in texts and in their length, which clients choose: for the texts that were dropped
+ * counts the highest of their numbers.
+ */
+export const createLastNumbers = (mostTexts: number) => {
+  const last = new Map<string, number>()
+  let floor = 0
+  const setAll = (number: number): void => {
+    floor = Math.max(floor, number)
+  }
+  return {
+    set: (long: string, number: number): void => {
+      const text = shortText(long)
+      if ((last.get(text) ?? 0) > number) return
+      // Deleted first, so that the map is in the order of the numbers.
+      last.delete(text)
+      last.set(text, number)
+      if (last.size <= mostTexts) return
+      const [oldest, at] = last.entries().next().value as [string, number]
+      last.delete(oldest)
+      setAll(at)
+    },
+    /** Every text has this number or a higher one. */
+    setAll,
+    /** Forgets all numbers: every text has this one. */
+    restart: (number: number): void => {
+      last.clear()
+      floor = number
+    },
+    /** Has any of the texts a higher number, or may it have one? */
+    isAfter: (texts: readonly string[], number: number): boolean =>
+      floor > number || texts.some((long) => (last.get(shortText(long)) ?? 0) > number),
   }
 }
 

@@ -76,6 +76,21 @@ export const requestField = (fields: RequestFields, name: string): string | unde
   return Array.isArray(value) ? value.join(', ') : undefined
 }
 
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
+
+/** The fields of lines such as `Name: value`, combined as node:http does it (RFC 9110 §5.3, RFC 9113 §8.2.3); undefined when one is malformed. */
+export const fieldsOfLines = (lines: readonly string[]): Record<string, string> | undefined => {
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    const [, written, value] = fieldLine.exec(line) ?? []
+    if (written === undefined || value === undefined) return undefined
+    const name = written.toLowerCase()
+    const before = fields.get(name)
+    fields.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`)
+  }
+  return Object.fromEntries(fields)
+}
+
 /** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */
 export const essence = (contentType = ''): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
@@ -86,7 +101,6 @@ export const ownJsonFields: readonly string[] = [
   ...['user-agent', 'trellis'],
 ]
 
-/** Is any of the named fields there? */
 export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {
     if (names.has((lines[i] as string).toLowerCase())) return true
@@ -161,6 +175,14 @@ export type GatewayRequest = {
   /** The client asks for a WebSocket (RFC 6455 §4.1): takes the connection to the upstream where that agrees, with a 101. */
   readonly upgrade?: TakeConnection
 }
+
+/** Path and query of a target; the query is '' where it has none, or an empty one. */
+export const targetParts = (target: string): { readonly path: string; readonly query: string } => {
+  const at = target.indexOf('?')
+  return at === -1 ? { path: target, query: '' } : { path: target.slice(0, at), query: target.slice(at + 1) }
+}
+
+export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
 
 /** Status and fields of a response, before or without its content. */
 export type ResponseHead = {
@@ -259,6 +281,12 @@ export type GatewayResponse = ResponseHead & {
 
 /** The result of a phase: synchronous where possible, so that a hit never waits for the microtask queue. */
 export type Answer = GatewayResponse | Promise<GatewayResponse>
+
+/** Continues at once with a value that is there. */
+export const whenKnown = <Value, Result>(
+  value: Value | Promise<Value>,
+  proceed: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(proceed) : proceed(value))
 
 type Listener = Parameters<AbortSignal['addEventListener']>[1]
 

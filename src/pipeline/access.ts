@@ -65,7 +65,6 @@ export type Identity = {
   readonly credential: string
   /** The upstream gets the token, so its response may depend on it. An API key is not forwarded. */
   readonly hasToken: boolean
-  /** Name of the API key. */
   readonly apiKey: string | undefined
   /** Short claims of the token, as text: rate limits count by them. */
   readonly claims: ReadonlyMap<string, string>
@@ -88,9 +87,7 @@ export type Access = {
   readonly required: { readonly token: Required; readonly apiKey: Required }
   /** Fields of clients that are never forwarded: the API key, and those that the gateway makes of claims. */
   readonly withheld: ReadonlySet<string>
-  /** Fields that carry the credentials. */
   readonly credentialFields: readonly string[]
-  /** Fields made of claims. */
   readonly claimFields: readonly string[]
 }
 

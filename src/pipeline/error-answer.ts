@@ -57,7 +57,6 @@ const madeAnswer = (
   }
 }
 
-/** Any thrown value as a GatewayError. */
 export const asGatewayError = (thrown: unknown): GatewayError =>
   thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
 

@@ -3,7 +3,13 @@ import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Found, RouteFinding } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import type { TraceContext } from '../http/forwardable-fields.ts'
-import { type Answer, type GatewayRequest, type GatewayResponse, withChanges } from '../http/message.ts'
+import {
+  type Answer,
+  type GatewayRequest,
+  type GatewayResponse,
+  targetOf,
+  withChanges,
+} from '../http/message.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Identity } from './access.ts'
@@ -21,12 +27,6 @@ export type Phase<In, Out = In> = {
   readonly name: string
   run(exchange: In, next: Next<Out>): Answer
 }
-
-/** Continues at once with a response that is there: a hit must not wait for the microtask queue. */
-export const whenAnswered = (
-  answer: Answer,
-  proceed: (response: GatewayResponse) => GatewayResponse,
-): Answer => (answer instanceof Promise ? answer.then(proceed) : proceed(answer))
 
 /** What happened to an exchange: written by the phases, read at its end. */
 type ExchangeRecord = {
@@ -70,7 +70,6 @@ export type Received = {
   readonly identity: Identity | undefined
 }
 
-/** Sends one request to the upstream. */
 export type Send = (request: ForwardRequest) => Promise<GatewayResponse>
 
 /** Route and validation of an item, which are found for all items of a batch before the first one runs. */
@@ -265,8 +264,7 @@ export const upstreamTarget = (
   path: string,
   query: string,
 ): string => {
-  if (translation !== undefined) return basePath + translation.toUpstreamTarget(path, query)
-  return query === '' ? basePath + path : `${basePath}${path}?${query}`
+  return basePath + (translation?.toUpstreamTarget(path, query) ?? targetOf(path, query))
 }
 
 export type Translated = Outgoing & {

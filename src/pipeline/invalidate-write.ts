@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-read.ts'
-import { actsAsWrite } from '../cache/decide-caching.ts'
 import type { Note } from '../cache/invalidation.ts'
 import {
   asTarget,
@@ -24,11 +23,6 @@ import {
 import { wentUpWhole } from '../upstream/messages.ts'
 import { type Ready, upstreamTarget } from './exchange.ts'
 import type { Service } from './service.ts'
-
-/** Is a read treated as a write? Through an open service only where a service of another contract has the same upstream. */
-export const isActingRead = ({ service, sensitive }: Pick<Ready, 'service' | 'sensitive'>): boolean =>
-  actsAsWrite(service.contract, sensitive) &&
-  [service, ...service.sharing()].some(({ contract }) => contract !== 'open')
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 

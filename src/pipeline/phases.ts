@@ -62,15 +62,10 @@ export type PhaseContext = {
   readonly failed: (error: GatewayError, exchange: Received) => void
   /** Some service has `access`; otherwise `authenticate` is disabled. */
   readonly checksAccess: boolean
-  /** Undefined disables `rate-limit`. */
   readonly limits: RateLimitOptions | undefined
-  /** Undefined disables `compress`. */
   readonly compression: CompressOptions | undefined
-  /** Undefined disables `shed`. */
   readonly overload: ShedOptions | undefined
-  /** Undefined disables `observe`. */
   readonly watches: readonly ExchangeWatch[] | undefined
-  /** Undefined disables spans. */
   readonly spans: OpenSpans | undefined
 }
 

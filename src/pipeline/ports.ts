@@ -113,7 +113,6 @@ export type RateLimitStore = {
 /** An answer that is kept to be given again. */
 export type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
 
-/** The state of a key when a request with it arrives. */
 export type KeyState =
   /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
   | { readonly kind: 'begun' }

@@ -1,6 +1,6 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
-import type { CachePolicy } from '../cache/decide-caching.ts'
+import { actsAsWrite, type CachePolicy } from '../cache/decide-caching.ts'
 import { requestTags } from '../cache/tagger.ts'
 import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
@@ -156,6 +156,11 @@ export const readContent = async (
   }
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
+
+/** Is a read treated as a write? Through an open service only where a service of another contract has the same upstream. */
+export const isActingRead = ({ service, sensitive }: Pick<Ready, 'service' | 'sensitive'>): boolean =>
+  actsAsWrite(service.contract, sensitive) &&
+  [service, ...service.sharing()].some(({ contract }) => contract !== 'open')
 
 /** The partition of the cache that an exchange reads from; `name` as in the key. */
 export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Answer } from '../http/message.ts'
+import { type Answer, targetParts } from '../http/message.ts'
 import type { WarmedEvent } from './events.ts'
 import { arrived, type Received } from './exchange.ts'
 import type { Service } from './service.ts'
@@ -36,7 +36,6 @@ const noCounts = (): Record<Outcome, number> => ({ fetched: 0, hit: 0, bypassed:
 /** A request of this machine itself, as clients find the service, without any credential. */
 const anonymousGet = (service: Service, warm: WarmTarget, id: string, signal: AbortSignal) => {
   const { host, scheme, target } = warm
-  const at = target.indexOf('?')
   const form = (host === '' ? undefined : service.atHost?.(host)) ?? service
   return arrived({
     id,
@@ -54,8 +53,7 @@ const anonymousGet = (service: Service, warm: WarmTarget, id: string, signal: Ab
       content: undefined,
       signal,
     },
-    path: at === -1 ? target : target.slice(0, at),
-    query: at === -1 ? '' : target.slice(at + 1),
+    ...targetParts(target),
   })
 }
 

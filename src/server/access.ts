@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { readApiKeys } from '../config/access.ts'
 import type { AccessConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { type RequestFields, requestField, whenKnown } from '../http/message.ts'
 import type { Access, CredentialVerdict, Identity } from '../pipeline/access.ts'
 import type { JwtConfig, TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
 import type { AccessEvent } from './events.ts'
@@ -114,10 +114,7 @@ export const createAccess = async (
       if (sentKey !== undefined && apiKey === undefined) return { kind: 'refused', reason: 'api-key-unknown' }
       const token = jwt && tokenIn(fields, jwt.header)
       if (token === undefined || tokens === undefined) return verified(undefined, apiKey)
-      const verdict = tokens.verify(token)
-      return verdict instanceof Promise
-        ? verdict.then((known) => withKey(known, apiKey))
-        : withKey(verdict, apiKey)
+      return whenKnown(tokens.verify(token), (verdict) => withKey(verdict, apiKey))
     },
   }
 }

@@ -14,7 +14,6 @@ import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
-import { createContentTurns } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
@@ -23,7 +22,7 @@ import {
   type PressureLevel,
   startPressureSensor,
 } from './overload.ts'
-import { createAddressList, hasContent, isHttp2 } from './read-request.ts'
+import { createAddressList } from './read-request.ts'
 
 /** Finds a free port when the configuration leaves it open: links need the port before anything listens. */
 export const freePort = (host: string): Promise<number> =>
@@ -150,7 +149,7 @@ export const createListener = (options: ListenerOptions) => {
     report: options.report,
   })
   const sessions = trackSessions(server, options.keepAliveTimeoutMs)
-  let current: EdgeHandlers | undefined
+  const handlers: { current: EdgeHandlers | undefined } = { current: undefined }
 
   const closeGently = async (): Promise<void> => {
     let isClosed = false
@@ -169,16 +168,7 @@ export const createListener = (options: ListenerOptions) => {
     server.close(() => {})
   }
 
-  // A request may wait for its turn; the handlers that are current then take it.
-  const begin = createRequestTurns(
-    (incoming, outgoing) => current?.request(incoming, outgoing),
-    options.report,
-  )
-  const boundContent = createContentTurns()
-  const take: EdgeHandlers['request'] = (incoming, outgoing) => {
-    if (isHttp2(incoming) || hasContent(incoming.headers)) boundContent(incoming)
-    begin(incoming, outgoing)
-  }
+  const take = createRequestTurns(handlers, options.report)
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
   for (const event of ['request', 'checkExpectation']) server.on(event, take)
   // RFC 9110 §10.1.1.
@@ -186,14 +176,15 @@ export const createListener = (options: ListenerOptions) => {
     tellToContinue(outgoing)
     take(incoming, outgoing)
   })
-  server.on('clientError', (error: Error, socket: Socket) => current?.clientError(error, socket))
+  server.on('clientError', (error: Error, socket: Socket) => handlers.current?.clientError(error, socket))
 
   return {
-    use: (handlers: EdgeHandlers): void => {
+    use: (next: EdgeHandlers): void => {
+      const { current } = handlers
       // node:http gives a connection away as soon as there is a listener.
       if (current?.upgrade !== undefined) server.removeListener('upgrade', current.upgrade)
-      if (handlers.upgrade !== undefined) server.on('upgrade', handlers.upgrade)
-      current = handlers
+      if (next.upgrade !== undefined) server.on('upgrade', next.upgrade)
+      handlers.current = next
     },
     /** Resolves with the port in use. */
     listen: (host: string, port: number): Promise<number> =>

@@ -67,7 +67,6 @@ export const createInFlight = (all?: { enter(): void; leave(): void }) => {
 export type InFlight = ReturnType<typeof createInFlight>
 
 export type PressureReadings = {
-  /** Mean of the last interval. */
   readonly eventLoopDelayMs: number
   /** Share of the last interval in which the event loop was busy. */
   readonly eventLoopUtilization: number

@@ -92,7 +92,6 @@ export const createRateLimiter = (
   }
 }
 
-/** The limits of one configuration, each with its counts. */
 export type RateLimits = {
   readonly counted: readonly {
     readonly config: RateLimitConfig

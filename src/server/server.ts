@@ -65,7 +65,7 @@ export type RefusedEarly = {
 
 type EdgeOptions = Omit<
   FrontOptions,
-  'take' | 'send' | 'serviceFor' | 'isCovered' | 'openWebSocket' | 'refusedEarly'
+  'take' | 'refuse' | 'serviceFor' | 'isCovered' | 'openWebSocket' | 'refusedEarly'
 > & {
   refusedEarly(refusal: RefusedEarly): void
   readonly websockets: Pick<WebSockets, 'count'>
@@ -388,7 +388,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     isCovered: createCoverage(options.certificates),
     take,
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
-    send: (outgoing, response) => sendResponse(outgoing, response, sending),
+    refuse: refuseRaw,
   })
   return { ...front, reaches: table.reaches, serviceFor, close: () => server.close() }
 }

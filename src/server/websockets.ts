@@ -111,7 +111,7 @@ class FrameEnds {
 }
 
 /** A chunk has some 64 KiB. Of all WebSockets together only a few are passed on in each turn of the event loop. */
-const turnsOfChunks = { perTurn: 8, gatherMs: 0 }
+const chunksPerTurn = 8
 
 type Direction = {
   readonly from: Duplex
@@ -187,7 +187,7 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
   const joined = new Set<(outcome: WebSocketOutcome) => void>()
   let isDraining = false
 
-  const turns = createFairTurns(turnsOfChunks)
+  const turns = createFairTurns(chunksPerTurn)
 
   const join = (
     client: Duplex,
@@ -296,7 +296,6 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
         join: (client: Duplex, upstream: Duplex) => join(client, upstream, group, end),
       }
     },
-    /** Open ones, by service. */
     open: (): ReadonlyMap<string, number> => byService,
     /** Sends both sides of each a close frame. */
     drain: (): void => {

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { RouteFinding } from '../contracts/row.ts'
 import { unlimited } from '../http/bounds.ts'
-import { fieldValue, type GatewayResponse, hasNoContent, teeContent } from '../http/message.ts'
+import { fieldValue, type GatewayResponse, hasNoContent, targetParts, teeContent } from '../http/message.ts'
 import { threadEntry } from '../package-file.ts'
 import type { ResponseCheck, ResponseSample } from '../request/openapi-responses.ts'
 import type { DiscoveryEvent, ResponseDifference } from './events.ts'
@@ -119,7 +119,7 @@ export const createResponseDrift = (options: ResponseDriftOptions) => {
       const now = clock.monotonic()
       if (now < nextAt || hasEnded || inCheck !== undefined || collecting >= mostCollecting) return response
       if (!isJsonResponse(method, response)) return response
-      const [path = ''] = target.slice(options.basePath.length).split('?', 1)
+      const { path } = targetParts(target.slice(options.basePath.length))
       const finding = options.find(method, path)
       const operation = finding.kind === 'found' ? finding.endpoint.operation : undefined
       if (operation === undefined || operation.isAmbiguous) return response

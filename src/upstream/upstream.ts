@@ -24,7 +24,7 @@ const snapshotOf = (target: Target) => ({
 })
 
 /** Long responses that continue in one turn of the event loop, 128 KiB each: some milliseconds. */
-const turnsOfLongResponses = { perTurn: 4, gatherMs: 0 }
+const longResponsesPerTurn = 4
 
 /** Connects nothing until the first request or probe. */
 export const createUpstream = (
@@ -47,7 +47,7 @@ export const createUpstream = (
   const targets = createTargets(options, lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
-  const longResponses = createFairTurns(turnsOfLongResponses)
+  const longResponses = createFairTurns(longResponsesPerTurn)
   const inFlight = new InFlight<UpstreamRequest>()
   let isClosing = false
   const limits = { slots, budget, breaker, longResponses }

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import { isJsonObject } from '../../http/json-text.ts'
+import { targetOf } from '../../http/message.ts'
 import {
   type BatchEntry,
   type BatchEnvelope,
@@ -122,7 +123,7 @@ export const planBatch = (
     return isJsonObject(body) ? (bodies[index] ?? JSON.stringify(body)) : undefined
   }
   const extensions = readExtensions(envelope, options.services, bodyText)
-  if (extensions.kind === 'faulty') return invalidRequests(extensions.message)
+  if (typeof extensions === 'string') return invalidRequests(extensions)
   const items = requests.map((entry, index) =>
     extensions.items[index]?.template === undefined
       ? planItem(addressed(entries[index] as EnvelopeItem, entry))
@@ -155,7 +156,7 @@ const outlook = (item: PlannedItem, extension: ItemExtension | undefined, dialec
   const { method, path, query } = item.item
   // Path and body are known, and checked, when the items that they refer to have been answered.
   if (extension?.template !== undefined) return { runs: true, method, refersTo: extension.needs }
-  return { runs: true, method, path: query === '' ? path : `${path}?${query}` }
+  return { runs: true, method, path: targetOf(path, query) }
 }
 
 /** The plan of a batch of which nothing runs: for each item whether it would run, and after which others. */

@@ -11,7 +11,6 @@ export type Unit = {
 /** How a batch is split: the number of upstream batches, and the most items of one. */
 type Cut = {
   readonly parts: Parts
-  /** Most items that one upstream batch may have. */
   readonly mostItems: number
   /** May the item be part of an upstream batch? Otherwise its whole group is sent item by item. */
   isChunkable(index: number): boolean

@@ -5,6 +5,7 @@ import {
   type Answer,
   fieldValue,
   type GatewayResponse,
+  targetOf,
   withField,
   withoutFields,
 } from '../../http/message.ts'
@@ -109,7 +110,7 @@ const itemExchange = (
     request: {
       method: item.method,
       // The public one, as of a separate request: what a target means is remembered by it.
-      target: service.mount + (item.query === '' ? item.path : `${item.path}?${item.query}`),
+      target: service.mount + targetOf(item.path, item.query),
       fields,
       content: item.content,
       signal,

@@ -9,7 +9,14 @@ import {
   type Decodable,
   decodedHead,
 } from '../../http/content-coding.ts'
-import { discard, fieldValue, type GatewayResponse, ownBytes, type ResponseHead } from '../../http/message.ts'
+import {
+  discard,
+  fieldValue,
+  type GatewayResponse,
+  ownBytes,
+  type ResponseHead,
+  whenKnown,
+} from '../../http/message.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationFields } from '../policy/reuse.ts'
 import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
@@ -334,10 +341,9 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   /** Most misses run this: an async function would leave half as much again to the garbage collector. */
   const fetchWhole = (fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> => {
     const requested = readClock(clock)
-    const answer = send(fetch, noFields)
-    return answer instanceof Promise
-      ? answer.then((response) => handleResponse(fetch, received(response, requested)))
-      : handleResponse(fetch, received(answer, requested))
+    return whenKnown(send(fetch, noFields), (response) =>
+      handleResponse(fetch, received(response, requested)),
+    )
   }
 
   const fetchPart = async (fetch: FetchRequest, partialRequest: PartialRequest): Promise<FetchOutcome> =>

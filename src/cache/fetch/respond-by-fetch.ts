@@ -31,7 +31,6 @@ import type {
 /** Why a reader's response has to be fetched, and which stored response could be validated or served on error. */
 type FetchNeeded = Extract<Reuse, { kind: 'fetch' }>
 
-/** One reader that waits for one fetch. */
 type WaitingReader = {
   readonly read: CacheRead
   readonly need: FetchNeeded

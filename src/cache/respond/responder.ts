@@ -8,6 +8,7 @@ import {
   type HeadText,
   headText,
   longestText,
+  whenKnown,
 } from '../../http/message.ts'
 import { type CacheAnswer, type CacheRead, cacheName, forwardedStatus } from '../cache-read.ts'
 import type { ForwardReason, HitDetail, ReadOutcome, StatusDetail } from '../events.ts'
@@ -157,10 +158,7 @@ export const createResponder = (encodings: Encodings) => {
     uncoded: StoredResponse,
     read: CacheRead,
     answer: (stored: StoredResponse) => CacheAnswer,
-  ): PerhapsLater => {
-    const form = encodings.formFor(uncoded, read)
-    return form instanceof Promise ? form.then(answer) : answer(form)
-  }
+  ): PerhapsLater => whenKnown(encodings.formFor(uncoded, read), answer)
 
   const aged = (
     stored: StoredResponse,

@@ -1,3 +1,4 @@
+import { createLastNumbers } from '../../http/memo.ts'
 import { shortText } from '../../http/message.ts'
 
 /** One key of the store, with all tags that find it. */
@@ -143,23 +144,8 @@ export type UnsettledTags = ReturnType<typeof createUnsettledTags>
  * be stored. Bounded in tags and in their length: a tag that is not among the last `maxTags` counts as invalidated.
  */
 export const createInvalidationLog = (maxTags: number) => {
-  const last = new Map<string, number>()
+  const numbers = createLastNumbers(maxTags)
   let sequence = 0
-  /** Invalidations up to this one may have been dropped. */
-  let dropped = 0
-  const recordOne = (long: string): void => {
-    // A target may be as long as a client makes it: only its digest is kept.
-    const tag = shortText(long)
-    // Deleted first, so that the map is in the order of the last invalidation.
-    last.delete(tag)
-    last.set(tag, sequence)
-    if (last.size <= maxTags) return
-    for (const [oldest, at] of last) {
-      last.delete(oldest)
-      dropped = at
-      break
-    }
-  }
   return {
     /** Number of the last invalidation. */
     get sequence() {
@@ -167,17 +153,16 @@ export const createInvalidationLog = (maxTags: number) => {
     },
     record: (tags: readonly string[]) => {
       sequence += 1
-      for (const tag of tags) recordOne(tag)
+      for (const tag of tags) numbers.set(tag, sequence)
     },
     /** Everything counts as invalidated. */
     recordAll: () => {
       sequence += 1
-      dropped = sequence
-      last.clear()
+      numbers.restart(sequence)
     },
     /** Was any of the tags invalidated after `sequence`, or may it have been? */
     invalidatedSince: (tags: readonly string[], since: number) =>
-      sequence > since && (dropped > since || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > since)),
+      sequence > since && numbers.isAfter(tags, since),
   }
 }
 

@@ -9,37 +9,23 @@ import {
   linkedItems,
   namedItems,
 } from '../../contracts/site/tags.ts'
-import { isJsonObject } from '../../http/json-text.ts'
+import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 import { contentText, essence, type FieldLines, fieldValue } from '../../http/message.ts'
 import type { TaggedArguments, TaggedResponse, TagNames } from '../tagger.ts'
 
-/** Parsed JSON; `nothing` if it does not parse. */
-type ParsedContent = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'nothing' }
-
-const nothing: ParsedContent = { kind: 'nothing' }
-
-const parse = (content: Buffer): ParsedContent => {
-  try {
-    const text = isAscii(content) ? contentText(content).latin1 : content.toString('utf8')
-    return { kind: 'json', value: JSON.parse(text) }
-  } catch {
-    return nothing
-  }
-}
-
-let last: { readonly content: Buffer; readonly parsed: ParsedContent } | undefined
+let last: { readonly content: Buffer; readonly parsed: unknown } | undefined
 
 /**
- * Parses a content once for two callers: a response that may be stored needs its tags and a readability check in the same turn, and
- * parsing is most of both. The second caller gets the result of the first, which is then released.
+ * The value of a JSON content; undefined for any other. Parsed once for two callers: a response that may be stored needs its tags
+ * and a readability check in the same turn. The second caller gets the result of the first, which is then released.
  */
-export const parsedContent = (content: Buffer): ParsedContent => {
+export const parsedContent = (content: Buffer): unknown => {
   if (last?.content === content) {
     const { parsed } = last
     last = undefined
     return parsed
   }
-  const parsed = parse(content)
+  const parsed = parsedJson(isAscii(content) ? contentText(content).latin1 : content.toString('utf8'))
   last = { content, parsed }
   return parsed
 }
@@ -49,7 +35,7 @@ const longestRead = 2 * 1024 * 1024
 
 const parses = (content: Buffer): boolean => {
   if (content.length > longestRead) return true
-  return isUtf8(content) && parsedContent(content).kind === 'json'
+  return isUtf8(content) && parsedContent(content) !== undefined
 }
 
 /**
@@ -117,11 +103,6 @@ const describeEmbedded = (item: unknown): readonly (DescribedItem | undefined)[]
   })
 }
 
-const parseJson = (content: Buffer): unknown => {
-  const parsed = content.length > longestContent ? undefined : parsedContent(content)
-  return parsed?.kind === 'json' ? parsed.value : undefined
-}
-
 /** A forced deletion returns the deleted item. */
 const previousOf = (value: Properties): unknown =>
   isJsonObject(value['previous']) ? value['previous'] : undefined
@@ -132,7 +113,7 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
 }
 
 export const describeItems = (content: Buffer, collection: string): Description => {
-  const value = parseJson(content)
+  const value = content.length > longestContent ? undefined : parsedContent(content)
   const subjects = subjectsOf(value)
   if (subjects === undefined) return unreadable
   const items = subjects.map((subject) => describe(subject, collection))

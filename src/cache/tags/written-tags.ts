@@ -264,8 +264,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     shown(names.any(collection))
       .slice(0, mostSearched)
       .some((content) => {
-        const parsed = parsedContent(content)
-        const value = parsed.kind === 'json' ? (parsed.value as Record<string, unknown> | null) : null
+        const value = parsedContent(content) as Readonly<Record<string, unknown>> | null | undefined
         const text = value?.[name]
         return typeof text === 'string' && text.trim() !== ''
       })

@@ -1,5 +1,6 @@
 import type { WarmAnswer } from '../../admin/operator.ts'
 import type { StatusReport } from '../../admin/status-report.ts'
+import { parsedJson } from '../../http/json-text.ts'
 import type { ExitReason, TextOutput } from '../cli-ports.ts'
 import type { PurgeOptions } from '../command-line.ts'
 import { jsonText, printable, textTable } from '../texts.ts'
@@ -40,14 +41,6 @@ const refusalText = (status: number, content: unknown, { token }: AdminAddress):
   return typeof detail === 'string' ? detail : `the admin side answered with status ${status}`
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** GET without a body, POST with one. */
 const ask = async (address: AdminAddress, path: string, body?: object): Promise<AdminAnswer> => {
   const { url, token } = address
@@ -63,7 +56,7 @@ const ask = async (address: AdminAddress, path: string, body?: object): Promise<
       redirect: 'error',
       signal: AbortSignal.timeout(patienceMs),
     })
-    const content = parsed(await response.text())
+    const content = parsedJson(await response.text())
     if (!response.ok) return failed(refusalText(response.status, content, address))
     return content === undefined
       ? failed(`${url} is not the admin side of a gateway: its answer is not JSON`)

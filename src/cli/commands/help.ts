@@ -142,7 +142,6 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
   },
 }
 
-/** The text of `trellis --help`, or of `trellis COMMAND --help`. */
 export const helpText = (command: CommandName | undefined): string => {
   if (command !== undefined) {
     const { usage, summary, details } = helpTexts[command]

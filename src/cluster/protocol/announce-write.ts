@@ -1,5 +1,5 @@
 import { encodeNote, type Note } from '../../cache/invalidation.ts'
-import type { Appended, CoherenceOptions, Synced } from '../ledger.ts'
+import { type Appended, type CoherenceOptions, rememberedNotes, type Synced } from '../ledger.ts'
 
 type Deferred<Value> = {
   readonly promise: Promise<Value>
@@ -128,8 +128,6 @@ export type Batch = {
   readonly waiting: readonly Waiting[]
 }
 
-/** More notes than the ledger stores become one note for everything. */
-const mostNotes = 16_384
 /** Total length of all notes: clients choose the length of the targets that they write to. */
 const mostCharacters = 4 * 1024 * 1024
 const mostSettled = 65_536
@@ -150,7 +148,8 @@ export const createBacklog = () => {
       notes.add(note)
       characters += note.length
     }
-    if (notes.size <= mostNotes && characters <= mostCharacters) return
+    // More notes than the ledger stores become one note for everything.
+    if (notes.size <= rememberedNotes && characters <= mostCharacters) return
     notes = new Set([everything])
     characters = everything.length
   }

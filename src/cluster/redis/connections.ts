@@ -128,21 +128,13 @@ const credentialsOf = (url: URL) => ({
   ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
 })
 
-const given = (name: 'ca' | 'cert' | 'key', text: string) => (text === '' ? {} : { [name]: text })
-
 /** Undefined: in the clear. The name is sent as well as checked; none is sent for an address (RFC 6066 §3). */
 const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']) => {
   if (url.protocol !== 'rediss:') return {}
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const name = serverName === '' && isIP(host) === 0 ? host : serverName
-  return {
-    tls: {
-      ...given('ca', ca),
-      ...given('cert', cert),
-      ...given('key', key),
-      ...(name === '' ? {} : { servername: name }),
-    },
-  }
+  const given = Object.entries({ ca, cert, key, servername: name }).filter(([, text]) => text !== '')
+  return { tls: Object.fromEntries(given) }
 }
 
 /** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
@@ -232,7 +224,6 @@ export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'dow
   return connection
 }
 
-/** Makes the function that runs one script on a connection. */
 export const scriptOn = (connection: Connection, text: string): RunScript => {
   const digest = createHash('sha1').update(text).digest('hex')
   return async (keys, argv) => {

@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { parsedJson } from '../../http/json-text.ts'
-import type { Appended, LeaseRefusal, Ledger, Noted, Push, Standing, Synced } from '../ledger.ts'
+import {
+  type Appended,
+  type LeaseRefusal,
+  type Ledger,
+  type Noted,
+  type Push,
+  rememberedNotes,
+  type Standing,
+  type Synced,
+} from '../ledger.ts'
 import {
   type Connection,
   type ConnectionOptions,
@@ -211,9 +220,6 @@ export type RedisLedgerOptions = ConnectionOptions & {
   readonly changed: (state: 'up' | 'down') => void
   readonly signatures: { readonly notes: Signatures; readonly acknowledgements: Signatures }
 }
-
-/** The cache of a member stores the same number. */
-const rememberedNotes = 16_384
 
 /** The message that a member sends to itself to prove that it receives messages. */
 const signOfLife = '[]'

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SharedTier, Tagged, TierQuery } from '../../cache/shared-tier.ts'
 import type { Clock } from '../../clock.ts'
-import { shortText } from '../../http/message.ts'
+import { createLastNumbers } from '../../http/memo.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../events.ts'
 import { type Connection, scriptOn, type Troubled } from './connections.ts'
 import {
@@ -19,36 +19,20 @@ import {
  * ledger; older ones count as noted.
  */
 export const createNotedTags = (mostTags: number) => {
-  const last = new Map<string, number>()
+  const numbers = createLastNumbers(mostTags)
   let epoch = ''
-  let floor = 0
   return {
-    note: (named: string, seq: number): void => {
-      // Clients choose the length of a target: long ones are stored as a digest.
-      const tag = shortText(named)
-      if ((last.get(tag) ?? 0) > seq) return
-      last.delete(tag)
-      last.set(tag, seq)
-      if (last.size <= mostTags) return
-      for (const [oldest, at] of last) {
-        last.delete(oldest)
-        floor = Math.max(floor, at)
-        break
-      }
-    },
+    note: numbers.set,
     /** Marks every entry that was stored before as outdated. */
-    noteAll: (seq: number): void => {
-      floor = Math.max(floor, seq)
-    },
+    noteAll: numbers.setAll,
     /** A new ledger, or one that has forgotten older notes. */
-    restart: (nextEpoch: string, nextFloor: number): void => {
-      last.clear()
+    restart: (nextEpoch: string, floor: number): void => {
       epoch = nextEpoch
-      floor = nextFloor
+      numbers.restart(floor)
     },
     /** Was any of the tags noted after that number, or is that unknown? */
     touchedSince: (tags: readonly string[], ofEpoch: string, seq: number): boolean =>
-      ofEpoch !== epoch || seq < floor || tags.some((tag) => (last.get(shortText(tag)) ?? 0) > seq),
+      ofEpoch !== epoch || numbers.isAfter(tags, seq),
   }
 }
 
@@ -56,7 +40,6 @@ export type TierOptions = {
   readonly connection: Connection
   readonly prefix: string
   readonly noted: Pick<ReturnType<typeof createNotedTags>, 'touchedSince'>
-  /** The tag of the target of a key. */
   readonly targetTag: (key: string) => string
   readonly signatures: Signatures
   /** Largest entry that is read. */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { createExtensionCheck } from '../../contracts/openapi/load-document.ts'
 import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
-import { faultAt, faultOf, faultWhen, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
+import { faultAt, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
 import type { ConfigShape } from '../schema/shape.ts'
 import type { FilesReading } from './source.ts'
@@ -41,56 +41,45 @@ export const readDocuments = async (value: unknown, folder: string): Promise<Fil
 }
 
 /** A misspelt operation or path would leave stored responses that a write has outdated. */
-const resourceFaults = (
+function* resourceFaults(
   { name, document, resources }: OpenApiConfig,
   rules: readonly { readonly operation?: string | undefined }[],
-): UnplacedFault[] => {
+): Iterable<UnplacedFault> {
   const { operations } = document.contract
   const path = ['services', name, 'resources']
+  for (const [index, { operation }] of rules.entries()) {
+    if (operation !== undefined && !operations.some(({ operationId }) => operationId === operation))
+      yield faultAt([...path, index, 'operation'], 'the document has no operation with this operationId')
+  }
   const faultIn = createExtensionCheck(operations)
-  return [
-    ...rules.flatMap(({ operation }, index) =>
-      faultWhen(
-        operation !== undefined && !operations.some(({ operationId }) => operationId === operation),
-        [...path, index, 'operation'],
-        'the document has no operation with this operationId',
-      ),
-    ),
-    ...resources.flatMap((declared) => {
-      const message = faultIn(declared)
-      return faultOf(path, message && `${declared.operation}: ${message}`)
-    }),
-  ]
+  for (const declared of resources) {
+    const message = faultIn(declared)
+    if (message !== undefined) yield faultAt(path, `${declared.operation}: ${message}`)
+  }
 }
 
 /** Rules may name operations of the document; the document itself was checked when it was read. */
-export const documentFaults = (
-  shape: ConfigShape['services'],
-  services: readonly ServiceConfig[],
-): UnplacedFault[] =>
-  services.flatMap((service) => {
-    const written = shape[service.name]
-    if (service.contract !== 'openapi' || written?.contract !== 'openapi') return []
-    const { operations } = service.document.contract
-    const path = ['services', service.name]
-    const unknown = written.cache.rules.flatMap(({ operation }, index) => {
-      if (operation === undefined) return []
-      const found = operations.find(({ operationId }) => operationId === operation)
-      const isRead = found?.method === 'GET' || found?.method === 'HEAD'
-      return faultWhen(
-        !isRead,
-        [...path, 'cache', 'rules', index, 'operation'],
-        found === undefined
-          ? 'the document has no operation with this operationId'
-          : 'only responses to GET and HEAD are stored',
-      )
-    })
-    const durations = operations.flatMap(({ method, template, cache }) =>
-      faultWhen(
-        cache !== undefined && parseDuration(cache.ttl) === undefined,
+export function* documentFaults(
+  service: ServiceConfig,
+  source: ConfigShape['services'][string],
+): Iterable<UnplacedFault> {
+  if (service.contract !== 'openapi' || source.contract !== 'openapi') return
+  const { operations } = service.document.contract
+  const path = ['services', service.name]
+  for (const [index, { operation }] of source.cache.rules.entries()) {
+    if (operation === undefined) continue
+    const found = operations.find(({ operationId }) => operationId === operation)
+    const at = [...path, 'cache', 'rules', index, 'operation']
+    if (found === undefined) yield faultAt(at, 'the document has no operation with this operationId')
+    else if (found.method !== 'GET' && found.method !== 'HEAD')
+      yield faultAt(at, 'only responses to GET and HEAD are stored')
+  }
+  for (const { method, template, cache } of operations) {
+    if (cache !== undefined && parseDuration(cache.ttl) === undefined)
+      yield faultAt(
         [...path, 'document'],
         `x-trellis-cache of ${method} ${template}: ttl is not a duration such as 30s`,
-      ),
-    )
-    return [...unknown, ...durations, ...resourceFaults(service, written.resources)]
-  })
+      )
+  }
+  yield* resourceFaults(service, source.resources)
+}

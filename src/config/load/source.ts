@@ -270,7 +270,6 @@ const readSecret = async (
   }
 }
 
-/** Paths of all texts that begin with `file:/`. */
 const pathsOfFileTexts = (value: unknown, path: Path = []): Path[] => {
   if (typeof value === 'string') return value.startsWith(`${prefix}/`) ? [path] : []
   if (Array.isArray(value)) return value.flatMap((item, index) => pathsOfFileTexts(item, [...path, index]))
@@ -278,7 +277,6 @@ const pathsOfFileTexts = (value: unknown, path: Path = []): Path[] => {
   return Object.entries(value).flatMap(([key, item]) => pathsOfFileTexts(item, [...path, key]))
 }
 
-/** The paths in this value that match a pattern. */
 const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
   if (step === undefined) return [[]]
   if (typeof value !== 'object' || value === null) return []

@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls'
 import type { Config, ServiceConfig } from '../config.ts'
-import { faultAt, faultWhen, type Path, type UnplacedFault } from '../fault.ts'
+import { faultAt, type Path, type UnplacedFault } from '../fault.ts'
 
 /** The error of OpenSSL for PEM texts; `undefined` when it accepts them. It does not quote the texts. */
 const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
@@ -27,76 +27,61 @@ const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTI
 
 type Shown = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
 
-const faultsAt = (path: Path, tls: Shown): UnplacedFault[] => {
-  const at = (key: string): Path => [...path, key]
+function* clientCertificateFaults(path: Path, tls: Shown): Iterable<UnplacedFault> {
   const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
-  const faults: UnplacedFault[] = []
   // OpenSSL accepts a text without any certificate, and then trusts none.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
-  if (badCa !== undefined) faults.push(faultAt(at('ca'), pemFault('is not a PEM certificate', [ca], badCa)))
-  if ((cert === '') !== (key === '')) {
-    faults.push(faultAt(at(cert === '' ? 'key' : 'cert'), 'a client certificate needs both cert and key'))
-  } else if (cert !== '') {
-    const bad = refusal({ cert, key })
-    if (bad !== undefined)
-      faults.push(faultAt(at('cert'), pemFault('cert and key do not match or are not PEM', [cert, key], bad)))
-  }
-  return faults
+  if (badCa !== undefined) yield faultAt([...path, 'ca'], pemFault('is not a PEM certificate', [ca], badCa))
+  if ((cert === '') !== (key === ''))
+    yield faultAt([...path, cert === '' ? 'key' : 'cert'], 'a client certificate needs both cert and key')
+  else if (cert !== '') yield* pairFaults(path, cert, key, refusal({ cert, key }))
 }
 
-type CertificateTexts = Pick<Config['listen']['tls'], 'cert' | 'key'>
+function* pairFaults(
+  path: Path,
+  cert: string,
+  key: string,
+  code: string | undefined,
+): Iterable<UnplacedFault> {
+  if (code !== undefined)
+    yield faultAt([...path, 'cert'], pemFault('cert and key do not match or are not PEM', [cert, key], code))
+}
 
-const serverCertificateFaults = (path: Path, tls: CertificateTexts): UnplacedFault[] => {
+function* serverCertificateFaults(path: Path, tls: Pick<Shown, 'cert' | 'key'>): Iterable<UnplacedFault> {
   const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
-  if (cert === '' || key === '') {
-    return [faultAt([...path, cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')]
-  }
-  const bad = isCertificate(cert) ? refusal({ cert, key }) : 'no PEM'
-  return faultWhen(
-    bad !== undefined,
-    [...path, 'cert'],
-    pemFault('cert and key do not match or are not PEM', [cert, key], bad ?? ''),
-  )
+  if (cert === '' || key === '')
+    yield faultAt([...path, cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')
+  else yield* pairFaults(path, cert, key, isCertificate(cert) ? refusal({ cert, key }) : 'no PEM')
 }
 
-const listenFaults = ({ listen: { tls, http2 } }: Config): UnplacedFault[] => {
+function* listenFaults({ listen: { tls, http2 } }: Config): Iterable<UnplacedFault> {
   const { certificates } = tls
   const path = ['listen', 'tls', 'certificates']
   if (!tls.cert.isSet && !tls.key.isSet) {
-    return [
-      ...faultWhen(
-        http2,
-        ['listen', 'http2'],
-        'requires listen.tls: HTTP/2 is negotiated in the TLS handshake',
-      ),
-      ...faultWhen(
-        certificates.length > 0,
+    if (http2)
+      yield faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')
+    if (certificates.length > 0)
+      yield faultAt(
         path,
         'requires listen.tls.cert and key, for clients that ask for another host or for none',
-      ),
-    ]
+      )
+    return
   }
-  return [
-    ...serverCertificateFaults(['listen', 'tls'], tls),
-    ...certificates.flatMap((one, index) => [
-      ...serverCertificateFaults([...path, index], one),
-      ...one.hosts.flatMap((host, at) =>
-        faultWhen(
-          certificates.slice(0, index).some(({ hosts }) => hosts.includes(host)) ||
-            one.hosts.indexOf(host) < at,
-          [...path, index, 'hosts', at],
-          `${host} is listed twice`,
-        ),
-      ),
-    ]),
-  ]
+  yield* serverCertificateFaults(['listen', 'tls'], tls)
+  const seen = new Set<string>()
+  for (const [index, certificate] of certificates.entries()) {
+    yield* serverCertificateFaults([...path, index], certificate)
+    for (const [at, host] of certificate.hosts.entries()) {
+      if (seen.has(host)) yield faultAt([...path, index, 'hosts', at], `${host} is listed twice`)
+      seen.add(host)
+    }
+  }
 }
 
 /** Faults in the certificates for clients, for upstreams and for the shared store. */
-export const tlsFaults = (config: Config): UnplacedFault[] => [
-  ...listenFaults(config),
-  ...faultsAt(['cache', 'shared', 'tls'], config.cache.shared.tls),
-  ...config.services.flatMap(({ name, upstream }) =>
-    faultsAt(['services', name, 'upstream', 'tls'], upstream.tls),
-  ),
-]
+export function* tlsFaults(config: Config): Iterable<UnplacedFault> {
+  yield* listenFaults(config)
+  yield* clientCertificateFaults(['cache', 'shared', 'tls'], config.cache.shared.tls)
+  for (const { name, upstream } of config.services)
+    yield* clientCertificateFaults(['services', name, 'upstream', 'tls'], upstream.tls)
+}

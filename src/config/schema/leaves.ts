@@ -221,7 +221,6 @@ export const statusRanges = z
 /** A port; 0 = any free one. */
 export const port = whole(0, 65_535)
 
-/** An address or name to listen on. */
 export const host = z
   .string({ error: 'expected a host name or an IP address' })
   .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
@@ -244,7 +243,6 @@ export const document = z
 /** The mount of a service or the path of an upstream. */
 export const pathPrefix = z.string({ error: 'expected a path' }).check(refusedBy(pathPrefixFault))
 
-/** An address or a CIDR block. */
 export const cidr = z.string({ error: 'expected an IP address or a CIDR block' }).check(refusedBy(cidrFault))
 
 /** An http(s) origin, normalised after parsing, or the word `embedded`. */
@@ -275,17 +273,15 @@ export const publicUrl = z
   .check(refusedBy((text) => (text === '' ? undefined : publicUrlFault(text))))
   .transform((text) => text.replace(/\/$/, ''))
 
+const httpUrlFault = (text: string): string | undefined =>
+  text === '' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+    ? undefined
+    : 'expected a URL that starts with http:// or https://'
+
 /** An http(s) URL that may stay empty, which means "off". */
-export const optionalUrl = (schemes: readonly string[]) =>
-  z.string({ error: 'expected a URL, or an empty text for "off"' }).check(
-    refusedBy((text) => {
-      if (text === '') return undefined
-      if (!URL.canParse(text)) return `expected a URL that starts with ${schemes.join(' or ')}`
-      return schemes.includes(`${new URL(text).protocol}//`)
-        ? undefined
-        : `the URL must start with ${schemes.join(' or ')}`
-    }),
-  )
+export const optionalUrl = z
+  .string({ error: 'expected a URL, or an empty text for "off"' })
+  .check(refusedBy(httpUrlFault))
 
 const matchBy = (parse: typeof parseRuleMatch, example: string) =>
   z.string({ error: `expected methods and a path, e.g. "${example}"` }).transform((text, context) => {

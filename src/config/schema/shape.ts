@@ -246,7 +246,7 @@ export const configShape = z.strictObject({
     .prefault({}),
   tracing: z
     .strictObject({
-      otlpUrl: optionalUrl(['http://', 'https://'])
+      otlpUrl: optionalUrl
         .prefault('')
         .describe('OpenTelemetry collector (OTLP over HTTP); empty = no tracing'),
       sampleRatio: share

@@ -43,7 +43,6 @@ const isMixed = (segment: string): boolean => segment.includes('{') && parameter
 type Inferred = Pick<Resource, 'kind' | 'target' | 'reason'>
 
 type Shapes = {
-  /** Of all paths. */
   readonly paths: ReadonlySet<string>
   /** The parameter behind each path that has one behind it. */
   readonly parameters: ReadonlyMap<string, string>

@@ -107,7 +107,6 @@ const parent: ArgumentSchema = { type: 'integer', minimum: 0 }
 const menuOrder: ArgumentSchema = { type: 'integer', minimum: 1 }
 const objectId: ArgumentSchema = { type: 'integer', minimum: 0 }
 
-/** Write fields of a menu item, for updates. */
 const menuItemFields: Arguments = {
   title: { type: ['string', 'object'], properties: { raw: raw('edit'), rendered } },
   type: itemType,
@@ -126,7 +125,6 @@ const menuItemFields: Arguments = {
   meta: undeclaredMeta,
 }
 
-/** Write fields of a menu item, for creation. */
 const newMenuItemFields: Arguments = {
   ...menuItemFields,
   type: { default: 'custom', ...itemType },
@@ -170,10 +168,8 @@ const newTemplateFields: Arguments = {
 
 const area: Arguments = { area: { type: 'string' } }
 
-/** Write fields of a template part, for updates. */
 const templatePartFields: Arguments = { ...templateFields, ...area }
 
-/** Write fields of a template part, for creation. */
 const newTemplatePartFields: Arguments = { ...newTemplateFields, ...area }
 
 const globalStylesFields: Arguments = {

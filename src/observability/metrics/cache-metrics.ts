@@ -1,6 +1,5 @@
 import { ageSeconds, counter, gauge, histogram, httpSeconds, type MetricRow } from './metric-row.ts'
 
-/** Metrics of the upstreams and their targets. */
 export const upstreamMetrics = {
   upstreamAttempts: counter(
     'upstream_attempts_total',

@@ -11,7 +11,7 @@ import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.
 import type { DiscoveryEvent } from '../../site/events.ts'
 import type { UpstreamEvent } from '../../upstream/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
-import { type Families, type NumberSeries, observeTraced, observeValue } from './registry.ts'
+import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
@@ -25,6 +25,30 @@ const add = (series: NumberSeries, by = 1): void => {
 
 const set = (series: NumberSeries, value: number): void => {
   series.value = value
+}
+
+/** Counts one value and returns its bucket. NaN (a clock that failed) would spoil the sum for good, so it is left out: -1. */
+export const observeValue = (series: HistogramSeries, value: number): number => {
+  if (!Number.isFinite(value)) return -1
+  const { bounds, counts } = series
+  let bucket = 0
+  // Most values are in the first buckets: a scan beats a binary search.
+  while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket += 1
+  counts[bucket] = (counts[bucket] as number) + 1
+  series.sum += value
+  return bucket
+}
+
+/** Counts one value, and keeps its trace as the exemplar. */
+const observeTraced = (
+  series: HistogramSeries,
+  value: number,
+  { id, epochMs }: { readonly id: string; readonly epochMs: number },
+): void => {
+  const bucket = observeValue(series, value)
+  if (bucket === -1) return
+  series.exemplars ??= []
+  series.exemplars[bucket] = { labelSet: { trace_id: id }, value, timestamp: epochMs / 1000 }
 }
 
 /** Kinds of exchanges whose series are remembered; a contract has some sixty routes, a learned one some hundred more. */

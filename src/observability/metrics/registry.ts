@@ -39,30 +39,6 @@ export const createHistogramSeries = (bounds: readonly number[]): HistogramSerie
   exemplars: undefined,
 })
 
-/** Counts one value and returns its bucket. NaN (a clock that failed) would spoil the sum for good, so it is left out: -1. */
-export const observeValue = (series: HistogramSeries, value: number): number => {
-  if (!Number.isFinite(value)) return -1
-  const { bounds, counts } = series
-  let bucket = 0
-  // Most values are in the first buckets: a scan beats a binary search.
-  while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket += 1
-  counts[bucket] = (counts[bucket] as number) + 1
-  series.sum += value
-  return bucket
-}
-
-/** Counts one value, and keeps its trace as the exemplar. */
-export const observeTraced = (
-  series: HistogramSeries,
-  value: number,
-  { id, epochMs }: { readonly id: string; readonly epochMs: number },
-): void => {
-  const bucket = observeValue(series, value)
-  if (bucket === -1) return
-  series.exemplars ??= []
-  series.exemplars[bucket] = { labelSet: { trace_id: id }, value, timestamp: epochMs / 1000 }
-}
-
 /** Adds the counts of one series to another one with the same bounds. */
 export const addSeries = (sum: HistogramSeries, part: HistogramSeries): void => {
   part.counts.forEach((count, bucket) => {

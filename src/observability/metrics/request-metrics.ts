@@ -70,7 +70,6 @@ export const lifecycleMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the gateway as a whole. */
 export const gatewayMetrics = {
   seriesOverflow: counter(
     'metrics_overflow_total',

@@ -1,6 +1,6 @@
 import { sensitivityOf } from '../../cache/decide-caching.ts'
 import { GatewayError } from '../../errors.ts'
-import { type Answer, requestField } from '../../http/message.ts'
+import { type Answer, requestField, whenKnown } from '../../http/message.ts'
 import {
   type Access,
   type AccessRefusal,
@@ -17,7 +17,6 @@ import {
   type Outgoing,
   type Phase,
   type Received,
-  whenAnswered,
 } from '../exchange.ts'
 import {
   type CountRequest,
@@ -58,10 +57,7 @@ export const authenticate = ({ report }: { readonly report: Report }): Phase<Rec
       const { access } = service
       if (access === undefined) return next(exchange)
       if (!access.admits(client.address)) throw refused(report, exchange, 'address')
-      const verdict = access.verify(request.fields)
-      return verdict instanceof Promise
-        ? verdict.then((known) => decided(exchange, access, known, next))
-        : decided(exchange, access, verdict, next)
+      return whenKnown(access.verify(request.fields), (verdict) => decided(exchange, access, verdict, next))
     },
   }
 }
@@ -141,7 +137,7 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
     refuse(verdicts)
     // The fields of an item are part of the response to its batch, which has its own format.
     if (verdicts.length === 0 || exchange.origin !== 'client') return next(exchange)
-    return whenAnswered(next(exchange), (response) => ({
+    return whenKnown(next(exchange), (response) => ({
       ...response,
       fields: [...response.fields, ...limitFields(verdicts)],
     }))
@@ -158,9 +154,7 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
         credential: requestField(request.fields, 'authorization'),
         identity,
       })
-      return counted instanceof Promise
-        ? counted.then((verdicts) => proceed(exchange, next, verdicts))
-        : proceed(exchange, next, counted)
+      return whenKnown(counted, (verdicts) => proceed(exchange, next, verdicts))
     },
   }
 }

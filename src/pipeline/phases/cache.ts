@@ -14,14 +14,14 @@ import {
   fieldValue,
   type GatewayResponse,
   teeContent,
+  whenKnown,
 } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
-import { asOutgoing, type Next, type Outgoing, type Phase, type Ready, whenAnswered } from '../exchange.ts'
+import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
 import {
   completed,
   concurrentWritesOf,
   invalidateWrite,
-  isActingRead,
   showsOwnTarget,
   type TrackedWrite,
   writeNotes,
@@ -32,6 +32,7 @@ import {
   codingsToStore,
   ExchangeRead,
   hasTagCondition,
+  isActingRead,
   ownConditions,
   publicPart,
   type ReadPartition,
@@ -235,7 +236,7 @@ const withholding = {
 } as const
 
 const withStatus = (answer: Answer, status: string): Answer =>
-  whenAnswered(answer, (response) => ({
+  whenKnown(answer, (response) => ({
     ...response,
     fields: [...response.fields, 'Cache-Status', status],
   }))
@@ -322,10 +323,7 @@ const readThrough = (
       }),
     ),
   )
-  if (answer instanceof Promise) {
-    return answer.then((answered) => forOrigin(exchange, origin, recorded(exchange, answered)))
-  }
-  return forOrigin(exchange, origin, recorded(exchange, answer))
+  return whenKnown(answer, (answered) => forOrigin(exchange, origin, recorded(exchange, answered)))
 }
 
 /** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
@@ -334,30 +332,20 @@ export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   run: (exchange, next) => {
     const { record, request, sensitive, policy } = exchange
     const decision = decideCaching(factsOf(exchange), policy)
-    if (decision.kind !== 'write' && sensitive !== undefined && isActingRead(exchange)) {
-      record.cache = 'bypass'
-      return withStatus(
-        forwardWrite(context, exchange, next),
-        forwardedStatus({ reason: 'bypass', detail: sensitive }),
-      )
+    const acts = decision.kind !== 'write' && sensitive !== undefined && isActingRead(exchange)
+    if (decision.kind === 'read' && !acts && request.upgrade === undefined)
+      return readThrough(context, exchange, decision, next)
+    record.cache = 'bypass'
+    if (acts || decision.kind === 'write') {
+      const facts = acts
+        ? ({ reason: 'bypass', detail: sensitive } as const)
+        : ({ reason: 'method' } as const)
+      return withStatus(forwardWrite(context, exchange, next), forwardedStatus(facts))
     }
+    const answer = next(outgoing(exchange))
     // A WebSocket is no response, and is for one client. An upstream without WebSockets still carries out a write.
-    if (request.upgrade !== undefined && decision.kind !== 'write') {
-      record.cache = 'bypass'
-      return next(outgoing(exchange))
-    }
-    switch (decision.kind) {
-      case 'read':
-        return readThrough(context, exchange, decision, next)
-      case 'write':
-        record.cache = 'bypass'
-        return withStatus(forwardWrite(context, exchange, next), forwardedStatus({ reason: 'method' }))
-      case 'bypass':
-        record.cache = 'bypass'
-        return withStatus(
-          next(outgoing(exchange)),
-          forwardedStatus({ reason: 'bypass', detail: decision.reason }),
-        )
-    }
+    return decision.kind === 'read' || request.upgrade !== undefined
+      ? answer
+      : withStatus(answer, forwardedStatus({ reason: 'bypass', detail: decision.reason }))
   },
 })

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { addressGroup, type ByteBudget } from '../../http/bounds.ts'
 import { withTraceFields } from '../../http/forwardable-fields.ts'
-import { type GatewayResponse, type RequestFields, requestField } from '../../http/message.ts'
+import { type GatewayResponse, type RequestFields, requestField, whenKnown } from '../../http/message.ts'
 import { type ContentMapper, createContentTransform } from '../../request/names.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
@@ -12,10 +12,8 @@ import {
   type Phase,
   type Translated,
   upstreamTarget,
-  whenAnswered,
 } from '../exchange.ts'
-import { isActingRead } from '../invalidate-write.ts'
-import { boundedContent, type ForwardingFacts, readContent, sentFields } from '../reads.ts'
+import { boundedContent, type ForwardingFacts, isActingRead, readContent, sentFields } from '../reads.ts'
 import type { Translation } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
@@ -45,7 +43,7 @@ export const translate = (): Phase<Outgoing, Translated> => ({
     const upstreamContent = Buffer.isBuffer(content)
       ? translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
       : content
-    return whenAnswered(next(asTranslated(exchange, target, upstreamContent)), (response) =>
+    return whenKnown(next(asTranslated(exchange, target, upstreamContent)), (response) =>
       translatedResponse(response, translation),
     )
   },

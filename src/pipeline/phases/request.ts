@@ -11,6 +11,8 @@ import {
   type GatewayResponse,
   type RequestFields,
   requestField,
+  targetOf,
+  whenKnown,
 } from '../../http/message.ts'
 import { contentFor } from '../../request/openapi-operation.ts'
 import { requestMeaning } from '../../request/router.ts'
@@ -26,7 +28,6 @@ import {
   type Phase,
   type Ready,
   type Received,
-  whenAnswered,
 } from '../exchange.ts'
 import { overloaded, type ShedOptions } from '../ports.ts'
 import { readContent } from '../reads.ts'
@@ -122,7 +123,7 @@ export const match = (): Phase<Received, Matched> => ({
 const indexFor = ({ service, request: { fields }, method }: Ready, answer: Answer): Answer => {
   if (!service.allowsAnyOrigin()) return answer
   const origin = plainOrigin(fields)
-  return whenAnswered(answer, (response) => {
+  return whenKnown(answer, (response) => {
     const varying = { ...response, fields: [...response.fields, 'Vary', 'Origin'] }
     return origin === undefined ? varying : permitted(varying, origin, method)
   })
@@ -246,7 +247,7 @@ const withCanonical = (
   }
   const canonical = {
     query: validation.query,
-    target: validation.query === '' ? found.path : `${found.path}?${validation.query}`,
+    target: targetOf(found.path, validation.query),
     arguments: validation.arguments,
     sendsUndeclared: undeclared?.handling === 'sent',
     sensitive:
@@ -322,7 +323,7 @@ const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
   const canonical = {
     query,
-    target: query === '' ? matching.path : `${matching.path}?${query}`,
+    target: targetOf(matching.path, query),
     arguments: {},
     sendsUndeclared: false,
     sensitive: sensitivityOf(exchange.service.contract, matching.path, query),

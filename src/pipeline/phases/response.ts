@@ -28,12 +28,13 @@ import {
   methodName,
   type RequestFields,
   requestField,
+  whenKnown,
   withField,
   withoutFields,
 } from '../../http/message.ts'
 import { asGatewayError, errorAnswer } from '../error-answer.ts'
 import type { ExchangeEvent, PipelineEvent } from '../events.ts'
-import { type Phase, type Ready, type Received, whenAnswered } from '../exchange.ts'
+import type { Phase, Ready, Received } from '../exchange.ts'
 import type { ExchangeWatch } from '../ports.ts'
 
 /** Outermost, for the access log and traces; only in the list when one of them is configured. */
@@ -45,7 +46,7 @@ export const observe = (options: {
   run: (exchange, next) => {
     const began = options.clock.monotonic()
     for (const watch of options.watches) watch.begin(exchange)
-    return whenAnswered(next(exchange), (response) => {
+    return whenKnown(next(exchange), (response) => {
       const durationMs = options.clock.monotonic() - began
       for (const watch of options.watches)
         watch.end(exchange, { head: response, content: response.content, durationMs })
@@ -99,7 +100,7 @@ export const stamp = (options: {
     name: 'stamp',
     run: (exchange, next) => {
       const began = clock.monotonic()
-      return whenAnswered(next(exchange), (response) => stamped(exchange, began, response))
+      return whenKnown(next(exchange), (response) => stamped(exchange, began, response))
     },
   }
 }
@@ -150,7 +151,7 @@ export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> 
   run: (exchange, next) => {
     const { method, request, record, service } = exchange
     if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
-    return whenAnswered(next(exchange), (response) => {
+    return whenKnown(next(exchange), (response) => {
       if (!Buffer.isBuffer(response.content)) return response
       if (service.contract === 'open' && record.cache === 'bypass') return response
       return (
@@ -299,9 +300,7 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
       const answer = next(exchange)
       const { service, request } = exchange
       if (request.fields['accept-encoding'] === undefined || !service.compresses) return answer
-      return answer instanceof Promise
-        ? answer.then((response) => forClient(exchange, response))
-        : forClient(exchange, answer)
+      return whenKnown(answer, (response) => forClient(exchange, response))
     },
   }
 }

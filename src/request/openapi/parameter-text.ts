@@ -252,7 +252,6 @@ export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pai
   (parameter.style === 'deepObject' && name.startsWith(`${parameter.name}[`)) ||
   (shape.properties.has(name) && isSpread(parameter, shape))
 
-/** Texts of a parameter of a query or of a member of a form. */
 export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const kind = parameter.encoding === 'style' ? kindOf(shape) : 'text'
   if (parameter.style === 'deepObject') return bracketTexts(parameter, shape, pairs)

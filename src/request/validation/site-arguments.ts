@@ -74,7 +74,6 @@ const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
   return (argument.isStatusFilter ? statusList(value) : undefined) ?? sanitiseValue(value, schema)
 }
 
-/** Names of required arguments that are absent from all sources. */
 export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
   endpoint.required.filter(
     (name) => endpoint.defaults[name] === undefined && !given(effectiveValue(sources, name)),

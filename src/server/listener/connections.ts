@@ -54,7 +54,8 @@ const mostRefused = 10_000
  * per turn, in the order of the kernel's queue. Connections are accepted first, which costs a tenth of a millisecond each, and then
  * start in fair order.
  */
-const turnsOfConnections = { perTurn: 4, gatherMs: 4 }
+const connectionsPerTurn = 4
+const gatherMs = 4
 
 /** Up to this number of open connections without TLS, a new one starts at once: gathering would leave the processor idle. */
 const fewConnections = 64
@@ -78,7 +79,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
   const { perAddress, readerTimeoutMs, report } = options
   const open = new Map<Socket, Watched>()
   const handshakes = new Map<string, Socket>()
-  const turns = createFairTurns(turnsOfConnections)
+  const turns = createFairTurns(connectionsPerTurn, gatherMs)
   const waiting = new Set<Socket>()
   const byAddress = new Map<string, number>()
   /** When the refusal of each group ends, by the monotonic clock, in order. */

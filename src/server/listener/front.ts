@@ -214,7 +214,8 @@ export type FrontOptions = {
   readonly openWebSocket:
     | ((incoming: IncomingMessage, outgoing: ServerResponse, head: Buffer) => void)
     | undefined
-  send(outgoing: ServerResponse, response: GatewayResponse): void
+  /** Sends an error in the format of the service. */
+  refuse(outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void
   /** Reports an early refusal, with the service whose error format was used; returns the id of the request. */
   refusedEarly(
     error: GatewayError,
@@ -241,9 +242,7 @@ export const createFront = (options: FrontOptions): Front => {
   const { serviceFor, isCovered } = options
 
   const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void => {
-    const service = serviceFor(authorityOf(incoming), incoming.url as string)
-    const id = options.refusedEarly(error, service, incoming.socket, incoming)
-    options.send(outgoing, changedResponse(errorAnswer(service, error, id), service))
+    options.refuse(outgoing, serviceFor(authorityOf(incoming), incoming.url as string), error)
   }
   /** A client may use a connection for every host that resolves to the same address (RFC 9113 §9.1.1): it then opens another one. */
   const take: FrontOptions['take'] =

@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import type { Readable } from 'node:stream'
+import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
-import { isHttp2, isReset } from '../read-request.ts'
+import { hasContent, isHttp2, isReset } from '../read-request.ts'
 
 /**
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
  * a thousand requests keeps new clients waiting.
  */
-const turnsOfRequests = { perTurn: 32, gatherMs: 0 }
+const requestsPerTurn = 32
 
 /**
  * Waiting pipelined requests at a few kB each: a connection may have this many, and more while all together have fewer than
@@ -48,8 +49,13 @@ const stayPaused = function (this: Socket): void {
  * many connections, many streams or many requests on a connection delays no other by more than a turn. A request whose client has left
  * while it waited costs nothing more. A connection with too many pipelined requests is cut.
  */
-export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent) => void): TakeRequest => {
-  const turns = createFairTurns(turnsOfRequests)
+export const createRequestTurns = (
+  /** Those that are current when the turn comes take the request. */
+  handlers: { readonly current: { readonly request: TakeRequest } | undefined },
+  report: (event: EdgeEvent) => void,
+): TakeRequest => {
+  const boundContent = createContentTurns()
+  const turns = createFairTurns(requestsPerTurn)
   const waiting = new Map<Connection, Behind>()
   let pipelined = 0
 
@@ -72,7 +78,7 @@ export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent)
     turns.begin(groupOf(connection), () => {
       const next = behind.shift()
       if (next === undefined) waiting.delete(connection)
-      if (!hasLeft(incoming)) take(incoming, outgoing)
+      if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
       if (next === undefined) return
       if (connection === incoming.socket) uncountPipelined(connection, behind)
       enter(connection, next, behind)
@@ -81,9 +87,10 @@ export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent)
   return (incoming, outgoing) => {
     const connection = connectionOf(incoming)
     if (connection === undefined) return
+    if (isHttp2(incoming) || hasContent(incoming.headers)) boundContent(incoming)
     const behind = waiting.get(connection)
     if (behind === undefined) {
-      if (turns.mayBegin()) take(incoming, outgoing)
+      if (turns.mayBegin()) handlers.current?.request(incoming, outgoing)
       else {
         const none: Behind = []
         waiting.set(connection, none)
@@ -94,5 +101,75 @@ export const createRequestTurns = (take: TakeRequest, report: (event: EdgeEvent)
     if (hasLeft(incoming)) return
     if (connection === incoming.socket && countPipelined(connection, behind) === 'cut') return
     behind.push({ incoming, outgoing })
+  }
+}
+
+/** Each piece of a body is copied, counted and written by itself. */
+const piecesPerTurn = 32
+
+/** Longer pieces cost their client as much as the gateway. */
+const longestGathered = 4_096
+const mostGathered = 16 * 1024
+
+const noBytes = Buffer.alloc(0)
+
+/**
+ * Joins short pieces of a content that arrive in one turn of the event loop, and reads no more of it before they are passed on: a
+ * client decides how many chunks or DATA frames it makes of a body. node:http and node:http2 give each piece to `push`.
+ */
+const gather = (content: Readable, socket: Socket | undefined, client: string, turns: FairTurns): void => {
+  const { push } = content
+  let gathered = noBytes
+  let length = 0
+  let isWaiting = false
+  /** Returns whether the connection is read on; the rest of a destroyed content is dropped. */
+  const pushOn = (chunk: Buffer | null, encoding?: BufferEncoding): boolean =>
+    push.call(content, chunk, encoding) || content.destroyed
+  const pass = (): void => {
+    if (length === 0) return
+    const piece = gathered.subarray(0, length)
+    gathered = noBytes
+    length = 0
+    pushOn(piece)
+  }
+  /** Otherwise the next request on the connection would wait for the rest of a content that has no reader. */
+  const readOn = (): void => {
+    if (content.destroyed && !content.readableEnded) socket?.resume()
+  }
+  content.once('close', readOn)
+  const passInTurn = (): void => {
+    isWaiting = false
+    pass()
+    readOn()
+  }
+  content.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
+    if (chunk === null || chunk.length > longestGathered) {
+      pass()
+      return pushOn(chunk, encoding)
+    }
+    if (!isWaiting && turns.mayBegin()) return pushOn(chunk, encoding)
+    if (length + chunk.length > mostGathered) pass()
+    if (length === 0) gathered = Buffer.allocUnsafe(mostGathered)
+    length += chunk.copy(gathered, length)
+    if (!isWaiting) {
+      isWaiting = true
+      turns.begin(client, passInTurn)
+    }
+    return false
+  }
+}
+
+/** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. For requests with a body. */
+const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
+  const turns = createFairTurns(piecesPerTurn)
+  return (incoming) => {
+    if (!isHttp2(incoming)) {
+      const { socket } = incoming
+      gather(incoming, socket, addressGroup(socket.remoteAddress ?? ''), turns)
+      return
+    }
+    const { stream } = incoming as unknown as Http2ServerRequest
+    if (!stream.endAfterHeaders)
+      gather(stream, undefined, addressGroup(stream.session?.socket?.remoteAddress ?? ''), turns)
   }
 }

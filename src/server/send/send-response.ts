@@ -82,7 +82,7 @@ const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | und
 const sliceBytes = { plain: 256 * 1024, encrypted: 64 * 1024 }
 const sliceOf = ({ socket }: ServerResponse): number =>
   socket === null || 'encrypted' in socket ? sliceBytes.encrypted : sliceBytes.plain
-const slicesOfAll = createFairTurns({ perTurn: 8, gatherMs: 0 })
+const slicesOfAll = createFairTurns(8)
 
 /** Writes the next slice when the previous one has been flushed, so that a slow reader costs no second copy of the content. */
 const sendInSlices = (raw: ServerResponse, content: Buffer): void => {

@@ -214,7 +214,6 @@ const routeKeys = (pattern: string, template: string): string[] => [
   template.toLowerCase(),
 ]
 
-/** Patterns of the document without a row, in order. */
 export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): string[] => {
   const listed = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
   return [...index.routes.keys()].filter(

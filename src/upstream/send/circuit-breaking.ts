@@ -214,7 +214,6 @@ export const createRetryBudget = (share: number) => {
     Math.max(0, Math.floor(Math.max(floor, share * requests.total(nowMs)) - retries.total(nowMs)))
   return {
     left,
-    /** A request arrived (not a retry). */
     requested: (nowMs: number): void => requests.add(nowMs),
     /** Takes one retry out of the budget; false when none is left. */
     take(nowMs: number): boolean {

@@ -132,9 +132,6 @@ const endWhenRead = (socket: Socket): void => {
   }
 }
 
-const given = <Key extends string>(key: Key, value: string): { [K in Key]?: string } =>
-  value === '' ? {} : ({ [key]: value } as { [K in Key]?: string })
-
 /**
  * undici takes ECONNRESET for the end of a response that is delimited by the end of its connection: a part of it would look complete,
  * and be stored. undici reports an error with another code.
@@ -153,10 +150,10 @@ export const createConnector = (
   allowH2: boolean,
 ): buildConnector.connector => {
   const { tls } = options
+  const { ca, cert, key } = tls
+  const given = Object.entries({ ca, cert, key }).filter(([, pem]) => pem !== '')
   const connect = buildConnector({
-    ...given('ca', tls.ca),
-    ...given('cert', tls.cert),
-    ...given('key', tls.key),
+    ...Object.fromEntries(given),
     minVersion: tls.minVersion,
     rejectUnauthorized: !tls.acceptAnyCertificate,
     lookup,

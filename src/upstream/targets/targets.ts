@@ -20,7 +20,6 @@ export type EjectOptions = { readonly after: number; readonly forMs: number; rea
 /** The state of a target about which nothing is known yet. */
 export const untriedHealth: TargetHealth = { state: 'healthy', failures: 0 }
 
-/** The requests that the target may get at `nowMs`. */
 export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
   switch (health.state) {
     case 'healthy':
@@ -38,7 +37,6 @@ export type CheckState = { readonly failing: boolean; readonly against: number }
 /** Before the first check a target counts as healthy: the gateway must not wait for a check to send requests. */
 export const uncheckedState: CheckState = { failing: false, against: 0 }
 
-/** After a check that passed or failed. */
 export const afterCheck = (
   { failing, against }: CheckState,
   passed: boolean,

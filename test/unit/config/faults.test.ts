@@ -192,7 +192,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'tracing scheme',
     'tracing: { otlpUrl: "grpc://x" }',
-    'tracing.otlpUrl: the URL must start with http:// or https://',
+    'tracing.otlpUrl: expected a URL that starts with http:// or https://',
   ],
   [
     'shared cache scheme',

@@ -588,7 +588,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a collector with another protocol',
     'tracing: { otlpUrl: "grpc://x" }',
-    '1:21 tracing.otlpUrl: the URL must start with http:// or https://',
+    '1:21 tracing.otlpUrl: expected a URL that starts with http:// or https://',
   ],
   [
     'a sample ratio above 1',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createFairTurns } from '../../../src/http/bounds.ts'
 
 const turnsOf = (perTurn: number, gatherMs = 0) => {
-  const turns = createFairTurns({ perTurn, gatherMs })
+  const turns = createFairTurns(perTurn, gatherMs)
   const log: string[] = []
   const bring = (client: string, count: number): void => {
     for (let at = 0; at < count; at += 1) turns.begin(client, () => log.push(client))

@@ -1,11 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  createHistogramSeries,
-  metricTable,
-  observeValue,
-} from '../../../src/observability/metrics/registry.ts'
+import { observeValue } from '../../../src/observability/metrics/observe-events.ts'
+import { createHistogramSeries, metricTable } from '../../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { ExchangeEvent } from '../../../src/pipeline/events.ts'
 import { cost } from '../../support/cost.ts'

@@ -7,7 +7,7 @@ const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
 const target = { origin: 'http://127.0.0.1', outstanding: 0 } as Target
 
 /** An attempt whose response has begun, the octets that its listener got, and how often reading was resumed. */
-const begun = (turns = createFairTurns({ perTurn: 4, gatherMs: 0 })) => {
+const begun = (turns = createFairTurns(4)) => {
   const seen = { bytes: 0, resumed: 0 }
   const nothing = (): void => {}
   const listener = {
@@ -73,7 +73,7 @@ test('a reader that resumes within the same turn does not end the wait', async (
 })
 
 test('of a hundred responses of many megabytes only some continue in one turn of the event loop, and all of them in the end', async () => {
-  const turns = createFairTurns({ perTurn: 4, gatherMs: 0 })
+  const turns = createFairTurns(4)
   const all = Array.from({ length: 100 }, () => begun(turns))
   for (const { attempt } of all) for (let at = 0; at < 2; at += 1) attempt.onData(chunk)
   const resumed = (): number => all.reduce((sum, { seen }) => sum + seen.resumed, 0)

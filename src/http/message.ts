@@ -76,14 +76,15 @@ export const requestField = (fields: RequestFields, name: string): string | unde
   return Array.isArray(value) ? value.join(', ') : undefined
 }
 
-const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([^\0\r\n]{0,8192}?)[ \t]*$/
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):([^\0\r\n]{0,8192})$/
 
 /** The fields of lines such as `Name: value`, combined as node:http does it (RFC 9110 §5.3, RFC 9113 §8.2.3); undefined when one is malformed. */
 export const fieldsOfLines = (lines: readonly string[]): Record<string, string> | undefined => {
   const fields = new Map<string, string>()
   for (const line of lines) {
-    const [, written, value] = fieldLine.exec(line) ?? []
-    if (written === undefined || value === undefined) return undefined
+    const [, written, padded] = fieldLine.exec(line) ?? []
+    if (written === undefined || padded === undefined) return undefined
+    const value = padded.trim()
     const name = written.toLowerCase()
     const before = fields.get(name)
     fields.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`)

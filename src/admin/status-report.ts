@@ -1,3 +1,4 @@
+import type { MetricName } from '../observability/metrics.ts'
 import type { Notice, Readiness } from './operator.ts'
 
 type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
@@ -15,69 +16,35 @@ const labelsOf = (text: string): Record<string, string> =>
     ]),
   )
 
-/** Reads the samples of the `wanted` names from the gateway's own scrape. */
-export const readExposition = (
-  text: string,
-  wanted: ReadonlySet<string>,
-): ReadonlyMap<string, readonly Sample[]> => {
-  const found = new Map<string, Sample[]>([...wanted].map((name) => [name, []]))
+/** Names of samples; those without the prefix are of prom-client. */
+type SampleName =
+  | MetricName
+  | `${MetricName}_${'bucket' | 'sum' | 'count'}`
+  | `${'nodejs' | 'process'}_${string}`
+
+type Read = (name: SampleName) => readonly Sample[]
+
+/** Reads samples from the gateway's own scrape. Labels are parsed of those that are asked for: most lines are buckets of routes. */
+export const readExposition = (text: string): Read => {
+  const lines = new Map<string, string[][]>()
   for (const line of text.split('\n')) {
-    const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? []
-    found.get(name)?.push({ labels: labelsOf(labels), value: Number(value) })
+    const [, name = '', ...rest] = sampleLine.exec(line) ?? []
+    const known = lines.get(name)
+    if (known === undefined) lines.set(name, [rest])
+    else known.push(rest)
   }
-  return found
+  const samples = new Map<SampleName, readonly Sample[]>()
+  return (name) => {
+    const read =
+      samples.get(name) ??
+      (lines.get(name) ?? []).map(([labels = '', value]) => ({
+        labels: labelsOf(labels),
+        value: Number(value),
+      }))
+    samples.set(name, read)
+    return read
+  }
 }
-
-/** The metrics that the status report reads; a test compares the names with the metric table. */
-export const statusMetrics = {
-  requests: 'trellis_requests_total',
-  durations: 'trellis_request_duration_seconds_bucket',
-  durationSum: 'trellis_request_duration_seconds_sum',
-  durationCount: 'trellis_request_duration_seconds_count',
-  routeSum: 'trellis_route_duration_seconds_sum',
-  refusals: 'trellis_refusals_total',
-  protocolRefusals: 'trellis_protocol_refusals_total',
-  shed: 'trellis_shed_total',
-  rateLimited: 'trellis_rate_limited_total',
-  inFlight: 'trellis_in_flight_requests',
-  connections: 'trellis_connections',
-  receivedBytes: 'trellis_received_bytes_total',
-  sentBytes: 'trellis_sent_bytes_total',
-  entries: 'trellis_cache_entries',
-  bytes: 'trellis_cache_bytes',
-  maxBytes: 'trellis_cache_max_bytes',
-  evictions: 'trellis_cache_evictions_total',
-  invalidated: 'trellis_cache_invalidated_entries_total',
-  servedStale: 'trellis_cache_served_stale_total',
-  collapsed: 'trellis_cache_collapsed_total',
-  targetUp: 'trellis_upstream_target_up',
-  targetLeftOut: 'trellis_upstream_target_left_out',
-  outstanding: 'trellis_upstream_target_outstanding_requests',
-  attempts: 'trellis_upstream_attempts_total',
-  headSeconds: 'trellis_upstream_head_seconds_bucket',
-  breaker: 'trellis_upstream_breaker_state',
-  upstreamInFlight: 'trellis_upstream_in_flight_requests',
-  upstreamWaiting: 'trellis_upstream_waiting_requests',
-  retriesLeft: 'trellis_upstream_retries_left',
-  batches: 'trellis_batches_total',
-  batchItems: 'trellis_batch_items_total',
-  batchSplits: 'trellis_batch_splits_total',
-  buildInfo: 'trellis_build_info',
-  configInfo: 'trellis_config_info',
-  memoryTrusted: 'trellis_memory_trusted',
-  changesState: 'trellis_changes_state',
-  changesLag: 'trellis_changes_lag_seconds',
-  changesApplied: 'trellis_changes_applied_total',
-  changesServiceDrops: 'trellis_changes_service_drops_total',
-  workersReady: 'trellis_workers_ready',
-  workersWanted: 'trellis_workers_wanted',
-  heapBytes: 'nodejs_heap_size_used_bytes',
-  residentBytes: 'process_resident_memory_bytes',
-  loopDelay: 'nodejs_eventloop_lag_p99_seconds',
-  startedAt: 'process_start_time_seconds',
-} as const
-
-type StatusMetric = keyof typeof statusMetrics
 
 /** Longest list on the page. */
 const mostRows = 20
@@ -112,13 +79,11 @@ const total = (samples: readonly Sample[]): number => samples.reduce((sum, { val
 const matching = (samples: readonly Sample[], wanted: Labels): readonly Sample[] =>
   samples.filter(({ labels }) => Object.entries(wanted).every(([name, value]) => labels[name] === value))
 
-type Read = (metric: StatusMetric) => readonly Sample[]
-
 const isHit: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
 
 /** The routes with most requests, with their cache results and total duration. */
 const routes = (read: Read) => {
-  const requests = read('requests')
+  const requests = read('trellis_requests_total')
   return addedUp(requests, ['service', 'route'])
     .slice(0, mostRows)
     .map(({ service, route, count }) => {
@@ -129,31 +94,34 @@ const routes = (read: Read) => {
         requests: count,
         hits: total(own.filter(({ labels }) => isHit.has(labels['cache']))),
         errors: total(matching(own, { status_class: '5xx' })),
-        seconds: total(matching(read('routeSum'), { service, route })),
+        seconds: total(matching(read('trellis_route_duration_seconds_sum'), { service, route })),
       }
     })
 }
 
 const upstreams = (read: Read) =>
-  addedUp(read('targetUp'), ['service']).map(({ service }) => {
-    const of = (metric: StatusMetric): readonly Sample[] => matching(read(metric), { service })
+  addedUp(read('trellis_upstream_target_up'), ['service']).map(({ service }) => {
+    const of = (metric: SampleName): readonly Sample[] => matching(read(metric), { service })
     return {
       service,
-      breaker: of('breaker').find(({ value }) => value > 0)?.labels['state'] ?? 'closed',
-      inFlight: total(of('upstreamInFlight')),
-      waiting: total(of('upstreamWaiting')),
-      retriesLeft: total(of('retriesLeft')),
+      breaker:
+        of('trellis_upstream_breaker_state').find(({ value }) => value > 0)?.labels['state'] ?? 'closed',
+      inFlight: total(of('trellis_upstream_in_flight_requests')),
+      waiting: total(of('trellis_upstream_waiting_requests')),
+      retriesLeft: total(of('trellis_upstream_retries_left')),
       // With several workers a scrape shows the worst: a target is up when it is up for all of them.
-      targets: of('targetUp').map(({ labels: { target = '' }, value }) => ({
+      targets: of('trellis_upstream_target_up').map(({ labels: { target = '' }, value }) => ({
         target,
         up: value > 0,
-        leftOut: total(matching(of('targetLeftOut'), { target })) > 0,
-        outstanding: total(matching(of('outstanding'), { target })),
-        attempts: total(matching(of('attempts'), { target })),
+        leftOut: total(matching(of('trellis_upstream_target_left_out'), { target })) > 0,
+        outstanding: total(matching(of('trellis_upstream_target_outstanding_requests'), { target })),
+        attempts: total(matching(of('trellis_upstream_attempts_total'), { target })),
         /** Times until the response headers. */
-        buckets: bucketsOf(matching(of('headSeconds'), { target })),
+        buckets: bucketsOf(matching(of('trellis_upstream_head_seconds_bucket'), { target })),
         failures: total(
-          matching(of('attempts'), { target }).filter(({ labels }) => labels['outcome'] !== 'answered'),
+          matching(of('trellis_upstream_attempts_total'), { target }).filter(
+            ({ labels }) => labels['outcome'] !== 'answered',
+          ),
         ),
       })),
     }
@@ -161,17 +129,17 @@ const upstreams = (read: Read) =>
 
 /** The change feeds; with several workers a state that one of them has is shown, the worst first. */
 const changeFeeds = (read: Read) =>
-  addedUp(read('changesState'), ['service']).map(({ service }) => {
-    const states = matching(read('changesState'), { service }).filter(({ value }) => value > 0)
+  addedUp(read('trellis_changes_state'), ['service']).map(({ service }) => {
+    const states = matching(read('trellis_changes_state'), { service }).filter(({ value }) => value > 0)
     return {
       service,
       state:
         ['silent', 'behind', 'cold', 'heard'].find((state) =>
           states.some(({ labels }) => labels['state'] === state),
         ) ?? 'cold',
-      lagSeconds: matching(read('changesLag'), { service })[0]?.value ?? null,
-      applied: total(matching(read('changesApplied'), { service })),
-      serviceDrops: total(matching(read('changesServiceDrops'), { service })),
+      lagSeconds: matching(read('trellis_changes_lag_seconds'), { service })[0]?.value ?? null,
+      applied: total(matching(read('trellis_changes_applied_total'), { service })),
+      serviceDrops: total(matching(read('trellis_changes_service_drops_total'), { service })),
     }
   })
 
@@ -183,9 +151,9 @@ const bucketsOf = (samples: readonly Sample[]) =>
 
 /** Of all services together. */
 const durations = (read: Read) => ({
-  sum: total(read('durationSum')),
-  count: total(read('durationCount')),
-  buckets: bucketsOf(read('durations')),
+  sum: total(read('trellis_request_duration_seconds_sum')),
+  count: total(read('trellis_request_duration_seconds_count')),
+  buckets: bucketsOf(read('trellis_request_duration_seconds_bucket')),
 })
 
 /**
@@ -193,53 +161,55 @@ const durations = (read: Read) => ({
  * rates. Times are seconds, sizes bytes. It contains no text of clients.
  */
 export const statusReport = (scrape: string, readiness: Readiness, notices: readonly Notice[] = []) => {
-  const found = readExposition(scrape, new Set(Object.values(statusMetrics)))
-  const read: Read = (metric) => found.get(statusMetrics[metric]) ?? []
-  const label = (metric: StatusMetric, name: string): string => read(metric)[0]?.labels[name] ?? ''
-  const number = (metric: StatusMetric): number => total(read(metric))
+  const read = readExposition(scrape)
+  const label = (metric: SampleName, name: string): string => read(metric)[0]?.labels[name] ?? ''
+  const number = (metric: SampleName): number => total(read(metric))
   return {
     readiness,
     notices,
-    build: { version: label('buildInfo', 'version'), node: label('buildInfo', 'node') },
-    configHash: label('configInfo', 'hash'),
-    startedAt: number('startedAt'),
+    build: { version: label('trellis_build_info', 'version'), node: label('trellis_build_info', 'node') },
+    configHash: label('trellis_config_info', 'hash'),
+    startedAt: number('process_start_time_seconds'),
     process: {
-      heapBytes: number('heapBytes'),
-      residentBytes: number('residentBytes'),
-      loopDelaySeconds: number('loopDelay'),
+      heapBytes: number('nodejs_heap_size_used_bytes'),
+      residentBytes: number('process_resident_memory_bytes'),
+      loopDelaySeconds: number('nodejs_eventloop_lag_p99_seconds'),
     },
-    workers: { ready: number('workersReady'), wanted: number('workersWanted') },
-    memoryTrusted: read('memoryTrusted').every(({ value }) => value > 0),
+    workers: { ready: number('trellis_workers_ready'), wanted: number('trellis_workers_wanted') },
+    memoryTrusted: read('trellis_memory_trusted').every(({ value }) => value > 0),
     requests: {
-      total: number('requests'),
-      byCache: addedUp(read('requests'), ['cache']),
-      byStatus: addedUp(read('requests'), ['status_class']),
-      inFlight: number('inFlight'),
-      connections: number('connections'),
-      receivedBytes: number('receivedBytes'),
-      sentBytes: number('sentBytes'),
+      total: number('trellis_requests_total'),
+      byCache: addedUp(read('trellis_requests_total'), ['cache']),
+      byStatus: addedUp(read('trellis_requests_total'), ['status_class']),
+      inFlight: number('trellis_in_flight_requests'),
+      connections: number('trellis_connections'),
+      receivedBytes: number('trellis_received_bytes_total'),
+      sentBytes: number('trellis_sent_bytes_total'),
     },
     durations: durations(read),
     routes: routes(read),
     cache: {
-      entries: number('entries'),
-      bytes: number('bytes'),
-      maxBytes: number('maxBytes'),
-      evictions: number('evictions'),
-      invalidated: number('invalidated'),
-      collapsed: number('collapsed'),
-      servedStale: number('servedStale'),
+      entries: number('trellis_cache_entries'),
+      bytes: number('trellis_cache_bytes'),
+      maxBytes: number('trellis_cache_max_bytes'),
+      evictions: number('trellis_cache_evictions_total'),
+      invalidated: number('trellis_cache_invalidated_entries_total'),
+      collapsed: number('trellis_cache_collapsed_total'),
+      servedStale: number('trellis_cache_served_stale_total'),
     },
     upstreams: upstreams(read),
     changes: changeFeeds(read),
-    refusals: happened(addedUp(read('refusals'), ['service', 'route', 'code'])).slice(0, mostRows),
-    protocolRefusals: happened(addedUp(read('protocolRefusals'), ['reason'])),
-    shed: happened(addedUp(read('shed'), ['class', 'signal'])),
-    rateLimited: happened(addedUp(read('rateLimited'), ['limit'])),
+    refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(
+      0,
+      mostRows,
+    ),
+    protocolRefusals: happened(addedUp(read('trellis_protocol_refusals_total'), ['reason'])),
+    shed: happened(addedUp(read('trellis_shed_total'), ['class', 'signal'])),
+    rateLimited: happened(addedUp(read('trellis_rate_limited_total'), ['limit'])),
     batch: {
-      batches: number('batches'),
-      items: happened(addedUp(read('batchItems'), ['outcome'])),
-      splits: happened(addedUp(read('batchSplits'), ['split'])),
+      batches: number('trellis_batches_total'),
+      items: happened(addedUp(read('trellis_batch_items_total'), ['outcome'])),
+      splits: happened(addedUp(read('trellis_batch_splits_total'), ['split'])),
     },
   }
 }

@@ -113,6 +113,8 @@ const readSource = (families: Families, source: ScrapeSource): void => {
   readWorkers(families, source)
 }
 
+export type MetricName = (typeof metricTable)[MetricKey]['name']
+
 /** No 0 before their first value: a time, what only several processes have, and what only services with a setting have. */
 const withoutZero: ReadonlySet<MetricKey> = new Set([
   'certificateExpiry',

@@ -38,18 +38,21 @@ export type MetricRow = {
 )
 
 /** A row of a counter; the prefix is added. */
-export const counter = <const Labels extends readonly string[]>(name: string, labels: Labels, help: string) =>
-  ({ type: 'counter', name: `trellis_${name}`, labels, help }) as const
+export const counter = <Name extends string, const Labels extends readonly string[]>(
+  name: Name,
+  labels: Labels,
+  help: string,
+) => ({ type: 'counter', name: `trellis_${name}`, labels, help }) as const
 /** A row of a gauge; the prefix is added. */
-export const gauge = <const Labels extends readonly string[]>(
-  name: string,
+export const gauge = <Name extends string, const Labels extends readonly string[]>(
+  name: Name,
   labels: Labels,
   help: string,
   together: Together = 'sum',
 ) => ({ type: 'gauge', name: `trellis_${name}`, labels, help, together }) as const
 /** A row of a histogram; the prefix is added. */
-export const histogram = <const Labels extends readonly string[]>(
-  name: string,
+export const histogram = <Name extends string, const Labels extends readonly string[]>(
+  name: Name,
   labels: Labels,
   buckets: readonly number[],
   help: string,

@@ -1,29 +1,14 @@
 import { expect, test } from 'vitest'
-import { readExposition, statusMetrics, statusReport } from '../../../src/admin/status-report.ts'
-import { metricTable } from '../../../src/observability/metrics/registry.ts'
+import { readExposition, statusReport } from '../../../src/admin/status-report.ts'
 
 const ready = { ready: true, reasons: [], degraded: [], findings: [] }
 
-test('every metric that the report reads is one of the table, or of the process', () => {
-  const names = new Set(Object.values(metricTable).map(({ name }) => name))
-  const unknown = Object.values(statusMetrics).filter(
-    (name) =>
-      name.startsWith('trellis_') &&
-      !names.has(name.replace(/_(?:bucket|sum|count)$/, '') as never) &&
-      !names.has(name as never),
-  )
-  expect(unknown).toEqual([])
-})
-
 test('labels are read as they are escaped', () => {
-  const text = 'a{x="one \\"two\\" \\\\ three\\nfour",y="}"} 3 # {trace_id="1"} 0.1 1\nb 4\nc 5'
-  expect(readExposition(text, new Set(['a', 'b', 'd']))).toEqual(
-    new Map([
-      ['a', [{ labels: { x: 'one "two" \\ three\nfour', y: '}' }, value: 3 }]],
-      ['b', [{ labels: {}, value: 4 }]],
-      ['d', []],
-    ]),
-  )
+  const labels = 'x="one \\"two\\" \\\\ three\\nfour",y="}"'
+  const read = readExposition(`process_a{${labels}} 3 # {trace_id="1"} 0.1 1\nprocess_b 4\nprocess_c 5`)
+  expect(read('process_a')).toEqual([{ labels: { x: 'one "two" \\ three\nfour', y: '}' }, value: 3 }])
+  expect(read('process_b')).toEqual([{ labels: {}, value: 4 }])
+  expect(read('process_d')).toEqual([])
 })
 
 test('a report adds up what belongs together, the largest first', () => {

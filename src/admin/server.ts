@@ -10,6 +10,7 @@ import {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
+import { createFairTurns } from '../http/bounds.ts'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { fieldsOfLines } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
@@ -259,6 +260,35 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
   })
 }
 
+/** More are refused: no tool sends as many at once. A client that does not read its responses counts until it is disconnected. */
+const mostUnanswered = 256
+const silentMs = 60_000
+
+/**
+ * Begins one request in each turn of the event loop: a list of all metrics or of all stored responses takes milliseconds, and a
+ * client may pipeline a thousand requests in one packet.
+ */
+const answerInTurn = (server: FastifyInstance): void => {
+  const turns = createFairTurns(1)
+  let unanswered = 0
+  server.addHook('onRequest', (request, reply, done) => {
+    if (probePaths.has(request.routeOptions.url)) {
+      done()
+      return
+    }
+    if (unanswered >= mostUnanswered) {
+      reply.header('connection', 'close').header('retry-after', '1')
+      void sendProblem(reply, 503, 'overloaded', 'Too many requests are waiting.')
+      return
+    }
+    unanswered += 1
+    reply.raw.once('close', () => {
+      unanswered -= 1
+    })
+    turns.begin(request.socket.remoteAddress ?? '', done)
+  })
+}
+
 const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): void => {
   server.post('/cache/purge', async (request, reply) => {
     const reading = readPurgeRequest(request.body)
@@ -305,6 +335,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 64 * 1024,
     requestTimeout: 10_000,
+    connectionTimeout: silentMs,
     // Node swaps the two times when headersTimeout, by default a minute, is the longer one.
     http: { requestTimeout: 10_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     return503OnClosing: false,
@@ -323,6 +354,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })
   guard(server, options)
+  answerInTurn(server)
   server.get('/metrics', async (request, reply) => {
     const { contentType, text } = await options.scrape(request.headers.accept)
     return reply.type(contentType).header('vary', 'Accept').send(text)

@@ -97,6 +97,9 @@ type LoggerOptions = {
 /** Above this size of unread lines, new lines are dropped: a stalled reader must not fill the memory. */
 const mostWaitingBytes = 8 * 1024 * 1024
 
+/** A reader that takes nothing for this long gets nothing more when the process ends. */
+const stalledMs = 1_000
+
 type FlushedStream = DestinationStream & { flushSync(): void }
 
 const countOnly = (dropped: () => void) => (): boolean => {
@@ -111,9 +114,20 @@ const countOnly = (dropped: () => void) => (): boolean => {
 const destinationFor = ({ dropped }: LoggerOptions): FlushedStream => {
   const stream = destination({ fd: 1, sync: false, maxLength: mostWaitingBytes })
   let failing = false
+  /** When the first of the waiting lines came, or the last write ended; undefined: none waits. */
+  let waitsSinceMs: number | undefined
+  const write = stream.write.bind(stream)
+  stream.write = (line) => {
+    waitsSinceMs ??= performance.now()
+    return write(line)
+  }
   stream.on('drop', dropped)
   stream.on('write', () => {
     failing = false
+    waitsSinceMs = performance.now()
+  })
+  stream.on('drain', () => {
+    waitsSinceMs = undefined
   })
   // A full disk or a closed reader must not end the gateway: without a listener the error would.
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
@@ -124,7 +138,8 @@ const destinationFor = ({ dropped }: LoggerOptions): FlushedStream => {
   // Called at the end and for a fatal line: it retries until it can write, and the process would not exit.
   const flushSync = stream.flushSync.bind(stream)
   stream.flushSync = () => {
-    if (!failing) flushSync()
+    const isStalled = waitsSinceMs !== undefined && performance.now() - waitsSinceMs > stalledMs
+    if (!failing && !isStalled) flushSync()
   }
   return stream
 }

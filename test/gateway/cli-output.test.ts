@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
+import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 
 // Where a program's own words go may be full, or gone.
@@ -76,7 +77,7 @@ test('a gateway with log.format: pretty keeps answering after its terminal has c
   }
 }, 60_000)
 
-test('a gateway keeps answering while nothing reads its log', async () => {
+test('a gateway keeps answering while nothing reads its log, and ends on a signal', async () => {
   const [port, admin] = [await freePort(), await freePort()]
   const file = join(folder, 'stalled.yaml')
   const config = { listen: { port }, admin: { port: admin }, reload: { watch: false }, ...calm }
@@ -99,6 +100,9 @@ test('a gateway keeps answering while nothing reads its log', async () => {
       expect(refused.status).toBe(422)
       await refused.arrayBuffer()
     }
+    await pause(1_500)
+    program.kill('SIGTERM')
+    expect(await once(program, 'exit')).toEqual([0, null])
   } finally {
     program.kill('SIGKILL')
   }

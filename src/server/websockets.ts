@@ -262,6 +262,8 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
         outcome ??= 'broken'
         other.destroy()
       })
+      // Half a WebSocket is of no use, and would count until idleTimeout.
+      side.once('end', limitClosing)
       side.once('close', () => {
         // Without an end the other side must not take what it has for complete.
         if (!side.readableEnded) other.destroy()

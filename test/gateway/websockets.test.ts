@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -272,6 +271,40 @@ describe('a WebSocket through an open service', () => {
     expect(await closed).toBe(1006)
     await noneOpen()
   })
+
+  test('that one side has ended is cut when the other side neither ends nor sends', async () => {
+    const silent = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {})
+      socket.once('data', (head) => {
+        const key = /sec-websocket-key: (\S+)/i.exec(head.toString())?.[1] ?? ''
+        const accept = createHash('sha1')
+          .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+          .digest('base64')
+        const lines = ['101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket']
+        socket.write(`HTTP/1.1 ${lines.join('\r\n')}\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
+      })
+    }).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const target = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const live = { contract: 'open', mount: '/', websockets: true, upstream: { targets: [target] } }
+    const other = await startTestGateway({ services: { live } })
+    onTestFinished(() => other.close())
+    const client = connect({
+      port: Number(new URL(other.publicAddress).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    })
+    onTestFinished(() => void client.destroy())
+    client.write(
+      `GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
+    )
+    await once(client, 'data')
+    expect(await other.metric('trellis_websockets_open', 'service="live"')).toBe(1)
+    client.on('error', () => {}).end()
+    await once(client, 'close')
+    expect(await other.metric('trellis_websockets_open', 'service="live"')).toBe(0)
+  }, 15_000)
 
   test('buffers little for a slow reader', async () => {
     const socket = await open('/live/slow')

@@ -1,5 +1,7 @@
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
   type FastifyBaseLogger,
@@ -109,7 +111,7 @@ const addPages = (server: FastifyInstance): void => {
   for (const [path, type, address] of assets) {
     server.get(path, async (_request, reply) => {
       reply.type(type).header('cache-control', 'private, max-age=3600')
-      return reply.send(await readFile(fileURLToPath(address())))
+      return reply.send(createReadStream(fileURLToPath(address())))
     })
   }
 }
@@ -277,6 +279,22 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
   })
 }
 
+/**
+ * Of the requests that a client pipelines, one is answered at a time: a packet of a thousand would occupy the process for seconds, and
+ * a client that reads nothing would keep a thousand responses in memory.
+ */
+const answerInOrder = (server: FastifyInstance): void => {
+  const answered = new WeakMap<Socket, Promise<unknown>>()
+  server.addHook('onRequest', async ({ raw }, reply) => {
+    const before = answered.get(raw.socket)
+    answered.set(raw.socket, new Promise((resolve) => reply.raw.once('close', resolve)))
+    if (before === undefined) return
+    await before
+    // Serve other requests between two of them.
+    await setImmediate()
+  })
+}
+
 const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): void => {
   server.post('/cache/purge', async (request, reply) => {
     const reading = readPurgeRequest(request.body)
@@ -317,12 +335,17 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
   })
 }
 
+/** For each of them one response may be in memory. */
+const mostConnections = 512
+
 export const createAdmin = (options: AdminOptions): FastifyInstance => {
   const server = fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 64 * 1024,
     requestTimeout: 10_000,
+    // A client that does not read its response for this long is disconnected.
+    connectionTimeout: 60_000,
     // Node swaps the two times when headersTimeout, by default a minute, is the longer one.
     http: { requestTimeout: 10_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     return503OnClosing: false,
@@ -340,6 +363,8 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     options.logger.error({ err: error }, 'admin request failed')
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })
+  server.server.maxConnections = mostConnections
+  answerInOrder(server)
   guard(server, options)
   server.get('/metrics', async (request, reply) => {
     const { contentType, text } = await options.scrape(request.headers.accept)

@@ -1,11 +1,12 @@
 import { request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccess } from '../../src/admin/access.ts'
 import type { AdminEvent } from '../../src/admin/operator.ts'
 import type { PurgeRequest } from '../../src/admin/purge-request.ts'
 import { createAdmin } from '../../src/admin/server.ts'
+import { createLatch } from '../support/latch.ts'
 
 type Side = {
   readonly port: number
@@ -15,7 +16,7 @@ type Side = {
 }
 
 /** The admin side alone, over real sockets. */
-const startAdmin = async (token: string): Promise<Side> => {
+const startAdmin = async (token: string, scraped: () => Promise<void> = async () => {}): Promise<Side> => {
   const events: AdminEvent[] = []
   const purges: PurgeRequest[] = []
   const server = createAdmin({
@@ -43,7 +44,10 @@ const startAdmin = async (token: string): Promise<Side> => {
       setLogLevel: async () => ({}),
       reload: async () => ({ kind: 'applied', hash: 'abc' }),
     },
-    scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
+    scrape: async () => {
+      await scraped()
+      return { contentType: 'text/plain', text: 'up 1' }
+    },
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),
     notices: () => [],
     report: (event) => events.push(event),
@@ -295,4 +299,30 @@ describe('where a request comes from', () => {
       'granted',
     )
   })
+})
+
+test('of pipelined requests one is answered at a time', async () => {
+  const held = createLatch()
+  let scrapes = 0
+  const side = await startAdmin('a-token-of-an-operator', () => {
+    scrapes += 1
+    return held.opened
+  })
+  const socket = connect(side.port, '127.0.0.1')
+  try {
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    socket.write('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(100))
+    await expect.poll(() => scrapes).toBeGreaterThan(0)
+    expect((await fetch(`http://127.0.0.1:${side.port}/livez`)).status).toBe(200)
+    expect(scrapes).toBe(1)
+    held.open()
+    await expect.poll(() => text.split('HTTP/1.1 200').length, { timeout: 10_000 }).toBe(101)
+    expect(scrapes).toBe(100)
+  } finally {
+    socket.destroy()
+    await side.close()
+  }
 })

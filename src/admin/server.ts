@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import {
@@ -111,7 +111,7 @@ const addPages = (server: FastifyInstance): void => {
   for (const [path, type, address] of assets) {
     server.get(path, async (_request, reply) => {
       reply.type(type).header('cache-control', 'private, max-age=3600')
-      return reply.send(await readFile(fileURLToPath(address())))
+      return reply.send(createReadStream(fileURLToPath(address())))
     })
   }
 }
@@ -262,6 +262,7 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
 
 /** More are refused: no tool sends as many at once. A client that does not read its responses counts until it is disconnected. */
 const mostUnanswered = 256
+const mostConnections = 512
 const silentMs = 60_000
 
 /**
@@ -353,6 +354,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     options.logger.error({ err: error }, 'admin request failed')
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })
+  server.server.maxConnections = mostConnections
   guard(server, options)
   answerInTurn(server)
   server.get('/metrics', async (request, reply) => {

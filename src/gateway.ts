@@ -319,7 +319,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
       ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
     ],
-    report: ({ kind, ...facts }: AdminEvent) => logger.info(facts, kind),
+    report: (event: AdminEvent) => {
+      const { kind, ...facts } = event
+      const held = event.kind === 'admin-refused' ? lasting.sampled.pass(`${kind} ${event.reason}`) : 0
+      if (held !== undefined) logger.info({ ...facts, ...(held === 0 ? {} : { held }) }, kind)
+    },
   })
 
   const closeParts = async (): Promise<void> => {

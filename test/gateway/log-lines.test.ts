@@ -189,3 +189,13 @@ test('an error is logged with its cause behind one colon, and no full stop befor
     ),
   })
 })
+
+test('refusals of the admin side with one reason have one line in ten seconds', async () => {
+  const ask = (): Promise<Response> =>
+    fetch(`${gateway.adminOrigin}/reload`, { method: 'POST', headers: { origin: 'https://other.example' } })
+  const answers = await Promise.all(Array.from({ length: 50 }, ask))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]))
+  await expect.poll(() => logLinesOf(gateway.program, 'admin-refused').length).toBeGreaterThan(0)
+  await pause(200)
+  expect(logLinesOf(gateway.program, 'admin-refused').length).toBeLessThanOrEqual(2)
+})

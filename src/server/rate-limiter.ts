@@ -95,6 +95,7 @@ export const createRateLimiter = (
 export type RateLimits = {
   readonly counted: readonly {
     readonly config: RateLimitConfig
+    readonly mostKeys: number
     readonly limiter: ReturnType<typeof createRateLimiter>
   }[]
   readonly count: CountRequest
@@ -109,8 +110,8 @@ const countedLimits = (
   last: RateLimits | undefined,
 ): RateLimits['counted'] =>
   rateLimits.map((config) => {
-    const known = last?.counted.find((one) => sameSettings(one.config, config))
-    return known ?? { config, limiter: createRateLimiter(config, { ...options, mostKeys }) }
+    const known = last?.counted.find((one) => one.mostKeys === mostKeys && sameSettings(one.config, config))
+    return known ?? { config, mostKeys, limiter: createRateLimiter(config, { ...options, mostKeys }) }
   })
 
 /** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */

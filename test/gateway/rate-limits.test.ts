@@ -138,6 +138,16 @@ describe('a limit', () => {
     for (let n = 2; n < 15; n += 1) await from(n)
     expect(await from(1)).toEqual([200])
   })
+
+  test('remembers as many as the configuration in force says', async () => {
+    await start([limit({ max: 1 })])
+    const settings = { trustedProxies: ['127.0.0.1'], rateLimits: [limit({ max: 1 })] }
+    const services = { site: siteService(origin.origin) }
+    expect(await gateway.put({ ...settings, rateLimitKeys: 10, services })).toMatchObject({ kind: 'applied' })
+    const from = (n: number) => statuses('/site/v2/posts', 1, { 'X-Forwarded-For': `10.0.0.${n}` })
+    for (let n = 1; n < 15; n += 1) await from(n)
+    expect(await from(1)).toEqual([200])
+  })
 })
 
 test('without limits nothing is said of them', async () => {

@@ -139,7 +139,10 @@ const destinationFor = ({ dropped }: LoggerOptions): FlushedStream => {
   const flushSync = stream.flushSync.bind(stream)
   stream.flushSync = () => {
     const isStalled = waitsSinceMs !== undefined && performance.now() - waitsSinceMs > stalledMs
-    if (!failing && !isStalled) flushSync()
+    if (failing || isStalled) return
+    flushSync()
+    // It emits no `drain`.
+    waitsSinceMs = undefined
   }
   return stream
 }

@@ -12,7 +12,7 @@ import type { ArgumentSchema, Endpoint, Row } from '../contracts/row.ts'
 import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { ValidationInput } from '../contracts/validation.ts'
-import { addressGroup, type ByteBudget, type Reservation } from '../http/bounds.ts'
+import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
 import { parsedJson } from '../http/json-text.ts'
 import { rememberedFor } from '../http/memo.ts'
 import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
@@ -28,7 +28,7 @@ import type { BatchEvent } from './events.ts'
 import { type ExtensionsMode, isExtended } from './extensions.ts'
 import { answeredOnce, createMemoryIdempotencyStore } from './idempotency.ts'
 import { type Dialect, shapedError } from './item.ts'
-import { createEventLoopYield, createSemaphore } from './send/semaphore.ts'
+import { createSemaphore } from './send/run-items.ts'
 import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 import { createSplitter, type SplitMemory } from './splitter.ts'
 
@@ -205,11 +205,13 @@ const sharedByBatches = (
     clock,
   }
   const splitter = createSplitter(splitting, splitMemory)
+  // Reading and answering a batch takes some milliseconds: other requests are served between two of them.
+  const turns = createFairTurns(1)
   const concurrency = Math.floor(upstream.maxConcurrent * batchShare)
   const concurrencyOfClient = Math.floor(upstream.maxConcurrent * upstream.clientShare * batchShare)
   return {
     splitter,
-    turn: createEventLoopYield(),
+    turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
     store:
       stores?.idempotencyKeys(batch.idempotency) ??
       createMemoryIdempotencyStore({ ...batch.idempotency, clock }),

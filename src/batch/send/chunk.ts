@@ -4,7 +4,6 @@ import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '
 import { type FieldLines, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import type { ChunkResult } from '../events.ts'
 import type { Dispatch, ItemAnswer } from '../item.ts'
-import { type EventLoopYield, itemsPerTurn } from './semaphore.ts'
 
 /** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
 const longestMs = 10_000
@@ -167,6 +166,9 @@ type ChunkRequest = ChunkItem & {
   alone(): Promise<GatewayResponse>
 }
 
+/** The items of a chunk that go through the pipeline in one turn of the event loop: well under a millisecond. */
+export const itemsPerTurn = 3
+
 type ChunkOptions = {
   readonly size: number
   /** Sends a request to the upstream's batch route, and reads the response. */
@@ -176,7 +178,7 @@ type ChunkOptions = {
   /** Until the batch must be answered; infinite where it need not. */
   leftMs(): number
   /** Awaited between groups of items: each returns through the pipeline as soon as it has its response. */
-  readonly turn: EventLoopYield
+  readonly turn: () => Promise<void>
   readonly watch: ChunkWatch
 }
 

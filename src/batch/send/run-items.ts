@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { addCount } from '../../http/bounds.ts'
 import type { BatchEvent, ChunkResult } from '../events.ts'
 import {
   type BatchItem,
@@ -12,7 +13,74 @@ import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/plan-batch
 import { conflictGroups, planUnits, type Unit, type Waits } from '../order/plan-order.ts'
 import type { BatchSplit, Splitter } from '../splitter.ts'
 import type { ChunkWatch } from './chunk.ts'
-import type { EventLoopYield, Semaphore } from './semaphore.ts'
+
+/**
+ * Bounds the upstream requests of all batches of a service together. Waiting requests are served in turn by flow, and first come
+ * first served within a flow, so that the batches of one caller do not keep those of another waiting.
+ */
+export type Semaphore = {
+  /** Waits to enter; false when stopped first. After true, `leave` must follow. */
+  enter(flow: string, stop: AbortSignal): Promise<boolean>
+  leave(flow: string): void
+}
+
+/** Lets `most()` requests in at a time, and `mostOfFlow` of one flow; at least one. The open batches bound those that wait. */
+export const createSemaphore = (most: () => number, mostOfFlow: number): Semaphore => {
+  let taken = 0
+  const takenBy = new Map<string, number>()
+  // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
+  const flows = new Map<string, Set<() => void>>()
+
+  const leaveLine = (flow: string, granted: () => void): void => {
+    const line = flows.get(flow)
+    line?.delete(granted)
+    if (line?.size === 0) flows.delete(flow)
+  }
+
+  /** The first flow in line that has not all it may have. */
+  const next = (): [string, Set<() => void>] | undefined => {
+    for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, mostOfFlow)) return entry
+    return undefined
+  }
+
+  const serve = (): void => {
+    while (taken < Math.max(1, most())) {
+      const [flow, line] = next() ?? []
+      const [granted] = line ?? []
+      if (flow === undefined || line === undefined || granted === undefined) return
+      line.delete(granted)
+      flows.delete(flow)
+      if (line.size > 0) flows.set(flow, line)
+      taken += 1
+      addCount(takenBy, flow, 1)
+      granted()
+    }
+  }
+
+  return {
+    enter: (flow, stop) =>
+      new Promise((resolve) => {
+        const stopped = (): void => {
+          leaveLine(flow, granted)
+          resolve(false)
+        }
+        const granted = (): void => {
+          stop.removeEventListener('abort', stopped)
+          resolve(true)
+        }
+        stop.addEventListener('abort', stopped, { once: true })
+        const line = flows.get(flow)
+        if (line === undefined) flows.set(flow, new Set([granted]))
+        else line.add(granted)
+        serve()
+      }),
+    leave: (flow) => {
+      taken -= 1
+      addCount(takenBy, flow, -1)
+      serve()
+    },
+  }
+}
 
 export type RunOptions = {
   /** Upstream requests of one batch in flight. */
@@ -23,7 +91,7 @@ export type RunOptions = {
   /** For single items and for chunks, of all batches together. */
   readonly semaphores: { readonly items: Semaphore; readonly chunks: Semaphore }
   /** Makes batches that are there at the same moment take turns. */
-  readonly turn: EventLoopYield
+  readonly turn: () => Promise<void>
 }
 
 export type ItemSender = {

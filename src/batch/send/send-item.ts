@@ -14,8 +14,7 @@ import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite, jsonTypeOf } from '../item.ts'
-import { type ChunkWatch, createChunk } from './chunk.ts'
-import { type EventLoopYield, itemsPerTurn } from './semaphore.ts'
+import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
 /** Fields of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
@@ -38,7 +37,7 @@ export type OutgoingBatch = {
   /** For the same contents, out of the budget of the process for all requests. */
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
-  readonly turn: EventLoopYield
+  readonly turn: () => Promise<void>
   /** Milliseconds until the deadline; undefined when there is none. */
   leftMs(): number | undefined
 }

@@ -1,8 +1,7 @@
 import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
 import type { BatchEnvelope } from '../../../src/batch/envelope.ts'
 import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
-import type { ItemSender } from '../../../src/batch/send/run-items.ts'
-import { createEventLoopYield, createSemaphore } from '../../../src/batch/send/semaphore.ts'
+import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
 import { createSplitMemory, createSplitter } from '../../../src/batch/splitter.ts'
 import { systemClock } from '../../../src/clock.ts'
 
@@ -24,7 +23,7 @@ export const batchOf = ({
     extensions: 'on-request',
     services: [],
     bodyCharacters: 100_000,
-    turn: createEventLoopYield(),
+    turn: () => new Promise(setImmediate),
     concurrency: 8,
     deadlineMs: 5_000,
     clock: systemClock,

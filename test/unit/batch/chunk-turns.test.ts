@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest'
 import { createChunk } from '../../../src/batch/send/chunk.ts'
-import { createEventLoopYield } from '../../../src/batch/send/semaphore.ts'
+import { createFairTurns } from '../../../src/http/bounds.ts'
 
 const size = 25
 
 test('the items of a chunk come back a few in a turn of the event loop', async () => {
   const item = '{"body":{},"status":200,"headers":[]}'
   const content = Buffer.from(`{"responses":[${Array(size).fill(item).join(',')}]}`)
+  const turns = createFairTurns(1)
   const chunk = createChunk({
     size,
     ask: async () => ({ response: { status: 207, fields: [], content }, content }),
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
-    turn: createEventLoopYield(),
+    turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
     watch: { begun: () => {}, ended: () => {} },
   })
   let turn = 0

@@ -3,7 +3,7 @@ import type { NamedEffect, Refinement } from '../../contracts/site/refinements.t
 import { earlyRefusals } from '../../contracts/site/side-effects.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
 import type { WriteResponse } from '../tagger.ts'
-import type { Properties } from './described-items.ts'
+import { integersOf, type Properties } from './described-items.ts'
 
 /** WordPress sends this 501 if the collection has no trash: the only 5xx after which certainly nothing has changed. */
 const hasNoTrash = ({ status, content }: WriteResponse): boolean =>
@@ -131,6 +131,19 @@ export const keepsTexts = (
 /** Does it have all properties to compare? A response with `_fields` does not. */
 export const isComparable = (state: Properties, { structure }: Refinement): boolean =>
   structure.every((path) => propertyAt(state, path) !== undefined)
+
+/** The terms of one kind that an item names. `none`: its type has no such terms; undefined: they are unknown. */
+export const termsNamed = (
+  state: ItemState,
+  property: string,
+  refinement: Refinement | undefined,
+): readonly number[] | 'none' | undefined => {
+  if (state === 'absent') return 'none'
+  const value = state?.[property]
+  if (Array.isArray(value) && value.length === 0) return []
+  const isComplete = state !== undefined && refinement !== undefined && isComparable(state, refinement)
+  return value === undefined && isComplete ? 'none' : integersOf(value)
+}
 
 const isGone = (state: Properties | 'absent'): boolean => state === 'absent' || state['status'] === 'trash'
 

@@ -6,7 +6,7 @@ import {
   type ReachedContents,
   type Refinement,
 } from '../../contracts/site/refinements.ts'
-import { type CollectionTags, namedBy, type WriteAction } from '../../contracts/site/tags.ts'
+import { type CollectionTags, namedBy, siteTags, type WriteAction } from '../../contracts/site/tags.ts'
 import type { Shown, TagNames, WriteResponse } from '../tagger.ts'
 import {
   type DescribedItem,
@@ -24,6 +24,7 @@ import {
   keepsRevisions,
   keepsTexts,
   reachOf,
+  termsNamed,
 } from './written-change.ts'
 
 /** A write that succeeded, or without a response may have. */
@@ -164,27 +165,33 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [some, ...known]
   }
 
-  /** Tags of items that count the written one, and of lists that may sort by the count. */
-  const countedByTags = (counting: string, { before, after }: Change): readonly string[] => {
+  /** Tags of terms that count the written item, and of lists of terms, which depend on the counts. */
+  const countedByTags = (
+    counting: string,
+    { entry }: Write,
+    { before, after }: Change,
+  ): readonly string[] => {
+    const named = [before, after].map((state) => termsNamed(state, counting, entry.refinement))
+    if (named.includes(undefined)) return [names.any(counting)]
+    const terms = named.flatMap((ids) => (ids === 'none' || ids === undefined ? [] : ids))
     // The list of terms of a post exists for every readable post; a new post has no stored list.
-    const tags: string[] = before === 'absent' ? [] : [names.list(counting)]
-    for (const state of [before, after]) {
-      if (state === 'absent') continue
-      const value = state?.[counting]
-      if (Array.isArray(value) && value.length === 0) continue
-      const items = integersOf(value)?.map((id) => names.item(counting, String(id)))
-      if (items === undefined) return [names.any(counting)]
-      tags.push(names.list(counting), ...items.map((tag) => tag ?? names.any(counting)))
-    }
-    return [...new Set(tags)]
+    const hasList = before !== 'absent' && named.some((ids) => ids !== 'none')
+    if (terms.length === 0 && !hasList) return []
+    return [
+      names.list(counting),
+      names.related(counting),
+      ...(siteTags[counting]?.filters ?? []).map(({ property }) => names.filteredBy(counting, property)),
+      ...terms.map((id) => names.item(counting, String(id)) ?? names.any(counting)),
+    ]
   }
 
   const effectTags = (
     effect: NamedEffect,
-    { collection }: Write,
+    write: Write,
     change: Change,
     items: readonly DescribedItem[],
   ): readonly string[] => {
+    const { collection } = write
     const tags = effect.collections.map((other) => names.any(other))
     if (effect.siblings) tags.push(names.any(collection))
     if (effect.embedded) tags.push(names.embedded)
@@ -194,7 +201,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     if (effect.nameShownBy) {
       tags.push(...shownByTags(collection, items, names.nameShownBy, names.nameShownBySome(collection)))
     }
-    tags.push(...effect.countedBy.flatMap((counting) => countedByTags(counting, change)))
+    tags.push(...effect.countedBy.flatMap((counting) => countedByTags(counting, write, change)))
     for (const lists of effect.filteredBy) {
       tags.push(names.related(lists.collection), names.filteredBy(lists.collection, lists.property))
     }

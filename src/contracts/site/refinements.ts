@@ -22,7 +22,10 @@ export type NamedEffect = {
   readonly shownBy: boolean
   /** Those of them that depend on its name: they show it, or sort several such items by it. */
   readonly nameShownBy: boolean
-  /** Collections whose items count the written one, when it names them in the property of that name: these items, and lists. */
+  /**
+   * Collections of terms that count the written item when it names them in the property of that name: these terms, and lists, which may
+   * leave out terms without items.
+   */
   readonly countedBy: readonly string[]
   /** Lists of these collections under a filter by that property. */
   readonly filteredBy: readonly FilteredLists[]
@@ -72,14 +75,6 @@ export type Refinement = {
   readonly listed: string | undefined
 }
 
-/** Terms count their posts, and lists of terms may leave those without posts out. */
-export const countedInTerms = (taxonomies: readonly string[]) => ({
-  countedBy: taxonomies,
-  filteredBy: taxonomies
-    .filter((collection) => collection === 'categories')
-    .map((collection) => ({ collection, property: 'parent' })),
-})
-
 const onlyEditorsSee = ['draft', 'pending', 'future', 'auto-draft', 'trash'] as const
 
 const shown = ['status', 'type', 'date', 'date_gmt', 'slug', 'link', 'author', 'content.protected'] as const
@@ -113,6 +108,12 @@ const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as con
 /** Menu items without their own label take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
+/** Terms count what names them, and there is a list of the terms of each item. */
+const inTerms = {
+  categories: effect([], { countedBy: ['categories'] }),
+  tags: effect([], { countedBy: ['tags'] }),
+} as const
+
 /** Nothing has a copy of a property, and no status hides an item. */
 const shownPlainly = { copied: [], hidden: [], listed: undefined } as const
 
@@ -134,16 +135,12 @@ export const refinements = {
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
     related: {
-      categories: effect([], countedInTerms(['categories'])),
-      tags: effect([], countedInTerms(['tags'])),
+      ...inTerms,
       sticky: effect([]),
       // Authors of published contents are public.
       author: effect(['users']),
     },
-    relatedHidden: {
-      categories: effect([], { countedBy: ['categories'] }),
-      tags: effect([], { countedBy: ['tags'] }),
-    },
+    relatedHidden: inTerms,
     deletedHidden: effect(['media', 'comments'], { ...goneWithIt, countedBy: ['categories', 'tags'] }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
@@ -155,8 +152,13 @@ export const refinements = {
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
-    relatedHidden: { parent: movedPage, slug: movedPage },
-    deletedHidden: effect([...movedWithPage, 'settings'], { ...goneWithIt, siblings: true, contents: 'any' }),
+    relatedHidden: { parent: movedPage, slug: movedPage, ...inTerms },
+    deletedHidden: effect([...movedWithPage, 'settings'], {
+      ...goneWithIt,
+      countedBy: ['categories', 'tags'],
+      siblings: true,
+      contents: 'any',
+    }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -182,8 +184,12 @@ export const refinements = {
   // Its content is shown unrendered: contents change with that, not with its title or its categories.
   blocks: {
     structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
-    texts: [...ofAnswers, 'title', 'excerpt', 'wp_pattern_category', 'site_pattern_category'],
+    texts: [...ofAnswers, 'title', 'excerpt'],
     minor: effect([], { siblings: true }),
+    related: {
+      site_pattern_category: effect([], { countedBy: ['site_pattern_category'] }),
+      wp_pattern_category: effect([], { countedBy: ['wp_pattern_category'] }),
+    },
     ...shownPlainly,
   },
   // Colours and fonts are in the style sheet of a page, not in its content.

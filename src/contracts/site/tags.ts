@@ -1,11 +1,4 @@
-import {
-  countedInTerms,
-  effect,
-  type NamedEffect,
-  type Refinement,
-  refinements,
-  type WriteEffect,
-} from './refinements.ts'
+import { effect, type NamedEffect, type Refinement, refinements, type WriteEffect } from './refinements.ts'
 
 /** The action on an item. */
 export type WriteAction = 'create' | 'update' | 'delete'
@@ -74,7 +67,8 @@ const everything = always('everything')
 // A term's count and its lists by post follow the post's status; an author is public only with a public post.
 const shown = ['search', 'oembed', 'users', 'comments'] as const
 
-const counted = countedInTerms(['categories', 'tags'])
+/** Pages and media have terms where a plugin says so. */
+const counted = { countedBy: ['categories', 'tags'] } as const
 const anywhere = { shownBy: true, embedded: true } as const
 
 /** What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. */
@@ -87,9 +81,15 @@ const post: CollectionTags['effects'] = {
 // A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
 // one, and the pages below a deleted page have another parent and another permalink.
 const page: CollectionTags['effects'] = {
-  create: effect(['search', 'oembed', 'users'], { siblings: true, contents: 'any' }),
-  update: effect(['media', 'menu-items', ...shown], { ...anywhere, siblings: true, contents: 'any' }),
+  create: effect(['search', 'oembed', 'users'], { ...counted, siblings: true, contents: 'any' }),
+  update: effect(['media', 'menu-items', ...shown], {
+    ...counted,
+    ...anywhere,
+    siblings: true,
+    contents: 'any',
+  }),
   delete: effect(['media', 'settings', 'menu-items', ...shown], {
+    ...counted,
     ...anywhere,
     siblings: true,
     contents: 'any',
@@ -145,11 +145,11 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   media: {
     effects: {
       // A gallery of what is attached was empty before, and left no trace.
-      create: effect(['posts', 'pages'], { contents: 'dynamic' }),
+      create: effect(['posts', 'pages'], { ...counted, contents: 'dynamic' }),
       // Rendered images take their sizes from the media item.
-      update: effect(['oembed'], { ...anywhere, contents: 'dynamic' }),
+      update: effect(['oembed'], { ...counted, ...anywhere, contents: 'dynamic' }),
       // Its comments go with it, and so does the logo of the site.
-      delete: effect(['oembed', 'comments', 'settings'], { ...anywhere, contents: 'dynamic' }),
+      delete: effect(['oembed', 'comments', 'settings'], { ...counted, ...anywhere, contents: 'dynamic' }),
     },
     filters: [same('author'), { argument: 'parent', property: 'post' }],
     refinement: refinements.media,
@@ -174,7 +174,13 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   // Content repeats a synced pattern wherever it is used, without a mark.
   blocks: {
-    effects: always(effect([], { siblings: true, contents: 'any' })),
+    effects: always(
+      effect([], {
+        siblings: true,
+        contents: 'any',
+        countedBy: ['site_pattern_category', 'wp_pattern_category'],
+      }),
+    ),
     filters: [],
     refinement: refinements.blocks,
     names: ['site_pattern_category', 'wp_pattern_category'],

@@ -24,6 +24,15 @@ const remove = (collection: string, id: number, body: Record<string, unknown>): 
 const upload = (body: Record<string, unknown>): Write =>
   create('media', { id: 82, type: 'attachment', ...body })
 
+const inPatternCategory = { wp_pattern_category: [2] }
+
+/** All properties that WordPress shows of a page. */
+const wholePage = (more: Record<string, unknown>): Record<string, unknown> => ({
+  ...{ id: 5, type: 'page', status: 'publish', date: '2026-01-01T00:00:00', date_gmt: '2026-01-01T00:00:00' },
+  ...{ slug: 'five', link: '/five', author: 1, content: { protected: false }, parent: 0, menu_order: 0 },
+  ...more,
+})
+
 const ofPost = { categories: [], tags: [], featured_media: 0, link: '/six' }
 const listOfPages = {
   content: {
@@ -58,6 +67,31 @@ test.each<[string, Write, Read, boolean]>([
     false,
   ],
   ['a post reaches counts of terms', updatePost, list('categories'), true],
+  [
+    'a page with terms reaches their counts',
+    update('pages', 5, { categories: [2] }),
+    item('categories', 2),
+    true,
+  ],
+  [
+    'a new page with terms reaches lists of terms',
+    create('pages', wholePage({ tags: [2] })),
+    list('tags'),
+    true,
+  ],
+  ['a new page without terms leaves counts of terms', create('pages', wholePage({})), list('tags'), false],
+  [
+    'a pattern reaches the count of its category',
+    update('blocks', 5, inPatternCategory),
+    item('wp_pattern_category', 2),
+    true,
+  ],
+  [
+    'a new pattern reaches lists of its categories',
+    create('blocks', { id: 5, type: 'wp_block', ...inPatternCategory }),
+    list('wp_pattern_category'),
+    true,
+  ],
   ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
   ['a post reaches what embeds', updatePost, embedding, true],
   ['a post reaches media, which are public as long as it is', updatePost, list('media'), true],

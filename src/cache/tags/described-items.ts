@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { Found } from '../../contracts/row.ts'
 import {
   type CollectionTags,
+  classOfTerm,
   collectionOfRelation,
   collectionOfTaxonomy,
   collectionOfType,
@@ -279,6 +280,13 @@ const idsAndNamesOf = (names: TagNames, ids: readonly number[], collection: stri
 const tellsOtherwise = ({ class_list, link, _links }: Properties): boolean =>
   class_list !== undefined || link !== undefined || _links !== undefined
 
+/** Pages and media have terms where a plugin says so: their classes show it when `_fields` omits the terms. */
+const classesShow = ({ class_list: classes }: Properties, collection: string): boolean => {
+  const start = lookUp(classOfTerm, collection)
+  // PHP writes a list with gaps as an object.
+  return start !== undefined && Object.values(classes ?? {}).some((one) => String(one).startsWith(start))
+}
+
 const itemsNamedBy = (names: TagNames, value: unknown, collection: string): readonly string[] => {
   const ids = integersOf(value)
   if (ids === undefined) return anyOf(names, collection)
@@ -293,7 +301,10 @@ const namedIn = (names: TagNames, properties: Properties, expected: readonly str
   for (const [property, collection] of namedProperties) {
     const value = properties[property]
     if (value === undefined) {
-      if (expected.includes(property) && tellsOtherwise(properties)) tags.push(...anyOf(names, collection))
+      const mayShow = expected.includes(property)
+        ? tellsOtherwise(properties)
+        : classesShow(properties, collection)
+      if (mayShow) tags.push(...anyOf(names, collection))
       continue
     }
     if (value === 0 || (Array.isArray(value) && value.length === 0)) continue

@@ -313,6 +313,9 @@ export const namedItems: Readonly<Record<string, string>> = {
   featured_media: 'media',
 }
 
+/** How the classes of an item begin that stand for a term. */
+export const classOfTerm: Readonly<Record<string, string>> = { categories: 'category-', tags: 'tag-' }
+
 /** Collection of what a menu item leads to, by its `object`. */
 export const linkedItems: Readonly<Record<string, string>> = {
   post: 'posts',

@@ -92,6 +92,18 @@ test.each<[string, Write, Read, boolean]>([
     list('wp_pattern_category'),
     true,
   ],
+  [
+    'a category reaches a page that shows it in its classes alone',
+    update('categories', 2, { slug: 'two' }),
+    item('pages', 9, { id: 9, class_list: { 0: 'page', 2: 'category-one' } }),
+    true,
+  ],
+  [
+    'a category leaves a page without terms',
+    update('categories', 2, { slug: 'two' }),
+    item('pages', 9, { id: 9, class_list: ['page'] }),
+    false,
+  ],
   ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
   ['a post reaches what embeds', updatePost, embedding, true],
   ['a post reaches media, which are public as long as it is', updatePost, list('media'), true],

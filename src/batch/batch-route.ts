@@ -252,6 +252,7 @@ export const buildBatch = (config: ServiceConfig, options: BatchParts): Service[
   const dialect = dialects[config.contract]
   /** Header fields (lower case) that carry API keys: items have those of the batch. */
   const keyFields = config.contract === 'openapi' ? config.document.contract.keyHeaders : []
+  const caller = { keyFields, harmlessCookies: config.cache.harmlessCookies ?? [] }
   const { clock } = options
   const shared = sharedByBatches(settings, config.upstream, options)
 
@@ -355,7 +356,7 @@ export const buildBatch = (config: ServiceConfig, options: BatchParts): Service[
     const mayExtend = settings.extensions !== 'off'
     const key = mayExtend ? requestField(exchange.request.fields, 'idempotency-key') : undefined
     if (mayExtend && key === undefined && wantsLines(exchange)) return inLines(exchange)
-    const answer = await answeredOnce(shared.store, exchange, keyFields, key, (watched) =>
+    const answer = await answeredOnce(shared.store, exchange, caller, key, (watched) =>
       inOne(exchange, watched),
     )
     return response(exchange, answer, answer.content)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { identityCookies } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { ownBytes, requestField } from '../http/message.ts'
@@ -102,14 +103,18 @@ export const createMemoryIdempotencyStore = (options: {
   }
 }
 
+/** Header fields (lower case) that carry API keys, and cookies that say nothing about the caller. */
+type CallerFields = { readonly keyFields: readonly string[]; readonly harmlessCookies: readonly string[] }
+
 /** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
 const callerOf = (
   { request, client, identity }: LocalRequest,
-  keyFields: readonly string[],
+  { keyFields, harmlessCookies }: CallerFields,
 ): readonly string[] => {
   const keys = keyFields.map((name) => requestField(request.fields, name) ?? '')
   const authorization = requestField(request.fields, 'authorization') ?? ''
-  const cookie = requestField(request.fields, 'cookie') ?? ''
+  const cookies = requestField(request.fields, 'cookie') ?? ''
+  const cookie = identityCookies(cookies, harmlessCookies).length === 0 ? '' : cookies
   const verified = identity?.credential ?? ''
   const address = authorization === '' && cookie === '' && verified === '' ? client.address : ''
   return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address, ...keys]
@@ -128,7 +133,7 @@ const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
 export const answeredOnce = async (
   store: IdempotencyStore,
   exchange: LocalRequest,
-  keyFields: readonly string[],
+  caller: CallerFields,
   field: string | undefined,
   run: (signal: AbortSignal) => Promise<KeptAnswer>,
 ): Promise<KeptAnswer> => {
@@ -139,7 +144,7 @@ export const answeredOnce = async (
   const key = hashOf([
     service.name,
     ...(service.host === '' ? [] : [service.host]),
-    ...callerOf(exchange, keyFields),
+    ...callerOf(exchange, caller),
     read.key,
   ])
   const type = requestField(exchange.request.fields, 'content-type') ?? ''

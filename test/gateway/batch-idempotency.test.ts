@@ -15,6 +15,7 @@ beforeEach(async () => {
     wire.respond({ fields: { 'Content-Type': 'application/json' }, content: `{"number":${number}}` })
   })
   gateway = await startTestGateway({
+    trustedProxies: ['127.0.0.1/32'],
     services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
   })
 })
@@ -57,6 +58,14 @@ test.each([
 ])('a caller with another %s has other keys', async (_, headers) => {
   await send('"k"')
   expect((await send('"k"', headers)).text).toContain('"number":2')
+})
+
+test('callers at different addresses have keys of their own when their cookies say nothing about them', async () => {
+  const cookie = { Cookie: 'cookieconsent=yes' }
+  const [first, second] = [{ 'X-Forwarded-For': '192.0.2.1' }, { 'X-Forwarded-For': '192.0.2.2' }]
+  await send('"k"', { ...cookie, ...first })
+  expect((await send('"k"', { ...cookie, ...second })).text).toContain('"number":2')
+  expect((await send('"k"', first)).text).toContain('"number":1')
 })
 
 test('a key in flight gets 409, and its batch continues when the client disconnects', async () => {

@@ -61,10 +61,13 @@ const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, 
 const same = (name: string): ListFilter => ({ argument: name, property: name })
 
 const onlyOwn = always(effect([]))
-const ownAndSiblings = always(effect([], { siblings: true }))
 const everything = always('everything')
 
-// A term's count and its lists by post follow the post's status; an author is public only with a public post.
+/** An author is public as long as one of its items is published, of whichever type: lists of users show it, and so does what embeds it. */
+const showsAuthor = (more: Partial<Omit<NamedEffect, 'collections'>> = {}): CollectionTags['effects'] =>
+  always(effect(['users'], { embedded: true, ...more }))
+
+// A term's count and its lists by post follow the post's status.
 const shown = ['search', 'oembed', 'users', 'comments'] as const
 
 /** Pages and media have terms where a plugin says so. */
@@ -162,9 +165,9 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   // A menu that was empty leaves no trace in the content where it stands.
   'menu-items': {
     effects: {
-      create: effect([], { siblings: true, contents: 'any' }),
-      update: effect([], { siblings: true, contents: 'any' }),
-      delete: effect([], { siblings: true, contents: 'dynamic' }),
+      create: effect(['users'], { siblings: true, contents: 'any' }),
+      update: effect(['users'], { siblings: true, embedded: true, contents: 'any' }),
+      delete: effect(['users'], { siblings: true, embedded: true, contents: 'dynamic' }),
     },
     filters: [],
     refinement: refinements['menu-items'],
@@ -174,26 +177,24 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   // Content repeats a synced pattern wherever it is used, without a mark.
   blocks: {
-    effects: always(
-      effect([], {
-        siblings: true,
-        contents: 'any',
-        countedBy: ['site_pattern_category', 'wp_pattern_category'],
-      }),
-    ),
+    effects: showsAuthor({
+      siblings: true,
+      contents: 'any',
+      countedBy: ['site_pattern_category', 'wp_pattern_category'],
+    }),
     filters: [],
     refinement: refinements.blocks,
     names: ['site_pattern_category', 'wp_pattern_category'],
   },
   // One that was no more than a draft was not rendered at all.
   navigation: {
-    effects: always(effect([], { contents: 'any' })),
+    effects: showsAuthor({ contents: 'any' }),
     filters: [],
     refinement: refinements.navigation,
   },
-  templates: { effects: ownAndSiblings, filters: [], renders: 'none' },
+  templates: { effects: showsAuthor({ siblings: true }), filters: [], renders: 'none' },
   'template-parts': {
-    effects: always(effect([], { siblings: true, contents: 'any' })),
+    effects: showsAuthor({ siblings: true, contents: 'any' }),
     filters: [],
     renders: 'none',
   },
@@ -264,8 +265,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     renders: 'any',
   },
-  'font-families': { effects: onlyOwn, filters: [], renders: 'none' },
-  'font-faces': { effects: onlyOwn, filters: [], renders: 'none' },
+  'font-families': { effects: showsAuthor(), filters: [], renders: 'none' },
+  'font-faces': { effects: showsAuthor(), filters: [], renders: 'none' },
   settings: {
     effects: everything,
     filters: [],

@@ -104,6 +104,22 @@ test.each<[string, Write, Read, boolean]>([
     item('pages', 9, { id: 9, class_list: ['page'] }),
     false,
   ],
+  ...['blocks', 'navigation', 'menu-items', 'templates', 'template-parts', 'font-families', 'font-faces'].map(
+    (collection): [string, Write, Read, boolean] => [
+      `a new item of ${collection} reaches the users, where its author may be shown from now on`,
+      create(collection, { id: 5 }),
+      list('users', {}, [{ id: 1 }]),
+      true,
+    ],
+  ),
+  ...['blocks', 'navigation', 'menu-items', 'templates', 'template-parts'].map(
+    (collection): [string, Write, Read, boolean] => [
+      `a deleted item of ${collection} reaches what embeds its author, who may be hidden from now on`,
+      remove(collection, 5, { deleted: true, previous: { id: 5 } }),
+      list('comments', {}, [{ id: 7, _embedded: { author: [{ id: 1 }] } }]),
+      true,
+    ],
+  ),
   ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
   ['a post reaches what embeds', updatePost, embedding, true],
   ['a post reaches media, which are public as long as it is', updatePost, list('media'), true],

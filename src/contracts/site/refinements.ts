@@ -218,6 +218,7 @@ export const refinements = {
     // Rendered images have their texts from the content; galleries take them from here.
     minor: effect([], { contents: 'dynamic' }),
     ...shownPlainly,
+    copied: [titleInMenus],
   },
   categories: term,
   tags: { ...term, structure: ['slug', 'link', 'taxonomy'] },

@@ -63,12 +63,14 @@ const same = (name: string): ListFilter => ({ argument: name, property: name })
 const onlyOwn = always(effect([]))
 const everything = always('everything')
 
-/** An author is public as long as one of its items is published, of whichever type: lists of users show it, and so does what embeds it. */
-const showsAuthor = (more: Partial<Omit<NamedEffect, 'collections'>> = {}): CollectionTags['effects'] =>
-  always(effect(['users'], { embedded: true, ...more }))
-
-// A term's count and its lists by post follow the post's status.
+// A term's count and its lists by post follow the post's status; an author is public as long as one of its items is published.
 const shown = ['search', 'oembed', 'users', 'comments'] as const
+
+/** Of items of any type: what is attached to one is public as long as it is, and has its own permalink without it. */
+const withAttached = (more: Partial<Omit<NamedEffect, 'collections'>> = {}): CollectionTags['effects'] => {
+  const reached = effect(['media', ...shown], { embedded: true, ...more })
+  return { create: effect(['users'], more), update: reached, delete: reached }
+}
 
 /** Pages and media have terms where a plugin says so. */
 const counted = { countedBy: ['categories', 'tags'] } as const
@@ -149,8 +151,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     effects: {
       // A gallery of what is attached was empty before, and left no trace.
       create: effect(['posts', 'pages'], { ...counted, contents: 'dynamic' }),
-      // Rendered images take their sizes from the media item.
-      update: effect(['oembed'], { ...counted, ...anywhere, contents: 'dynamic' }),
+      // Rendered images take their sizes from the media item; its comments are public as long as it is, and have its permalink in theirs.
+      update: effect(['oembed', 'comments'], { ...counted, ...anywhere, contents: 'dynamic' }),
       // Its comments go with it, and so does the logo of the site.
       delete: effect(['oembed', 'comments', 'settings'], { ...counted, ...anywhere, contents: 'dynamic' }),
     },
@@ -165,9 +167,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   // A menu that was empty leaves no trace in the content where it stands.
   'menu-items': {
     effects: {
-      create: effect(['users'], { siblings: true, contents: 'any' }),
-      update: effect(['users'], { siblings: true, embedded: true, contents: 'any' }),
-      delete: effect(['users'], { siblings: true, embedded: true, contents: 'dynamic' }),
+      ...withAttached({ siblings: true, contents: 'any' }),
+      delete: effect(['media', ...shown], { siblings: true, embedded: true, contents: 'dynamic' }),
     },
     filters: [],
     refinement: refinements['menu-items'],
@@ -177,7 +178,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   // Content repeats a synced pattern wherever it is used, without a mark.
   blocks: {
-    effects: showsAuthor({
+    effects: withAttached({
       siblings: true,
       contents: 'any',
       countedBy: ['site_pattern_category', 'wp_pattern_category'],
@@ -188,13 +189,13 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   // One that was no more than a draft was not rendered at all.
   navigation: {
-    effects: showsAuthor({ contents: 'any' }),
+    effects: withAttached({ contents: 'any' }),
     filters: [],
     refinement: refinements.navigation,
   },
-  templates: { effects: showsAuthor({ siblings: true }), filters: [], renders: 'none' },
+  templates: { effects: withAttached({ siblings: true }), filters: [], renders: 'none' },
   'template-parts': {
-    effects: showsAuthor({ siblings: true, contents: 'any' }),
+    effects: withAttached({ siblings: true, contents: 'any' }),
     filters: [],
     renders: 'none',
   },
@@ -265,8 +266,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     renders: 'any',
   },
-  'font-families': { effects: showsAuthor(), filters: [], renders: 'none' },
-  'font-faces': { effects: showsAuthor(), filters: [], renders: 'none' },
+  'font-families': { effects: withAttached(), filters: [], renders: 'none' },
+  'font-faces': { effects: withAttached(), filters: [], renders: 'none' },
   settings: {
     effects: everything,
     filters: [],
@@ -321,6 +322,7 @@ export const classOfTerm: Readonly<Record<string, string>> = { categories: 'cate
 export const linkedItems: Readonly<Record<string, string>> = {
   post: 'posts',
   page: 'pages',
+  attachment: 'media',
   category: 'categories',
   post_tag: 'tags',
 }
@@ -331,7 +333,7 @@ export const namedBy: Readonly<Record<string, readonly string[]>> = {
   pages: ['menu-items'],
   categories: ['posts', 'pages', 'media', 'menu-items'],
   tags: ['posts', 'pages', 'media', 'menu-items'],
-  media: ['posts', 'pages'],
+  media: ['posts', 'pages', 'menu-items'],
   site_pattern_category: ['blocks'],
   wp_pattern_category: ['blocks'],
 }

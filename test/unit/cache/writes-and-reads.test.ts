@@ -120,6 +120,26 @@ test.each<[string, Write, Read, boolean]>([
       true,
     ],
   ),
+  ...['blocks', 'navigation', 'menu-items', 'templates', 'template-parts'].map(
+    (collection): [string, Write, Read, boolean] => [
+      `an item of ${collection} reaches lists of what is attached to it`,
+      update(collection, 5, { status: 'publish' }),
+      list('media', { parent: [5] }),
+      true,
+    ],
+  ),
+  [
+    'an image that is attached elsewhere reaches its comments, which are public as long as it is',
+    update('media', 81, { type: 'attachment', post: 9 }),
+    list('comments', { post: [81] }, [{ id: 3, post: 81 }]),
+    true,
+  ],
+  [
+    'an image reaches the menu items that lead to it, and show its title',
+    update('media', 81, { type: 'attachment' }),
+    item('menu-items', 9, linkTo('attachment', 81)),
+    true,
+  ],
   ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
   ['a post reaches what embeds', updatePost, embedding, true],
   ['a post reaches media, which are public as long as it is', updatePost, list('media'), true],

@@ -84,9 +84,13 @@ const post: CollectionTags['effects'] = {
 }
 
 // A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
-// one, and the pages below a deleted page have another parent and another permalink.
+// one, and the pages below a deleted page have another parent and another permalink. WordPress adds new pages to menus with `auto_add`.
 const page: CollectionTags['effects'] = {
-  create: effect(['search', 'oembed', 'users'], { ...counted, siblings: true, contents: 'any' }),
+  create: effect(['menu-items', 'search', 'oembed', 'users'], {
+    ...counted,
+    siblings: true,
+    contents: 'any',
+  }),
   update: effect(['media', 'menu-items', ...shown], {
     ...counted,
     ...anywhere,

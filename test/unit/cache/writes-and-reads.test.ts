@@ -140,6 +140,12 @@ test.each<[string, Write, Read, boolean]>([
     item('menu-items', 9, linkTo('attachment', 81)),
     true,
   ],
+  [
+    'a new page reaches menu items, since WordPress adds it to menus',
+    create('pages', { id: 5 }),
+    list('menu-items'),
+    true,
+  ],
   ['a post reaches the search', updatePost, { found: found('search', 'lookup'), body: [] }, true],
   ['a post reaches what embeds', updatePost, embedding, true],
   ['a post reaches media, which are public as long as it is', updatePost, list('media'), true],

@@ -66,7 +66,7 @@ const everything = always('everything')
 // A term's count and its lists by post follow the post's status; an author is public as long as one of its items is published.
 const shown = ['search', 'oembed', 'users', 'comments'] as const
 
-/** Of items of any type: what is attached to one is public as long as it is, and has its own permalink without it. */
+/** Media attached to an item, of whichever type, are public as long as it is, and have another permalink without it. */
 const withAttached = (more: Partial<Omit<NamedEffect, 'collections'>> = {}): CollectionTags['effects'] => {
   const reached = effect(['media', ...shown], { embedded: true, ...more })
   return { create: effect(['users'], more), update: reached, delete: reached }

@@ -208,7 +208,8 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   const [word = '', url = ''] = command.operands
   // Methods are case-sensitive (RFC 9110 §9.1) and in capitals; on the command line `get` means GET.
   const method = word.toUpperCase()
-  if (!URL.canParse(url, config.publicUrl)) {
+  // Without the first slash, `plants` would be explained as a path that no route has.
+  if (!/^(?:\/|https?:\/\/)/i.test(url) || !URL.canParse(url, config.publicUrl)) {
     ports.stderr.write('trellis: explain expects a path such as /plants, or a URL\n')
     return 'usage'
   }

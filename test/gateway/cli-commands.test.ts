@@ -312,6 +312,16 @@ describe('explain', () => {
     expect(end).toBe(0)
   })
 
+  test.each(['plants', 'ftp://127.0.0.1/plants', ''])(
+    'refuses %j, which is no path and no URL',
+    async (url) => {
+      const { end, stderr, asked } = await run(['explain', 'GET', url])
+      expect(stderr).toBe('trellis: explain expects a path such as /plants, or a URL\n')
+      expect(end).toBe(2)
+      expect(asked).toEqual([])
+    },
+  )
+
   test('prints one line for each aspect, without control characters', async () => {
     const { stdout } = await run(['explain', 'get', '/plants'])
     expect(stdout).toBe('row     /plants\ntags    plants\nreason  no ?[31mrule\nrule    -\n')

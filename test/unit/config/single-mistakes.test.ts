@@ -241,7 +241,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a port with a fraction',
     'listen: { port: 80.5 }',
-    '1:17 listen.port: expected a whole number from 0 to 65535, found a number',
+    '1:17 listen.port: expected a whole number from 0 to 65535, found a number with a fraction',
   ],
   [
     'an address and a port as one text',

@@ -103,6 +103,9 @@ export const createMemoryIdempotencyStore = (options: {
   }
 }
 
+/** Meanings of cookies that are equal in many clients. */
+const ofMany: ReadonlySet<string> = new Set(['language', 'cart', 'recently viewed products', 'post password'])
+
 /** Header fields (lower case) that carry API keys, and cookies that say nothing about the caller. */
 type CallerFields = { readonly keyFields: readonly string[]; readonly harmlessCookies: readonly string[] }
 
@@ -114,7 +117,8 @@ const callerOf = (
   const keys = keyFields.map((name) => requestField(request.fields, name) ?? '')
   const authorization = requestField(request.fields, 'authorization') ?? ''
   const cookies = requestField(request.fields, 'cookie') ?? ''
-  const cookie = identityCookies(cookies, harmlessCookies).length === 0 ? '' : cookies
+  const isOfMany = identityCookies(cookies, harmlessCookies).every(({ meaning }) => ofMany.has(meaning))
+  const cookie = isOfMany ? '' : cookies
   const verified = identity?.credential ?? ''
   const address = authorization === '' && cookie === '' && verified === '' ? client.address : ''
   return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address, ...keys]

@@ -60,8 +60,14 @@ test.each([
   expect((await send('"k"', headers)).text).toContain('"number":2')
 })
 
+test('a caller with a session has the same keys at another address', async () => {
+  const cookie = { Cookie: 'PHPSESSID=abc; pll_language=de' }
+  const first = await send('"k"', { ...cookie, 'X-Forwarded-For': '192.0.2.1' })
+  expect(await send('"k"', { ...cookie, 'X-Forwarded-For': '192.0.2.2' })).toEqual(first)
+})
+
 test('callers at different addresses have keys of their own when their cookies say nothing about them', async () => {
-  const cookie = { Cookie: 'cookieconsent=yes' }
+  const cookie = { Cookie: 'cookieconsent=yes; pll_language=de' }
   const [first, second] = [{ 'X-Forwarded-For': '192.0.2.1' }, { 'X-Forwarded-For': '192.0.2.2' }]
   await send('"k"', { ...cookie, ...first })
   expect((await send('"k"', { ...cookie, ...second })).text).toContain('"number":2')

@@ -75,17 +75,18 @@ const idNames = (parameter: string): readonly string[] => {
 const mostMembers = 128
 
 /**
- * The ids of the items in a response; undefined when they are not all known. `parameter`: the name that paths give the id.
+ * The ids of the items in a response; undefined when they are not all known. `parameter`: the name that paths give the id. An item with
+ * several such members may have any of them as its id.
  */
 const memberIds = (content: Buffer, pointer: string, parameter: string): readonly string[] | undefined => {
   const response = parsedJson(content.toString())
   if (response === undefined) return undefined
-  const values = valuesAt(response, pointer.split('/').slice(1))
   const names = idNames(parameter)
-  const ids = values
+  const items = valuesAt(response, pointer.split('/').slice(1))
     .filter((value) => value !== null)
-    .map((value) => (isMember(value) ? value : names.map((name) => memberOf(value, name)).find(isMember)))
-  return ids.length > mostMembers || ids.includes(undefined) ? undefined : ids.map(String)
+    .map((value) => (isMember(value) ? [value] : names.map((name) => memberOf(value, name)).filter(isMember)))
+  const ids = items.flat()
+  return ids.length > mostMembers || items.some(({ length }) => length === 0) ? undefined : ids.map(String)
 }
 
 /** A path whose parameters have values, as far as they are known. */

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
+import { createStructuralTagger } from '../../../src/cache/structural-tagger.ts'
+import { inferResources } from '../../../src/contracts/openapi/resources.ts'
+import { createOpenApiRequests } from '../../../src/request/openapi-requests.ts'
 import { times } from '../../support/breadth.ts'
+import { contractOf } from '../request/openapi/described.ts'
 import { type Checked, checkTags, type Mode } from './structural-service.ts'
 
 const checked = (
@@ -45,4 +49,43 @@ test.each([
 test('the checker finds outdated responses where the document does not declare what an action changes', () => {
   expect(checked('structural', 8, { undeclared: true }).stale.length).toBeGreaterThan(0)
   expect(checked('service', 5, { undeclared: true }).stale).toEqual([])
+})
+
+test('a declared member that has a name and an id is reached by writes under either', () => {
+  const id = { name: 'user', in: 'path', required: true, schema: { type: 'string' } }
+  const contract = contractOf({
+    openapi: '3.1.0',
+    info: { title: 'Teams', version: '1' },
+    paths: {
+      '/users': { get: {} },
+      '/users/{user}': { parameters: [id], get: {}, put: {} },
+      '/teams': { get: {} },
+      '/teams/{team}': {
+        parameters: [{ ...id, name: 'team' }],
+        get: { 'x-trellis-resource': { members: { '/lead': '/users' } } },
+      },
+    },
+  })
+  const requests = createOpenApiRequests(contract, {
+    limits: { queryParameters: 256, jsonDepth: 64 },
+    unknownParameters: 'forward',
+    trackingParameters: [],
+  })
+  const found = (method: string, path: string) => {
+    const finding = requests.find(method, path)
+    if (finding.kind !== 'found') throw new Error(`${method} ${path}: ${finding.kind}`)
+    return finding
+  }
+  const tagger = createStructuralTagger({ service: 's', resources: inferResources(contract.operations, []) })
+  const content = Buffer.from('{"lead":{"user":"ada","id":5}}')
+  const stored = tagger.storedTags(found('GET', '/teams/1'), {}, { status: 200, fields: [], content })
+  const reaches = (path: string): boolean =>
+    tagger
+      .writtenTags(found('PUT', path), () => undefined, 'PUT', {
+        status: 200,
+        fields: [],
+        content: undefined,
+      })
+      .some((tag) => stored.includes(tag))
+  expect(['/users/ada', '/users/5', '/users/6'].map(reaches)).toEqual([true, true, false])
 })

@@ -267,6 +267,19 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
   })
 })
 
+describe('a refusal of one request is not stored, whatever its Cache-Control', () => {
+  test.each([
+    [416, 'Range: bytes=99-'],
+    [412, 'If-Match: "z"'],
+  ])('%i to %s', async (status, line) => {
+    const path = fresher()
+    service.origin.script = (_, wire) => wire.respond({ status, fields: fresh, content: '' })
+    expect(await read(path, [line])).toMatchObject({ status })
+    service.origin.script = ranged()
+    expect(await read(path)).toMatchObject({ status: 200, content })
+  })
+})
+
 describe('a stale part', () => {
   const stale = { 'Cache-Control': 'max-age=0', ETag: '"a"' }
 

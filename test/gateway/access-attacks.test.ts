@@ -316,6 +316,12 @@ const tokenAttacks: readonly Row[] = [
     'claim',
     () => withToken(() => issuer.token({ claims: { roles: ['a,admin'] } })),
   ],
+  [
+    'a number that was rounded in a forwarded claim',
+    401,
+    'claim',
+    () => withToken(() => issuer.token({ claims: { sub: 2 ** 53 } })),
+  ],
   ['a huge token', 401, 'token-too-large', () => withToken(() => `${'a'.repeat(9_000)}.e30.c2ln`)],
   [
     'two tokens in two lines of another field',

@@ -80,8 +80,8 @@ const statusReason = (
   policy: CachePolicy,
   control: ResponseControl,
 ): NoStoreReason | undefined => {
-  // A 304 belongs to another response; 1xx are not final.
-  if (status < 200 || status === 304) return 'status'
+  // A 304 belongs to another response; 1xx are not final; 412 and 416 refuse the conditions and the range of one request.
+  if (status < 200 || status === 304 || status === 412 || status === 416) return 'status'
   if (policy.profile === 'rfc-shared-cache') {
     return control.mustUnderstand && !understood.has(status) ? 'must-understand' : undefined
   }

@@ -190,8 +190,11 @@ const fieldForm = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 const refused = (reason: AccessRefusal): TokenVerdict => ({ kind: 'refused', reason })
 
+/** A whole number that may have been rounded has no text: it would be that of another user. */
 const scalarText = (value: unknown): string | undefined =>
-  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+  typeof value === 'string' ||
+  typeof value === 'boolean' ||
+  (typeof value === 'number' && (Number.isSafeInteger(value) || !Number.isInteger(value)))
     ? String(value)
     : undefined
 

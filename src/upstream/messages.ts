@@ -10,6 +10,7 @@ import {
   type ResponseHead,
   type ResponseHints,
   type TakeConnection,
+  withField,
   withoutFields,
 } from '../http/message.ts'
 import type { AttemptEvent } from './events.ts'
@@ -167,10 +168,16 @@ export const invalidResponse = (
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 
-/** Status and end-to-end fields, and no length where there must be none (RFC 9110 §8.6). */
+/** A 204 has no length (RFC 9110 §8.6); that of a 205 is 0 (§15.3.6), or clients would read the next response as its content. */
+const withTrueLength = (status: number, fields: string[]): string[] => {
+  if (status === 205) return withField(fields, 'Content-Length', '0')
+  return status === 204 ? withoutFields(fields, contentLength) : fields
+}
+
+/** Status and end-to-end fields. */
 export const responseHead = (status: number, fields: FieldLines): ResponseHead => {
   const kept = endToEndFields(fields)
-  const shown = status === 204 ? withoutFields(kept, contentLength) : kept
+  const shown = withTrueLength(status, kept)
   // Only a response that lost a field can have hints.
   return { status, fields: shown, hints: kept.length === fields.length ? undefined : hintsOf(fields) }
 }

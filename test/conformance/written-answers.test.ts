@@ -139,3 +139,15 @@ test.each([
   expect(fieldOf(reply, 'Cache-Status')?.startsWith('trellis; hit')).toBe(expected === 'hit')
   expect(fieldOf(reply, 'X-New')).toBe(expected === 'hit' ? '1' : undefined)
 })
+
+// RFC 9110 §15.3.6: the content is not sent, so a length would take the begin of the next response for it.
+test.each(['no-store', 'max-age=60'])('a 205 with content and %s says that it has none', async (control) => {
+  target += 1
+  service.origin.script = (_, wire) =>
+    wire.respond({ status: 205, fields: { 'Cache-Control': control }, content: 'reset' })
+  for (const _ of ['miss', 'again']) {
+    const reply = await service.ask([`GET /reset/${target} HTTP/1.1`])
+    expect(reply).toMatch(/^HTTP\/1\.1 205 [\s\S]*\r\n\r\n$/)
+    expect(reply.match(/^content-length: .*$/gim)).toEqual(['Content-Length: 0'])
+  }
+})

@@ -77,7 +77,7 @@ type Issue = z.core.$ZodIssue
 const kindName = (value: unknown): string => {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a section'
-  if (typeof value === 'number' && !Number.isInteger(value)) return 'a number with a fraction'
+  if (Number.isFinite(value) && !Number.isInteger(value)) return 'a number with a fraction'
   return (
     { string: 'a text', number: 'a number', boolean: 'true or false' }[typeof value as string] ?? 'nothing'
   )

@@ -190,11 +190,11 @@ const fieldForm = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 const refused = (reason: AccessRefusal): TokenVerdict => ({ kind: 'refused', reason })
 
-/** A whole number that may have been rounded has no text: it would be that of another user. */
+/** A number beyond 2^53 has no text: it may have been rounded, to that of another user. */
 const scalarText = (value: unknown): string | undefined =>
   typeof value === 'string' ||
   typeof value === 'boolean' ||
-  (typeof value === 'number' && (Number.isSafeInteger(value) || !Number.isInteger(value)))
+  (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER)
     ? String(value)
     : undefined
 

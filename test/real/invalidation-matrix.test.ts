@@ -64,12 +64,12 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     }
   }
 
-  const write = async ({ method, path, body, keep }: MatrixWrite): Promise<number> => {
+  const write = async ({ method, path, body, keep, by }: MatrixWrite): Promise<number> => {
     const upload = { 'content-type': 'image/png', 'content-disposition': 'attachment; filename="new.png"' }
     const response = await fetch(`${site.restRoot}/wp/v2/${filled(path)}`, {
       method,
       headers: {
-        authorization: basic(wordpress.credentials.admin),
+        authorization: basic(wordpress.credentials[by ?? 'admin']),
         ...(body === 'image' ? upload : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: body === 'image' ? image : filledBody(body) }),
@@ -173,7 +173,8 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     if (process.env['TRELLIS_VERBOSE'] !== undefined) table.push(...verbose)
     process.stdout.write(`${table.join('\n')}\n`)
     expect({ stale, unexpected }).toEqual({ stale: [], unexpected: [] })
-    expect(precision).toBeGreaterThan(isAll ? 0.9 : 0.8)
+    // Writes to patterns and pages reach every content, since each may show them.
+    expect(precision).toBeGreaterThan(isAll ? 0.85 : 0.78)
   }, 600_000)
 })
 

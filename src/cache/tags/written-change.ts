@@ -86,8 +86,15 @@ const isWithin = (before: Properties, after: Properties, name: string, { within 
 /** Nothing differs except texts and properties that only some lists use. */
 const compare = (before: Properties, after: Properties, refinement: Refinement): Reach => {
   const { structure, texts, related = {}, filled } = refinement
+  // `_fields` may have omitted lists from the earlier version: terms, such as those of a plugin.
+  const omitted = Object.keys(after).filter(
+    (name) => Array.isArray(after[name]) && before[name] === undefined,
+  )
   if (filled !== undefined && isEmpty(propertyAt(before, filled))) return full
-  const compared = [...structure, ...Object.keys(before).filter((name) => !texts.includes(name))]
+  const compared = [
+    ...structure,
+    ...[...Object.keys(before), ...omitted].filter((name) => !texts.includes(name)),
+  ]
   const changed = compared.filter(
     (path) => !same(before, after, path) && !isWithin(before, after, path, refinement),
   )
@@ -141,8 +148,9 @@ export const termsNamed = (
   if (state === 'absent') return 'none'
   const value = state?.[property]
   if (Array.isArray(value) && value.length === 0) return []
-  const isComplete = state !== undefined && refinement !== undefined && isComparable(state, refinement)
-  return value === undefined && isComplete ? 'none' : integersOf(value)
+  // `_fields` omits the guid too, unless it names it; a deleted item has it, but no links.
+  const isWhole = state?.['guid'] !== undefined && refinement !== undefined && isComparable(state, refinement)
+  return value === undefined && isWhole ? 'none' : integersOf(value)
 }
 
 const isGone = (state: Properties | 'absent'): boolean => state === 'absent' || state['status'] === 'trash'

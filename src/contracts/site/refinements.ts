@@ -184,7 +184,7 @@ export const refinements = {
   // Its content is shown unrendered: contents change with that, not with its title or its categories.
   blocks: {
     structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
-    texts: [...ofAnswers, 'title', 'excerpt'],
+    texts: [...ofAnswers, 'title', 'excerpt', 'content'],
     minor: effect([], { siblings: true }),
     related: {
       site_pattern_category: effect([], { countedBy: ['site_pattern_category'] }),
@@ -214,7 +214,11 @@ export const refinements = {
       'source_url',
       'media_details',
     ],
-    texts: [...ofAnswers, 'title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
+    texts: [
+      ...ofAnswers,
+      ...['title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
+      'missing_image_sizes',
+    ],
     // Rendered images have their texts from the content; galleries take them from here.
     minor: effect([], { contents: 'dynamic' }),
     ...shownPlainly,

@@ -72,6 +72,14 @@ const withAttached = (more: Partial<Omit<NamedEffect, 'collections'>> = {}): Col
   return { create: effect(['users'], more), update: reached, delete: reached }
 }
 
+/** Items that are always published: an update may make the first version of its author's, and changes nothing that is attached. */
+const alwaysPublished = (
+  more: Partial<Omit<NamedEffect, 'collections'>> = {},
+): CollectionTags['effects'] => ({
+  ...withAttached(more),
+  update: effect(['users'], more),
+})
+
 /** Pages and media have terms where a plugin says so. */
 const counted = { countedBy: ['categories', 'tags'] } as const
 const anywhere = { shownBy: true, embedded: true } as const
@@ -197,9 +205,9 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     refinement: refinements.navigation,
   },
-  templates: { effects: withAttached({ siblings: true }), filters: [], renders: 'none' },
+  templates: { effects: alwaysPublished({ siblings: true }), filters: [], renders: 'none' },
   'template-parts': {
-    effects: withAttached({ siblings: true, contents: 'any' }),
+    effects: alwaysPublished({ siblings: true, contents: 'any' }),
     filters: [],
     renders: 'none',
   },
@@ -270,8 +278,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     renders: 'any',
   },
-  'font-families': { effects: withAttached(), filters: [], renders: 'none' },
-  'font-faces': { effects: withAttached(), filters: [], renders: 'none' },
+  'font-families': { effects: alwaysPublished(), filters: [], renders: 'none' },
+  'font-faces': { effects: alwaysPublished(), filters: [], renders: 'none' },
   settings: {
     effects: everything,
     filters: [],

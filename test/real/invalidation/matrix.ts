@@ -6,6 +6,8 @@ export type MatrixWrite = {
   readonly method: 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly body?: Readonly<Record<string, unknown>> | 'image'
+  /** The user that writes: by default the administrator. */
+  readonly by?: 'subscriber'
   /** The id in the answer is called so from here on. */
   readonly keep?: string
   /** Statuses that count as carried out or as refused, as a real WordPress answers. */
@@ -108,6 +110,29 @@ const allWrites: readonly MatrixWrite[] = [
     'future',
   ),
   remove('posts/future?force', 'posts/{future}?force=true'),
+  post('wp_pattern_category', 'wp_pattern_category', { name: 'Beds' }, 'patternCategory'),
+  put('blocks wp_pattern_category', 'blocks/{block}', { wp_pattern_category: ['{patternCategory}'] }),
+  {
+    title: 'media of a pattern (raw upload)',
+    method: 'POST',
+    path: 'media?post={block}',
+    body: 'image',
+    keep: 'blockMedia',
+    status: 201,
+  },
+  post('comments on media', 'comments', { post: '{blockMedia}', content: 'Of a leaf' }, 'mediaComment'),
+  put('media slug', 'media/{blockMedia}', { slug: 'leaf-of-a-pattern' }),
+  put('media post', 'media/{blockMedia}', { post: '{P}' }),
+  put('media status=private', 'media/{blockMedia}', { status: 'private' }),
+  // A user is public as long as it has a published item. The subscriber has none.
+  { ...put('users roles', 'users/{subscriber}', { roles: ['editor'] }), isReliedOn: true },
+  {
+    ...post('blocks', 'blocks', { title: 'Own', content: 'x', status: 'publish' }, 'ownBlock'),
+    by: 'subscriber',
+  },
+  put('blocks status=draft', 'blocks/{ownBlock}', { status: 'draft' }),
+  put('menus auto_add', 'menus/{menu}', { auto_add: true }),
+  post('pages publish', 'pages', { title: 'Of a menu', status: 'publish' }, 'newPage'),
 ]
 
 /** Ids that a write names. */
@@ -156,6 +181,7 @@ export const publicProbes: readonly string[] = [
   'media',
   'media?parent={P}',
   'media/{otherMedia}',
+  'media?parent={block}',
   'comments',
   'comments?post={P}',
   'users',
@@ -181,6 +207,7 @@ export const adminProbes: readonly string[] = [
   'menu-locations',
   'blocks',
   'blocks/{block}',
+  'wp_pattern_category',
   'navigation',
   'navigation/{navigation}',
   'templates/{template}',

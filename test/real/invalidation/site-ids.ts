@@ -50,6 +50,7 @@ export const idsOfSite = async ({ restRoot, credentials }: WordPress): Promise<I
     ['tag', p?.tags?.[0] ?? 0],
     ['otherMedia', await first('media')],
     ['otherUser', await first('users?roles=author')],
+    ['subscriber', await first('users?roles=subscriber')],
     ['menuPage', menuPage],
     ['page', pages.find(({ id }) => id !== menuPage)?.id ?? 0],
     ['menuItem', await first('menu-items')],

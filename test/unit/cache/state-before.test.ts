@@ -61,6 +61,12 @@ describe('an update of an item that is known from before', () => {
     ['of the status reaches lists', { ...before, status: 'draft' }, posts(), true],
     ['of something that a plugin added reaches lists', { ...before, meta: { a: 1 } }, posts(), true],
     [
+      'of terms that the earlier version did not show reaches lists under them',
+      { ...before, topic: [5] },
+      posts({ topic: 5 }),
+      true,
+    ],
+    [
       'of its category reaches lists of the old one',
       { ...before, categories: [3] },
       posts({ categories: [2] }),

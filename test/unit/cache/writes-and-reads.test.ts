@@ -29,7 +29,15 @@ const inPatternCategory = { wp_pattern_category: [2] }
 /** All properties that WordPress shows of a page. */
 const wholePage = (more: Record<string, unknown>): Record<string, unknown> => ({
   ...{ id: 5, type: 'page', status: 'publish', date: '2026-01-01T00:00:00', date_gmt: '2026-01-01T00:00:00' },
-  ...{ slug: 'five', link: '/five', author: 1, content: { protected: false }, parent: 0, menu_order: 0 },
+  ...{
+    slug: 'five',
+    link: '/five',
+    author: 1,
+    content: { protected: false },
+    parent: 0,
+    menu_order: 0,
+    guid: {},
+  },
   ...more,
 })
 
@@ -81,6 +89,12 @@ test.each<[string, Write, Read, boolean]>([
   ],
   ['a new page without terms leaves counts of terms', create('pages', wholePage({})), list('tags'), false],
   [
+    'a new page whose response may omit its terms reaches their counts',
+    create('pages', wholePage({ guid: undefined })),
+    list('tags'),
+    true,
+  ],
+  [
     'a pattern reaches the count of its category',
     update('blocks', 5, inPatternCategory),
     item('wp_pattern_category', 2),
@@ -120,14 +134,18 @@ test.each<[string, Write, Read, boolean]>([
       true,
     ],
   ),
-  ...['blocks', 'navigation', 'menu-items', 'templates', 'template-parts'].map(
-    (collection): [string, Write, Read, boolean] => [
-      `an item of ${collection} reaches lists of what is attached to it`,
-      update(collection, 5, { status: 'publish' }),
-      list('media', { parent: [5] }),
-      true,
-    ],
-  ),
+  ...['blocks', 'navigation', 'menu-items'].map((collection): [string, Write, Read, boolean] => [
+    `an item of ${collection} reaches lists of what is attached to it`,
+    update(collection, 5, { status: 'publish' }),
+    list('media', { parent: [5] }),
+    true,
+  ]),
+  ...['templates', 'template-parts'].map((collection): [string, Write, Read, boolean] => [
+    `a deleted item of ${collection} reaches lists of what is attached to it`,
+    remove(collection, 5, { deleted: true, previous: { id: 5 } }),
+    list('media', { parent: [5] }),
+    true,
+  ]),
   [
     'an image that is attached elsewhere reaches its comments, which are public as long as it is',
     update('media', 81, { type: 'attachment', post: 9 }),
@@ -402,7 +420,7 @@ test.each<[string, Write, Read, boolean]>([
   [
     'a comment reaches its post whose answer was asked to embed and shows no id',
     create('comments', { id: 3, post: 5, parent: 0 }),
-    { ...list('posts', { _embed: ['replies'] }, [{ _links: {} }]) },
+    { ...list('posts', { _embed: ['replies'] }, [{ guid: {} }]) },
     true,
   ],
   [

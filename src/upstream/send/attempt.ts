@@ -249,7 +249,9 @@ export class Attempt implements Handler {
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#ended) return true
+    // undici passes on an empty piece when it resumes. The end of the connection may follow at once, and must not meet a
+    // response that is paused again (nodejs/undici#5360).
+    if (this.#ended || chunk.length === 0) return true
     this.#deadline?.refresh()
     this.movedBytes += chunk.length
     this.#bytesInARow += chunk.length

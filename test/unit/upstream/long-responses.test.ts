@@ -50,6 +50,14 @@ test('a response of many megabytes lets other connections be served after each 1
   expect(attempt.onData(chunk)).toBe(true)
 })
 
+test('an empty piece pauses nothing: the end of the connection may follow at once', () => {
+  const { attempt } = begun()
+  attempt.onData(chunk)
+  attempt.pause()
+  expect(attempt.onData(chunk)).toBe(false)
+  expect(attempt.onData(Buffer.alloc(0))).toBe(true)
+})
+
 test('what a slow reader paused stays paused until that reader resumes', async () => {
   const { attempt, seen } = begun()
   attempt.onData(chunk)

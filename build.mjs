@@ -133,7 +133,7 @@ const requiredHttp = {
  */
 export const bundleOptions = {
   absWorkingDir: root,
-  entryPoints: ['src/main.ts', 'src/index.ts', 'src/check-responses.ts', 'src/load-document.ts'],
+  entryPoints: ['src/main.ts', 'src/index.ts', 'src/load-document.ts'],
   outdir: 'dist',
   bundle: true,
   splitting: true,

@@ -38,7 +38,6 @@ const services = {
       contract: 'openapi',
       mount: '/',
       document: resolve(file),
-      responseChecks: { perSecond: Number(process.env['CHECKS'] ?? 0) },
       upstream: { targets: [target] },
     },
   },

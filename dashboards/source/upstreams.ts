@@ -203,12 +203,6 @@ export const upstreams: DashboardFacts = {
             [total(series('discoveryDifferences'), ['service', 'kind'], 'max'), '{{service}} {{kind}}'],
           ],
         }),
-        lines({
-          title: 'Checked responses',
-          description: 'Sampled responses that were compared with their OpenAPI document.',
-          unit: 'ops',
-          queries: [[rate(series('responseChecks'), ['service', 'result']), '{{service}} {{result}}']],
-        }),
       ],
     },
   ],

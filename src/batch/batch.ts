@@ -5,7 +5,6 @@ import {
   type BatchResult,
   batchMethods,
 } from './events.ts'
-import { withDependencies } from './extensions.ts'
 import {
   answeredPart,
   type BatchItem,
@@ -25,30 +24,13 @@ import {
   type PlannedBatch,
   type PlannedItem,
   type PlanOptions,
-  planAnswer,
   planBatch,
   type ScheduleEnd,
   type TaskEnd,
 } from './order/plan-batch.ts'
 import type { Waits } from './order/plan-order.ts'
 import { honouringRetryAfter } from './send/chunk.ts'
-import { type ItemSender, type ItemsRun, type RunOptions, runItems } from './send/run-items.ts'
-
-/** In JSON a line end stands between tokens only (RFC 8259 §7), so a space may replace it. */
-const onOneLine = (json: Buffer): Buffer => {
-  if (!json.includes(10) && !json.includes(13)) return json
-  const copy = Buffer.from(json)
-  for (const [at, octet] of copy.entries()) if (octet === 10 || octet === 13) copy[at] = 32
-  return copy
-}
-
-/** The line of one item; `part` is what stands in `responses` otherwise. */
-const itemLine = (index: number, part: Part): Buffer =>
-  Buffer.concat([Buffer.from(`{"index":${index},"response":`), ...part.map(onOneLine), Buffer.from('}\n')])
-
-/** The last line. An answer without it has been cut off. */
-const lastLine = (result: BatchResult, items: number): Buffer =>
-  Buffer.from(`{"end":{"result":${JSON.stringify(result)},"items":${items}}}\n`)
+import { type ItemSender, type RunOptions, runItems } from './send/run-items.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
   batchMethods.find((known) => known === method) ?? '_OTHER'
@@ -124,21 +106,9 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
   }
 }
 
-/** Resolves with the promise, or with the stop. */
-const unlessStopped = (promise: Promise<void>, stop: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const over = (): void => {
-      stop.removeEventListener('abort', over)
-      resolve()
-    }
-    stop.addEventListener('abort', over, { once: true })
-    void promise.then(over)
-    if (stop.aborted) over()
-  })
-
 /** Equal reads after the same writes are sent once. */
 const readKey = (item: BatchItem, waits: Waits): string =>
-  JSON.stringify([item.service ?? '', item.path, item.query, item.fields, item.credential ?? '', waits])
+  JSON.stringify([item.path, item.query, item.fields, waits])
 
 /** Identical reads of a batch are one request: the first that begins is sent, and all get its answer. */
 const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
@@ -161,33 +131,12 @@ export type BatchOptions = RunOptions &
     readonly deadlineMs: number
   }
 
-type BatchAnswer = { readonly status: number; readonly content: Buffer }
-
-/** A batch that has been read: answered already, or about to run. */
-type BegunBatch =
-  | ({ readonly kind: 'answered' } & BatchAnswer)
-  | {
-      readonly kind: 'running'
-      /** Runs it; the answer is the whole envelope. */
-      whole(): Promise<BatchAnswer>
-      /**
-       * Runs it; every answer becomes a line at once, and the last line marks the end. No item begins while the promise of `write` is
-       * pending.
-       */
-      lines(write: WriteLine): Promise<void>
-    }
-
-export type Batch = {
-  begin(request: BatchRequest): Promise<BegunBatch>
-}
+export type BatchAnswer = { readonly status: number; readonly content: Buffer }
 
 export type BatchRequest = BatchInput & {
   readonly signal: AbortSignal
   readonly sender: ItemSender
 }
-
-/** Writes a line; a promise while the reader is behind. */
-export type WriteLine = (line: Buffer) => Promise<void> | undefined
 
 type Made = ItemAnswer | ItemError
 
@@ -206,143 +155,59 @@ const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
   return itemError(end?.kind === 'unfinished' ? 'outcome_unknown' : 'not_sent')
 }
 
-/** Updates of posts and of tags take different times; a batch of several kinds is compared with others of several kinds. */
-const workOf = (items: readonly PlannedItem[]): string => {
-  const kinds = items.map((one) => one.kind === 'runnable' && `${one.order.method} ${one.order.collection}`)
-  const [first = '', ...others] = new Set(kinds.filter((kind) => kind !== false))
-  return others.length === 0 ? first : 'several'
-}
-
-/** The sender of a batch that uses extensions: equal reads are one request, and references become values. */
-const extendedSender = (
-  sender: ItemSender,
-  { extensions, waits }: PlannedBatch,
-  { bodyCharacters: mostBodyCharacters, dialect }: BatchOptions,
-): ItemSender => {
-  if (extensions === undefined) return sender
-  const dispatch = collapseReads(sender.dispatch, waits)
-  return {
-    ...sender,
-    dispatch: withDependencies(dispatch, {
-      extensions: extensions.items,
-      admitted: extensions.admitted,
-      mostBodyCharacters,
-      dialect,
-    }),
-  }
-}
-
-export const createBatch = (options: BatchOptions): Batch => {
+/** Answers a batch: reads it, decides the order of its items, runs them. */
+export const createBatch = (options: BatchOptions): ((request: BatchRequest) => Promise<BatchAnswer>) => {
   const { clock, report, dialect } = options
   const partOf = partIn(dialect)
 
   const run = async (
-    planned: PlannedBatch,
+    { items, waits }: PlannedBatch,
     { signal, sender }: BatchRequest,
     startedMs: number,
-    reader: ItemsRun['reader'],
-  ): Promise<{ readonly result: BatchResult; readonly made: readonly Made[] }> => {
-    const { items, waits } = planned
+  ): Promise<readonly Made[]> => {
     const cancellation = cancelBatch(signal, options.deadlineMs)
     const leftMs = (): number =>
       options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
-    const waiting = { ...sender, dispatch: honouringRetryAfter(sender.dispatch, leftMs) }
-    const end = await runItems(options, extendedSender(waiting, planned, options), {
-      items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
-      waits,
-      work: workOf(items),
-      stop: cancellation.signal,
-      isSingle: planned.isSingle,
-      reader,
-    })
+    const dispatch = collapseReads(honouringRetryAfter(sender.dispatch, leftMs), waits)
+    const end = await runItems(
+      options,
+      { ...sender, dispatch },
+      {
+        items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
+        waits,
+        stop: cancellation.signal,
+      },
+    )
     cancellation.release()
     await options.turn()
     const nowMs = clock.monotonic()
     const made = items.map((item, index) => {
       const taskEnd = end.items[index]
-      const one = madeBy(item, taskEnd)
+      const answer = madeBy(item, taskEnd)
       const method = item.kind === 'runnable' ? item.item.method : item.method
-      report(itemEvent({ method, status: one.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
-      return one
+      report(itemEvent({ method, status: answer.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
+      return answer
     })
     const result: BatchResult = cancellation.reason() ?? 'ran'
     const batch = { result, items: items.length, durationMs: nowMs - startedMs }
     report(batchEvent(batch, { end: end.requests, waits }))
-    return { result, made }
-  }
-
-  /** Refused items come first; then answered items, in the order of their responses; then the others. */
-  const lines = async (
-    planned: PlannedBatch,
-    request: BatchRequest,
-    startedMs: number,
-    write: WriteLine,
-  ): Promise<void> => {
-    const written = new Set<number>()
-    let read: Promise<void> | undefined
-    const writeItem = (index: number, made: Made): void => {
-      written.add(index)
-      read = write(itemLine(index, partOf(made)))
-    }
-    for (const [index, item] of planned.items.entries()) {
-      if (item.kind === 'refused') writeItem(index, item.error)
-    }
-    const { result, made } = await run(planned, request, startedMs, {
-      answered(index, one) {
-        if (!request.signal.aborted) writeItem(index, one)
-      },
-      async caughtUp(stop) {
-        // More lines may have been written in the meantime.
-        while (read !== undefined && !stop.aborted) {
-          const awaited = read
-          await unlessStopped(awaited, stop)
-          if (read === awaited) read = undefined
-        }
-        return !stop.aborted
-      },
-    })
-    for (const [index, one] of made.entries()) if (!written.has(index)) writeItem(index, one)
-    void write(lastLine(result, made.length))
+    return made
   }
 
   const reportUnrun = (result: BatchResult, items: number, startedMs: number): void =>
     report(batchEvent({ result, items, durationMs: clock.monotonic() - startedMs }))
 
-  const answered = (status: number, content: Buffer): BegunBatch => ({ kind: 'answered', status, content })
-
-  return {
-    async begin(request) {
-      const startedMs = clock.monotonic()
-      await options.turn()
-      const planned = planBatch(options, request)
-      if (planned.kind === 'malformed') {
-        reportUnrun('malformed', 0, startedMs)
-        const { status, body } = shapedError(dialect, { ...planned, fields: [] })
-        return answered(status, Buffer.from(JSON.stringify(body)))
-      }
-      const { items, waits, extensions } = planned
-      if (planned.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
-        reportUnrun('validation', items.length, startedMs)
-        return answered(
-          207,
-          envelopeOf(
-            items.map((item) => validationPart(item, dialect)),
-            'validation',
-          ),
-        )
-      }
-      if (extensions?.dryRun === true) {
-        reportUnrun('dry-run', items.length, startedMs)
-        return answered(200, planAnswer(items, waits, extensions.items, dialect))
-      }
-      return {
-        kind: 'running',
-        whole: async () => {
-          const { made } = await run(planned, request, startedMs, undefined)
-          return { status: 207, content: envelopeOf(made.map(partOf), undefined) }
-        },
-        lines: (write) => lines(planned, request, startedMs, write),
-      }
-    },
+  return async (request) => {
+    const startedMs = clock.monotonic()
+    await options.turn()
+    const planned = planBatch(options, request)
+    const { items } = planned
+    if (planned.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
+      reportUnrun('validation', items.length, startedMs)
+      const parts = items.map((item) => validationPart(item, dialect))
+      return { status: 207, content: envelopeOf(parts, 'validation') }
+    }
+    const made = await run(planned, request, startedMs)
+    return { status: 207, content: envelopeOf(made.map(partOf), undefined) }
   }
 }

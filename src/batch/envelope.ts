@@ -42,11 +42,7 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-type Wider = {
-  /** The service that the item names; undefined when it was removed from the configuration. */
-  readonly service: Service | undefined
-  /** GET is allowed. */
-  readonly mayRead: boolean
+type ItemPorts = {
   /** The header fields that the item is sent with. */
   fieldsOf(item: BatchItem): RequestFields
   /** Does a request for this public target reach the service? */
@@ -76,20 +72,16 @@ const reachOf = (service: Service, method: string, found: Found): ItemReach | un
 export const admitItem = (
   batch: LocalRequest,
   item: BatchItem,
-  { service, mayRead, fieldsOf, reaches }: Wider,
+  { fieldsOf, reaches }: ItemPorts,
 ): Admission => {
-  if (service === undefined || !reaches(service, service.mount + item.path)) return refusedBy('no_route')
-  const isOwn = item.service === undefined
+  const { service } = batch
+  if (!reaches(service, service.mount + item.path)) return refusedBy('no_route')
   const finding = service.find(item.method, item.path)
   if (finding.kind === 'refused') return refusedBy('ambiguous_request')
   if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
   const { row, endpoint, pathParameters } = finding
-  const fields = isOwn ? allowField(row, batch.request.fields['authorization'] !== undefined) : []
-  const isAllowed =
-    !isOwn ||
-    service.contract !== 'site' ||
-    endpoint.allowBatch === true ||
-    (mayRead && item.method === 'GET')
+  const fields = allowField(row, batch.request.fields['authorization'] !== undefined)
+  const isAllowed = service.contract !== 'site' || endpoint.allowBatch === true || item.method === 'GET'
   // A batch in a batch would multiply what one request may cost.
   if (!isAllowed || row.handledBy === 'batch') {
     const message = 'The requested route does not support batch requests.'
@@ -117,7 +109,6 @@ export const admitItem = (
       kind: row.kind,
       itemId: pathParameters['parent'] ?? pathParameters['id'],
       method: item.method,
-      service: item.service,
       reach: reachOf(service, item.method, finding),
     },
   }
@@ -297,39 +288,17 @@ export type EnvelopeItem =
     }
   | { readonly kind: 'faulty'; readonly error: ItemError }
 
-export type Malformed = { readonly kind: 'malformed'; readonly status: 400; readonly body: unknown }
-
-/** The 400 for `requests`, in WordPress's shape. */
-export const invalidRequests = (message: string): Malformed => ({
-  kind: 'malformed',
-  status: 400,
-  body: {
-    code: 'rest_invalid_param',
-    message: 'Invalid parameter(s): requests',
-    data: {
-      status: 400,
-      params: { requests: message },
-      details: { requests: { code: 'rest_invalid_param', message, data: null } },
-    },
-  },
-})
-
 /** An entry of `requests`, as the row of the batch route has checked it. */
 export type BatchEntry = {
   readonly path: string
   readonly method?: string
   readonly body?: unknown
   readonly headers?: JsonObject
-  readonly id?: string
-  readonly dependsOn?: readonly string[]
-  readonly service?: string
 }
 
 export type BatchEnvelope = {
   readonly requests: readonly BatchEntry[]
   readonly validation?: string
-  readonly extensions?: boolean
-  readonly dryRun?: boolean
 }
 
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */

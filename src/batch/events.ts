@@ -1,21 +1,19 @@
-/** How a batch ended: `ran` whatever its items answered, `validation` = require-all-validate refused it; `dry-run` ran nothing. */
-export const batchResults = ['ran', 'validation', 'deadline', 'client-gone', 'malformed', 'dry-run'] as const
+/** How a batch ended: `ran` whatever its items answered, `validation` = require-all-validate refused it. */
+export const batchResults = ['ran', 'validation', 'deadline', 'client-gone'] as const
 export type BatchResult = (typeof batchResults)[number]
 
 /** How one item ended. `refused` never ran; `not-sent` and `outcome-unknown` met the deadline or an absent client. */
 export type BatchItemOutcome = 'answered' | 'refused' | 'not-sent' | 'outcome-unknown'
 
-/** Why a batch was split as it was: see splitter.ts. */
+/** Why a batch was split as it was: see split.ts. */
 export const splitReasons = [
   'configured',
   'few-items',
   'no-batch-route',
   'broken-chunks',
   'one-group',
-  'shared',
-  'first-guess',
-  'explored',
-  'measured',
+  'beside-others',
+  'two-parts',
 ] as const
 export type SplitReason = (typeof splitReasons)[number]
 

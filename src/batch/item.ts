@@ -18,16 +18,6 @@ const itemErrorTable = {
     code: 'trellis_outcome_unknown',
     message: 'The deadline passed before the response arrived; the request may have been executed.',
   },
-  failed_dependency: {
-    status: 424,
-    code: 'trellis_failed_dependency',
-    message: 'An item that this one depends on did not succeed; nothing was sent.',
-  },
-  unresolved_reference: {
-    status: 424,
-    code: 'trellis_unresolved_reference',
-    message: 'A reference has no usable value; nothing was sent.',
-  },
   answer_too_large: {
     status: 502,
     code: 'trellis_answer_too_large',
@@ -111,10 +101,7 @@ export type BatchItem = {
   readonly fields: Readonly<Record<string, string>>
   /** The item's body as JSON text. */
   readonly content: Buffer | undefined
-  readonly service?: string | undefined
-  /** Authorization of the item itself: only for another service, which never gets the batch's own. */
-  readonly credential?: string | undefined
-  /** Its route and validation; undefined while its references have no values. */
+  /** Its route and validation; undefined until it was admitted. */
   readonly admitted?: Admitted | undefined
 }
 
@@ -137,8 +124,6 @@ export type ConflictFacts = {
   /** The item that is meant, after parameters that name another one were understood. */
   readonly itemId: string | undefined
   readonly method: string
-  /** Another service than the batch's own: what happens there is not seen here. */
-  readonly service?: string | undefined
   /** If stored responses of the service have tags: those of what the item shows, and of what it may change. */
   readonly reach?: ItemReach | undefined
 }

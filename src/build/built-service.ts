@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { SplitMemory } from '../batch/splitter.ts'
 import type { Note } from '../cache/invalidation.ts'
 import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { configuredUrl, sameSettings } from '../config/same-settings.ts'
@@ -15,7 +14,6 @@ import { requestMeaning } from '../request/router.ts'
 import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { Discovery } from '../site/discovery.ts'
-import type { ResponseDrift } from '../site/response-drift.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { dependsOnHost, type ServiceContract } from './service-contract.ts'
 
@@ -25,7 +23,6 @@ export type BuiltUpstream = {
   readonly targets: readonly string[]
   /** The servers of the targets; see `serverOf`. */
   readonly servers: readonly string[]
-  readonly splitMemory: SplitMemory
   close(): Promise<void>
 }
 
@@ -35,7 +32,6 @@ export type BuiltService = {
   readonly service: Service
   readonly contract: ServiceContract
   readonly discovery: Discovery | undefined
-  readonly responseDrift: ResponseDrift | undefined
   readonly upstream: BuiltUpstream
   readonly formAt: FormAt | undefined
   readonly access: BuiltAccess | undefined
@@ -71,9 +67,7 @@ export const closeServices = async (
 ): Promise<void> => {
   const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
   const discoveries = new Set(goingOn.map(({ discovery }) => discovery))
-  const drifts = new Set(goingOn.map(({ responseDrift }) => responseDrift))
-  for (const { upstream, discovery, responseDrift } of ended) {
-    if (responseDrift !== undefined && !drifts.has(responseDrift)) await responseDrift.close()
+  for (const { upstream, discovery } of ended) {
     if (discovery !== undefined && !discoveries.has(discovery)) await discovery.close()
     if (!upstreams.has(upstream)) await upstream.close()
   }
@@ -256,10 +250,10 @@ export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
 }
 
 /**
- * What a service of a new configuration takes over from the previous one of the same name: `service` everything; `rules`
- * everything but its cache rules, response headers and access; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ * What a service of a new configuration takes over from the previous one of the same name: `service` everything, because no setting
+ * differs; `upstream` its upstream with breakers, ejections and connections; `nothing`.
  */
-type Adoption = 'service' | 'rules' | 'upstream' | 'nothing'
+type Adoption = 'service' | 'upstream' | 'nothing'
 
 type Configured = { readonly service: ServiceConfig; readonly limits: LimitsConfig }
 
@@ -270,20 +264,6 @@ const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: Limit
   queryParameters,
   jsonDepth,
 })
-
-/** The settings that can change without a new service. */
-const replaceable = ({ cache, responseHeaders, access }: ServiceConfig): unknown => ({
-  cache,
-  responseHeaders,
-  access,
-})
-
-const lasting = ({
-  cache: _cache,
-  responseHeaders: _headers,
-  access: _access,
-  ...rest
-}: ServiceConfig): unknown => rest
 
 /** The settings that make an upstream; those of an embedded server include more. */
 const upstreamSettings = (service: ServiceConfig): unknown => {
@@ -302,21 +282,11 @@ const upstreamSettings = (service: ServiceConfig): unknown => {
 
 /** Decides what a service takes over; a changed mount is a new service for its clients. */
 export const decideAdoption = (from: Configured, to: Configured): Adoption => {
-  const sameLimits = sameSettings(ofService(from.limits), ofService(to.limits))
-  if (sameLimits && sameSettings(lasting(from.service), lasting(to.service))) {
-    return sameSettings(replaceable(from.service), replaceable(to.service)) ? 'service' : 'rules'
-  }
+  const isSame =
+    sameSettings(ofService(from.limits), ofService(to.limits)) && sameSettings(from.service, to.service)
+  if (isSame) return 'service'
   return sameSettings(upstreamSettings(from.service), upstreamSettings(to.service)) ? 'upstream' : 'nothing'
 }
-
-const ofUpstream = ({ contract, upstream: { targets, basePath } }: ServiceConfig): unknown => ({
-  contract,
-  targets,
-  basePath,
-})
-
-export const sameUpstream = (from: ServiceConfig, to: ServiceConfig): boolean =>
-  sameSettings(ofUpstream(from), ofUpstream(to))
 
 /**
  * Of the settings that decide the content of a response beside its key. A store that outlives the configuration, or is shared with
@@ -336,23 +306,15 @@ export const contentIdOf = (
 
 type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
 
-/** What happens to a service's stored responses at a reload: `keep` all, `drop` all, or `compare` the rule of each target. */
-type Verdict =
-  | { readonly kind: 'keep' }
-  | { readonly kind: 'drop' }
-  | { readonly kind: 'compare'; readonly from: BuiltService; readonly to: BuiltService }
-
-const methods = ['GET', 'HEAD'] as const
-
-const verdictFor = (from: BuiltService, last: Configuration, next: Configuration): Verdict => {
-  const to = next.built.find(({ config }) => config.name === from.config.name)
-  if (to === undefined) return { kind: 'drop' }
-  const adoption = decideAdoption(
-    { service: from.config, limits: last.config.limits },
-    { service: to.config, limits: next.config.limits },
-  )
-  if (adoption === 'service') return { kind: 'keep' }
-  return adoption === 'rules' ? { kind: 'compare', from, to } : { kind: 'drop' }
+/** Names of the services that `next` took over whole. */
+const keptServices = (last: Configuration, next: Configuration): ReadonlySet<string> => {
+  const kept = last.built.filter((from) => {
+    const to = next.built.find(({ config }) => config.name === from.config.name)
+    if (to === undefined) return false
+    const before = { service: from.config, limits: last.config.limits }
+    return decideAdoption(before, { service: to.config, limits: next.config.limits }) === 'service'
+  })
+  return new Set(kept.map(({ config }) => config.name))
 }
 
 /** Invalidates everything of a service. */
@@ -365,30 +327,12 @@ export const everythingNotes = ({ name, tagger, local }: Service): readonly Note
 
 /** Invalidates all services that are new in `next`, or built anew. */
 export const replacedNotes = (last: Configuration, next: Configuration): readonly Note[] => {
-  const kept = new Set(
-    last.built.flatMap((from) => (verdictFor(from, last, next).kind === 'drop' ? [] : [from.config.name])),
-  )
+  const kept = keptServices(last, next)
   return next.built.flatMap(({ service }) => (kept.has(service.name) ? [] : everythingNotes(service)))
 }
 
-/**
- * Selects the stored responses to drop when `next` replaces `last`. A lifetime is computed when a response is stored, so a
- * response would keep the lifetime of its old rule. All responses of a service are dropped when more than its rules has changed,
- * because the new service might answer differently.
- */
-export const outdatedAnswers = (
-  last: Configuration,
-  next: Configuration,
-): ((service: string, target: string) => boolean) => {
-  const verdicts = new Map(last.built.map((from) => [from.config.name, verdictFor(from, last, next)]))
-  return (service, target) => {
-    const verdict = verdicts.get(service)
-    if (verdict === undefined || verdict.kind === 'drop') return true
-    if (verdict.kind === 'keep') return false
-    const { path } = targetParts(target)
-    const { from, to } = verdict
-    return !methods.every((method) =>
-      sameSettings(from.contract.policyFor(method, path), to.contract.policyFor(method, path)),
-    )
-  }
+/** Selects the stored responses to drop when `next` replaces `last`: those of all services with another configuration. */
+export const outdatedAnswers = (last: Configuration, next: Configuration): ((service: string) => boolean) => {
+  const kept = keptServices(last, next)
+  return (service) => !kept.has(service)
 }

@@ -1,5 +1,4 @@
 import type { CachePolicy, CacheRule } from '../cache/decide-caching.ts'
-import type { Clock } from '../clock.ts'
 import { plantsDocument } from '../config/api-document.ts'
 import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
 import { matchesRule } from '../config/rule-match.ts'
@@ -10,13 +9,10 @@ import { inferResources, type Resources } from '../contracts/openapi/resources.t
 import { plantRefusal, plantRows } from '../contracts/plants/plant-store.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
 import { hasBearer, isUnusualName } from '../http/forwardable-fields.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import type { Service } from '../pipeline/service.ts'
 import { missingCredential } from '../request/openapi-operation.ts'
 import type { OpenApiRequests, OpenApiRequestsOptions } from '../request/openapi-requests.ts'
 import { createRouter } from '../request/router.ts'
-import { createResponseDrift, type ResponseDrift } from '../site/response-drift.ts'
-import type { Upstream } from '../upstream/upstream.ts'
 
 /** What of the documents is accepted but not checked, or not in full. */
 export const documentNotes = async (
@@ -191,23 +187,3 @@ export const challengeOf = (service: ServiceConfig): Service['challenge'] => {
 /** Headers with API keys whose names are unusual, such as `api_key`. Those of an operation are sent to it alone. */
 export const declaredFieldsOf = (service: ServiceConfig): readonly string[] =>
   service.contract === 'openapi' ? service.document.contract.keyHeaders.filter(isUnusualName) : []
-
-/** Undefined where responses have no document, or are not compared with it. */
-export const responseDriftOf = (
-  config: ServiceConfig,
-  { find }: Pick<OpenApiRequests, 'find'>,
-  basePath: string,
-  { clock, metrics }: { readonly clock: Clock; readonly metrics: Pick<Metrics, 'observe'> },
-): ResponseDrift | undefined => {
-  if (config.contract !== 'openapi' || config.responseChecks.perSecond === 0) return undefined
-  const { name: service, document, responseChecks } = config
-  const { perSecond } = responseChecks
-  const report = metrics.observe.discovery
-  return createResponseDrift({ service, perSecond, basePath, document: document.packed, clock, find, report })
-}
-
-/** Only responses of the upstream itself are compared: stored ones cost nothing. */
-export const withDrift = (upstream: Upstream, drift: ResponseDrift | undefined): Upstream =>
-  drift === undefined
-    ? upstream
-    : { ...upstream, forward: async (request) => drift.sampled(request, await upstream.forward(request)) }

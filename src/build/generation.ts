@@ -33,14 +33,13 @@ import {
   decideAdoption,
   outdatedAnswers,
   replacedNotes,
-  sameUpstream,
   sharingUpstream,
   stopChecks,
 } from './built-service.ts'
 import { documentChanges } from './document-contract.ts'
 import type { OperatorCache } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
-import { buildService, type ServiceParts, withRules } from './service.ts'
+import { buildService, type ServiceParts } from './service.ts'
 
 /** Parts of the gateway that outlive a configuration. `run` is the pipeline of the configuration in use: for items of a batch that began under an earlier one. */
 export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
@@ -102,18 +101,13 @@ const builtFor = async (
     { service: known.config, limits: last.config.limits },
     { service, limits: parts.config.limits },
   )
-  switch (adoption) {
-    case 'service':
-      return known
-    case 'rules':
-      return withRules(known, service, parts)
-    case 'upstream':
-      return buildService(service, parts, { upstream: known.upstream, access: known.access })
-    case 'nothing':
-      return sameUpstream(known.config, service)
-        ? buildService(service, parts, { splitMemory: known.upstream.splitMemory, access: known.access })
-        : buildService(service, parts, { access: known.access })
-  }
+  if (adoption === 'service') return known
+  const { access } = known
+  return buildService(
+    service,
+    parts,
+    adoption === 'upstream' ? { upstream: known.upstream, access } : { access },
+  )
 }
 
 const buildServices = async (

@@ -4,10 +4,8 @@ import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
 import type { CacheEntry } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
-import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { shownConfig } from '../config/redacted-config.ts'
-import type { Row } from '../contracts/row.ts'
-import { extendedBatch } from '../contracts/site/batch-extensions.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { requestField, targetParts } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
@@ -209,7 +207,7 @@ type OperatorParts = {
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.flatMap(({ config, service, contract: { rows }, discovery }) =>
+  built.flatMap(({ service, contract: { rows }, discovery }) =>
     service.contract === 'openapi'
       ? []
       : [
@@ -218,18 +216,10 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
             contract: service.contract,
             mount: service.mount,
             publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
-            rows: [...withExtensions(config, rows), ...(discovery?.learned().rows ?? [])],
+            rows: [...rows, ...(discovery?.learned().rows ?? [])],
           },
         ],
   )
-
-/** The discovery document describes WordPress's batch; this document describes the gateway's. */
-const withExtensions = (config: ServiceConfig, rows: readonly Row[]): readonly Row[] =>
-  config.contract === 'site' && config.batch.extensions !== 'off'
-    ? rows.map((row) =>
-        row.kind === 'batch' ? { ...row, endpoints: row.endpoints.map(extendedBatch) } : row,
-      )
-    : rows
 
 const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 
@@ -276,26 +266,6 @@ const openApiContent = (parts: OperatorParts): Buffer => {
   return Buffer.from(JSON.stringify(document))
 }
 
-/** How a response of the operation differed from the document. */
-const responseDriftAt = (
-  targets: PublicTargets,
-  built: readonly BuiltService[],
-  method: string,
-  url: string,
-  host: string | undefined,
-): { readonly responseDrift?: unknown } => {
-  const target = targets(url, host)
-  if (target.kind !== 'found') return {}
-  const { config, contract } = target.service
-  const finding = contract.find(method, target.path)
-  const operation = finding.kind === 'found' ? finding.endpoint.operation : undefined
-  const drift = built.find((one) => one.config.name === config.name)?.responseDrift
-  if (operation === undefined || drift === undefined) return {}
-  const text = `${operation.method} ${operation.template}`
-  const responseDrift = drift.differences().find((one) => one.operation === text)
-  return responseDrift === undefined ? {} : { responseDrift }
-}
-
 /** Implements the admin side with the parts that serve requests: learned rows included. */
 export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const { cache, config, publicUrl, built } = parts
@@ -318,14 +288,12 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
       ...(await explainAt(targets, { method, target: url, fields })),
-      ...responseDriftAt(targets, built, method, url, requestField(fields, 'host')),
       storedResponses: await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({
-      services: built.flatMap(({ service: { name }, discovery, responseDrift }) => [
-        ...(discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }]),
-        ...(responseDrift === undefined ? [] : [{ service: name, responses: responseDrift.differences() }]),
-      ]),
+      services: built.flatMap(({ service: { name }, discovery }) =>
+        discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }],
+      ),
     }),
     config: () => shownConfig(config),
     openApi: (service) => (service === undefined ? openApiContent(parts) : ownDocument(service)),

@@ -1,4 +1,4 @@
-import { batchEndpoint, batchRequests, batchRows, withBatchBounds } from '../batch/batch-route.ts'
+import { batchRequests, batchRows, withOwnBatch } from '../batch/batch-route.ts'
 import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
 import { createStructuralTagger } from '../cache/structural-tagger.ts'
@@ -35,7 +35,7 @@ import {
 /** Everything about requests to a service that needs no upstream. */
 export type ServiceContract = {
   readonly rows: readonly Row[]
-  /** The rows as the upstream should announce them: without the gateway's own bounds. */
+  /** The rows as the upstream should announce them: without the gateway's own batch. */
   readonly announced: readonly Row[]
   /** The challenge for a request without the credentials that its endpoint requires; undefined when it has them. */
   challenge: Service['challenge']
@@ -50,8 +50,6 @@ export type ServiceContract = {
   readonly memo: TargetMemo
   /** Adds the rows that the upstream announced. */
   learn(rows: readonly Row[]): void
-  /** The same with other cache rules and another access; both share the learned routes. */
-  withRules(service: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract
 }
 
 export const siteNameTable: NameTable = {
@@ -111,7 +109,6 @@ const validatorOf = (service: SiteConfig | OpenConfig, limits: LimitsConfig): Va
         limits,
         unknownParameters: service.parameters.unknown,
         trackingParameters: service.parameters.tracking,
-        batchEndpoint: batchEndpoint(service.batch.extensions),
       })
     case 'open':
       return createOpenValidator({ limits })
@@ -163,48 +160,36 @@ export const serviceContract = async (
   const announced = announcedRows(service)
   const rows =
     service.contract === 'site'
-      ? withBatchBounds(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
+      ? withOwnBatch(announced, { items: service.batch.maxItems, pathCharacters: limits.urlBytes })
       : [...announced, ...batchRows(service, limits)]
   const requests =
     service.contract === 'openapi' || service.contract === 'plants'
       ? batchRequests(service, limits, await documentRequests(service, limits))
       : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   const resources = documentResources(service)
-  let { find } = requests
-  /** Of the rules in force and of those before them, by which some requests may still be in flight. */
-  let memos: readonly TargetMemo[] = []
-
-  const ruledBy = (ruled: Pick<ServiceConfig, 'cache' | 'access'>): ServiceContract => {
-    const memo = createTargetMemo(rememberedTargets)
-    memos = [...memos.slice(-1), memo]
-    const byPath = policies(ruled, whileHeard)
-    const find = service.contract === 'open' ? byRules(shared.find, ruled.cache) : shared.find
-    return {
-      ...shared,
-      find,
-      policyFor:
-        service.contract === 'openapi'
-          ? operationPolicies(ruled, service.document.contract, byPath, shared.find)
-          : byPath,
-      memo,
-    }
-  }
-  const shared = {
+  let router = requests.find
+  const findRow: ServiceContract['find'] = (method, path) => router(method, path)
+  const memo = createTargetMemo(rememberedTargets)
+  const byPath = policies(service, whileHeard)
+  return {
     rows,
     announced,
     challenge: challengeOf(service),
     declaredFields: declaredFieldsOf(service),
-    find: (method: string, path: string) => find(method, path),
+    find: service.contract === 'open' ? byRules(findRow, service.cache) : findRow,
     validator: requests.validator,
     tagger: taggerOf(service, resources),
     resources,
+    policyFor:
+      service.contract === 'openapi'
+        ? operationPolicies(service, service.document.contract, byPath, findRow)
+        : byPath,
+    memo,
     learn: (learned: readonly Row[]) => {
-      find = createRouter([...rows, ...learned]).find
-      for (const memo of memos) memo.clear()
+      router = createRouter([...rows, ...learned]).find
+      memo.clear()
     },
-    withRules: ruledBy,
   }
-  return ruledBy(service)
 }
 
 /** How clients and the upstream name a service. */

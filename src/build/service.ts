@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { buildBatch } from '../batch/batch-route.ts'
-import { createSplitMemory, type SplitMemory } from '../batch/splitter.ts'
 import type { ReportedLease } from '../changes/change-feeds.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
@@ -29,7 +28,6 @@ import {
   serverOf,
   withoutRoot,
 } from './built-service.ts'
-import { responseDriftOf, withDrift } from './document-contract.ts'
 import {
   addressOf,
   buildAccess,
@@ -245,11 +243,7 @@ const siteParts = (
   return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
 }
 
-const buildUpstream = async (
-  config: ServiceConfig,
-  parts: ServiceParts,
-  splitMemory = createSplitMemory(),
-): Promise<BuiltUpstream> => {
+const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promise<BuiltUpstream> => {
   const embedded = await startEmbedded(config, limitsOf(config, parts.config.limits), parts.publicUrl)
   const targets = embedded === undefined ? (config.upstream.targets as readonly string[]) : [embedded.origin]
   const upstream = createUpstream(upstreamOptions(config, targets, parts.publicUrl, parts.config.limits), {
@@ -261,7 +255,6 @@ const buildUpstream = async (
     upstream,
     targets,
     servers: targets.map(serverOf),
-    splitMemory,
     close: async () => {
       await upstream.close()
       await embedded?.close()
@@ -269,10 +262,9 @@ const buildUpstream = async (
   }
 }
 
-/** Parts taken over when a service is built: its upstream or the measurements of it, and its access. */
+/** Parts taken over when a service is built: its upstream, and its access. */
 type Known = {
   readonly upstream?: BuiltUpstream
-  readonly splitMemory?: SplitMemory
   readonly access?: BuiltAccess | undefined
 }
 
@@ -283,7 +275,7 @@ export const buildService = async (
   known: Known = {},
 ): Promise<BuiltService> => {
   const limits = limitsOf(config, parts.config.limits)
-  const built = known.upstream ?? (await buildUpstream(config, parts, known.splitMemory))
+  const built = known.upstream ?? (await buildUpstream(config, parts))
   const { upstream, targets } = built
   const lifetimeMs = heardLifetimeMs(config)
   const feed = parts.feedLease?.(config.name)
@@ -291,7 +283,6 @@ export const buildService = async (
   const contract = await serviceContract(config, limits, whileHeard)
   const site = config.contract === 'site' ? siteParts(config, contract, built, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
-  const responseDrift = responseDriftOf(config, contract, basePath, parts)
   const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)
   const form = (host?: string) => {
     const { publicUrl, publicHost, hostField } = addressOf(config, parts.publicUrl, host)
@@ -341,7 +332,7 @@ export const buildService = async (
     serviceAt: parts.serviceAt,
     allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
     basePath,
-    upstream: withDrift(upstream, responseDrift),
+    upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
     batch: buildBatch(config, {
@@ -349,8 +340,6 @@ export const buildService = async (
       report: (event) => parts.metrics.observe.batch(config.name, event),
       budget: parts.budget,
       run: parts.run,
-      splitMemory: built.splitMemory,
-      serviceNamed: parts.serviceNamed,
       reaches: parts.reaches,
       stores: parts.stores,
     }),
@@ -358,35 +347,5 @@ export const buildService = async (
   const discovery = site?.discovery
   discovery?.start()
   const service = withForms(general, formAt)
-  return { config, service, contract, discovery, responseDrift, upstream: built, formAt, access }
-}
-
-/** The same service with other cache rules, response headers or access; keeps everything else, learned routes included. */
-export const withRules = async (
-  built: BuiltService,
-  config: ServiceConfig,
-  parts: Pick<ServiceParts, 'clock' | 'metrics' | 'serviceNamed'>,
-): Promise<BuiltService> => {
-  const contract = built.contract.withRules(config)
-  const { find, memo, policyFor } = contract
-  const access = await buildAccess(config, parts, built.access)
-  return {
-    ...built,
-    config,
-    contract,
-    access,
-    service: withForms(
-      {
-        ...built.service,
-        find,
-        memo,
-        policyFor,
-        access,
-        isCurrent: () => parts.serviceNamed(config.name)?.memo === memo,
-        storesAnswers: storesAnswers(config),
-        responseChanges: responseChangesOf(config),
-      },
-      built.formAt,
-    ),
-  }
+  return { config, service, contract, discovery, upstream: built, formAt, access }
 }

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isJsonObject } from '../http/json-text.ts'
 import { closestName, type Path, type UnplacedFault, valueAt } from './fault.ts'
 import { nearDuration, nearSize } from './quantities.ts'
+import { removedKey } from './removed-keys.ts'
 import { durationHint, sizeHint } from './schema/leaves.ts'
 import { serviceShape } from './schema/service-shape.ts'
 import { configShape } from './schema/shape.ts'
@@ -168,9 +169,12 @@ export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedF
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') {
       const known = knownKeys(schema, value, path)
-      return issue.keys.map((key) =>
-        withSuggestion({ path: [...path, key], message: unknownKey(key), at: 'key' }, key, known),
-      )
+      return issue.keys.map((key): UnplacedFault => {
+        const fault = { path: [...path, key], at: 'key' } as const
+        const removed = removedKey(fault.path)
+        if (removed !== undefined) return { ...fault, message: removed }
+        return withSuggestion({ ...fault, message: unknownKey(key) }, key, known)
+      })
     }
     const found = valueAt(value, path)
     const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'

@@ -28,7 +28,7 @@ export type JsonText = string
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-export const skipSpace = (text: JsonText, from: number): number => {
+const skipSpace = (text: JsonText, from: number): number => {
   let at = from
   while (isSpace(text.charCodeAt(at))) at++
   return at
@@ -88,7 +88,7 @@ export const valueEnd = (text: JsonText, from: number): number => {
 type VisitValue = (from: number, name: string) => number
 
 /** The string that the text from `from` to `end` spells. */
-export const stringAt = (text: JsonText, from: number, end: number): string => {
+const stringAt = (text: JsonText, from: number, end: number): string => {
   const inner = text.slice(from + 1, end - 1)
   return inner.includes('\\') ? (JSON.parse(text.slice(from, end)) as string) : inner
 }

@@ -15,7 +15,7 @@ import {
   openMetricsOf,
   type ScrapeFormat,
 } from './metrics/registry.ts'
-import { batchMetrics, discoveryMetrics, documentMetrics } from './metrics/request-metrics.ts'
+import { batchMetrics, discoveryMetrics } from './metrics/request-metrics.ts'
 
 /** Values that are read at the moment of a scrape. */
 type ScrapeSource = {
@@ -136,12 +136,9 @@ export type DeclaredServices = {
 }
 
 const ofSites: ReadonlySet<string> = new Set([...Object.keys(batchMetrics), ...Object.keys(discoveryMetrics)])
-const ofDocuments: ReadonlySet<string> = new Set(Object.keys(documentMetrics))
 
-const hasSeries = (contract: ContractName, key: MetricKey): boolean => {
-  if (ofDocuments.has(key)) return contract === 'openapi'
-  return contract === 'site' || !ofSites.has(key)
-}
+const hasSeries = (contract: ContractName, key: MetricKey): boolean =>
+  contract === 'site' || !ofSites.has(key)
 
 const fromConfig = (key: MetricKey, { services, limits }: DeclaredServices): readonly Labels[] => {
   const labels: readonly string[] = metricTable[key].labels

@@ -16,13 +16,6 @@ const writeDrift = (log: UpstreamLog, event: DiscoveryEvent): void => {
       log.warn({ service, reason, keptLast, err: cause }, kind)
       return
     }
-    case 'response-checked':
-      if (event.difference !== undefined)
-        log.warn({ service: event.service, ...event.difference }, 'response-differs')
-      return
-    case 'response-checks-failed':
-      log.warn({ service: event.service, err: event.cause }, event.kind)
-      return
     case 'drift-compared': {
       const { kind, service, differences } = event
       if (Object.keys(differences).length === 0) log.info({ service }, 'no-drift')

@@ -242,8 +242,6 @@ export type SiteValidatorOptions = {
   readonly unknownParameters: 'strip' | 'forward'
   /** Names that are always dropped; a trailing `*` matches any ending. */
   readonly trackingParameters: readonly string[]
-  /** Chooses the endpoint by which a batch is checked. */
-  readonly batchEndpoint?: (input: ValidationInput) => Endpoint
 }
 
 const compiledEndpoint = rememberedFor((row: Row) =>
@@ -261,7 +259,7 @@ const refuse = (endpoint: CompiledEndpoint, sources: Sources): Invalid | undefin
 
 /** Validates requests of the site contract as WordPress does, and writes their query in the one spelling of its meaning. */
 export const createSiteValidator = (options: SiteValidatorOptions): Validator => {
-  const { limits, batchEndpoint = ({ endpoint }) => endpoint } = options
+  const { limits } = options
   const unknown: UnknownParameters = {
     handling: options.unknownParameters,
     isTracking: trackingMatcher(options.trackingParameters),
@@ -272,9 +270,7 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
     if (hasInvalidCallback(query.parameters)) return invalidCallback()
-    const endpoint = compiledEndpoint(input.row)(
-      input.row.kind === 'batch' ? batchEndpoint(input) : input.endpoint,
-    )
+    const endpoint = compiledEndpoint(input.row)(input.endpoint)
     const isDeclared = (name: string): boolean =>
       endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
     const content = readSiteContent(input, limits.jsonDepth, isDeclared)

@@ -38,19 +38,6 @@ export const differenceKinds = [
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number]
 
-/** How a response fits the document of its service; `failed`: the thread that checks them has ended. */
-export const responseCheckResults = ['fits', 'differs', 'undescribed', 'unchecked', 'failed'] as const
-export type ResponseCheckResult = (typeof responseCheckResults)[number]
-
-/** A response that does not fit its description, the first of its operation; texts of the document and positions. */
-export type ResponseDifference = {
-  readonly operation: string
-  readonly status: number
-  /** JSON Pointer into the response; `*` stands for positions and for names that the document does not declare. */
-  readonly pointer: string
-  readonly detail: string
-}
-
 /** Events of discovery. `service` comes from the configuration, all else from closed lists and counts. */
 export type DiscoveryEvent =
   | {
@@ -76,10 +63,3 @@ export type DiscoveryEvent =
       readonly service: string
       readonly differences: Readonly<Partial<Record<DifferenceKind, number>>>
     }
-  | {
-      readonly kind: 'response-checked'
-      readonly service: string
-      readonly result: Exclude<ResponseCheckResult, 'failed'>
-      readonly difference?: ResponseDifference
-    }
-  | { readonly kind: 'response-checks-failed'; readonly service: string; readonly cause: unknown }

@@ -185,10 +185,7 @@ const describeRow = (service: DescribedService, listed: Row) => {
         operationId: asName(`${name}.${row.id}.${method.toLowerCase()}`),
         tags: [tagOf(service, row)],
         summary: summaryOf(row, method),
-        parameters: [
-          ...parametersOf(row, endpoint, content === undefined),
-          ...requestFieldsOf(row, endpoint),
-        ],
+        parameters: [...parametersOf(row, endpoint, content === undefined), ...requestFieldsOf(row)],
         ...(content && { requestBody: content.body }),
         responses: answersOf(contract, row, endpoint, method),
         ...(contract !== 'open' && { security: securityOf[contract] }),
@@ -320,14 +317,14 @@ const batchPathItem = ({ endpoints }: Row): JsonObject =>
       const { extensions: _always, ...members } = endpoint.arguments
       const post = {
         summary: 'Send several requests at once',
-        parameters: requestFieldsOf({ kind: 'batch' }, endpoint),
+        parameters: requestFieldsOf({ kind: 'batch' }),
         security: [],
         requestBody: {
           required: true,
           content: { 'application/json': { schema: withoutTypeLists(objectSchema(members)) } },
         },
         responses: {
-          ...batchAnswer(endpoint, problem),
+          ...batchAnswer(problem),
           default: { description: 'The batch is refused as a whole.', content: problem },
         },
       }

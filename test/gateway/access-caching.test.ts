@@ -229,7 +229,7 @@ describe('batches', () => {
   const startSite = async (access: Tree, more: Tree = {}): Promise<void> => {
     gateway = await startTestGateway({
       services: {
-        site: siteService(origin.origin, { batch: { split: 'item', extensions: 'on', ...more }, access }),
+        site: siteService(origin.origin, { batch: { split: 'item', ...more }, access }),
       },
     })
   }
@@ -340,34 +340,6 @@ describe('batches', () => {
     expect(origin.received).toHaveLength(1)
     await (await batch(requests, { ...key('bob'), ...once })).text()
     expect(origin.received).toHaveLength(2)
-  })
-
-  test('an item for another service needs the access of that service', async () => {
-    gateway = await startTestGateway({
-      services: {
-        site: siteService(origin.origin, {
-          batch: { split: 'item', extensions: 'on', services: ['plants'] },
-          access: { apiKeys: apiKeys({ header: 'X-Partner' }) },
-        }),
-        plants: {
-          contract: 'plants',
-          mount: '/plant-store',
-          upstream: { targets: [origin.origin] },
-          access: { apiKeys: apiKeys({ header: 'X-Partner' }) },
-        },
-      },
-    })
-    const requests = [
-      {
-        method: 'GET',
-        path: '/plants',
-        service: 'plants',
-        headers: { Authorization: 'Bearer t', 'X-Partner': 'key-of-ann' },
-      },
-    ]
-    const items = await itemsOf(await batch(requests, { 'X-Partner': 'key-of-bob' }))
-    expect(items.map(({ status }) => status)).toEqual([401])
-    expect(origin.received).toEqual([])
   })
 })
 

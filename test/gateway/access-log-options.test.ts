@@ -27,7 +27,6 @@ const start = (log: Record<string, unknown>): Promise<GatewayProcess> =>
         document: fileURLToPath(new URL('./openapi/callers.yaml', import.meta.url)),
         upstream: { targets: [origin.origin] },
         // A check of a response has its own log line, some time after the response.
-        responseChecks: { perSecond: 0 },
       },
     },
   })

@@ -336,26 +336,13 @@ test('split: whole sends all items in one upstream batch, in their order, withou
   expect(await gateway.metric('trellis_batch_splits_total', 'split="whole",reason="configured"')).toBe(1)
 })
 
-const sendExtended = async (requests: readonly unknown[]): Promise<number[]> => {
-  const answer = await fetch(`${gateway.publicAddress}${root}/batch/v1`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ extensions: true, requests }),
-  })
-  const { responses } = (await answer.json()) as { responses: { status: number }[] }
-  return responses.map(({ status }) => status)
-}
-
-test('split: whole sends reads beside the upstream batch, and items with references one by one', async () => {
+test('split: whole sends reads beside the upstream batch', async () => {
   await start(answersBatches, { split: 'whole' })
   const read = { method: 'GET', path: '/site/v2/posts/7' }
-  expect(await sendExtended([update(1), read, update(2), update(4)])).toEqual([200, 200, 200, 200])
+  const { responses } = await send([update(1), read, update(2), update(4)])
+  expect(responses.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200, 200])
   expect(wholeBatches().map(({ content }) => sentIn(content).length)).toEqual([3])
   expect(targets()).toHaveLength(2)
-  const refers = { ...update(5, { body: { title: { $ref: 'a#/body/alone' } } }), dependsOn: ['a'] }
-  expect(await sendExtended([{ id: 'a', ...update(1) }, refers])).toEqual([200, 200])
-  expect(wholeBatches()).toHaveLength(1)
-  expect(targets()).toHaveLength(4)
 })
 
 test('with split: whole a broken upstream batch leaves all outcomes unknown, and the next batch is sent whole again', async () => {
@@ -371,36 +358,4 @@ test('with split: whole a broken upstream batch leaves all outcomes unknown, and
   const next = await send(updates(6))
   expect(next.responses.map(({ status }: { status: number }) => status)).toEqual(Array(6).fill(200))
   expect(targets()).toEqual([batchTarget, batchTarget])
-})
-
-test('measurements of an upstream survive a reload that keeps the upstream', async () => {
-  const noRoute = '{"code":"rest_no_route","message":"No route.","data":{"status":404}}'
-  const script: Script = (request, wire) =>
-    request.target === batchTarget
-      ? wire.respond({ status: 404, fields: json, content: noRoute })
-      : answersBatches(request, wire)
-  await start(script, { split: 'auto' })
-  const other = await startOrigin(script)
-  const put = (at: string, batch: object, more: object = {}) =>
-    gateway.put({
-      services: {
-        site: siteService(at, {
-          batch: { split: 'auto', ...batch },
-          upstream: { targets: [at], basePath: '/index.php/wp-json', ...more },
-        }),
-      },
-    })
-  await send(updates(5))
-  const asked = wholeBatches().length
-  expect(asked).toBeGreaterThan(0)
-  await put(origin.origin, { concurrency: 5 })
-  await send(updates(5))
-  await put(origin.origin, { concurrency: 5 }, { maxConcurrent: 20 })
-  await send(updates(5))
-  expect(wholeBatches()).toHaveLength(asked)
-  await put(other.origin, { concurrency: 5 })
-  await send(updates(5))
-  expect(other.received.some(({ target }) => target === batchTarget)).toBe(true)
-  await gateway.close()
-  await other.close()
 })

@@ -74,13 +74,16 @@ describe('a valid configuration', () => {
     expect(await gateway.metric('trellis_config_last_reload_good')).toBe(1)
   })
 
-  test('responses stored under a changed rule are removed, others stay', async () => {
-    const services = (ttl: string): Tree => ({ a: open(origin, stored('GET /x', ttl), stored('GET /y')) })
+  test('a service with a changed rule begins with an empty cache, others keep theirs', async () => {
+    const services = (ttl: string): Tree => ({
+      a: open(origin, stored('GET /x', ttl), stored('GET /y')),
+      b: { ...open(origin, stored('GET /y')), mount: '/b' },
+    })
     gateway = await startTestGateway({ services: services('1h') })
-    await get('/a/x')
-    await get('/a/y')
+    for (const target of ['/a/x', '/a/y', '/b/y']) await get(target)
     await gateway.put({ services: services('30s') })
-    expect(await isHit('/a/y')).toBe(true)
+    expect(await isHit('/b/y')).toBe(true)
+    expect((await get('/a/y')).cache).toContain('uri-miss')
     expect((await get('/a/x')).cache).toContain('uri-miss')
     expect((await get('/a/x')).cache).toMatch(/hit; ttl=(30|2\d)(\D|$)/)
   })

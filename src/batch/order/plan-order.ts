@@ -1,5 +1,5 @@
 import type { ConflictFacts, ItemReach } from '../item.ts'
-import type { Parts } from '../splitter.ts'
+import type { Parts } from '../split.ts'
 
 /** What is sent as one upstream request: a single item, or several in one upstream batch. Members are in order. */
 export type Unit = {
@@ -170,7 +170,6 @@ const meet = (one: ItemReach, other: ItemReach): boolean =>
   one.changes.some((tag) => other.shows.has(tag)) || other.changes.some((tag) => one.shows.has(tag))
 
 const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
-  if (earlier.facts.service !== later.facts.service) return false
   if (earlier.facts.reach !== undefined && later.facts.reach !== undefined)
     return meet(earlier.facts.reach, later.facts.reach)
   if (earlier.reach === 'everything' || later.reach === 'everything') return true

@@ -11,7 +11,7 @@ import {
 } from '../item.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/plan-batch.ts'
 import { conflictGroups, planUnits, type Unit, type Waits } from '../order/plan-order.ts'
-import type { BatchSplit, Splitter } from '../splitter.ts'
+import type { Splitter } from '../split.ts'
 import type { ChunkWatch } from './chunk.ts'
 
 /**
@@ -24,8 +24,8 @@ export type Semaphore = {
   leave(flow: string): void
 }
 
-/** Lets `most()` requests in at a time, and `mostOfFlow` of one flow; at least one. The open batches bound those that wait. */
-export const createSemaphore = (most: () => number, mostOfFlow: number): Semaphore => {
+/** Lets `most` requests in at a time, and `mostOfFlow` of one flow; at least one. The open batches bound those that wait. */
+export const createSemaphore = (most: number, mostOfFlow: number): Semaphore => {
   let taken = 0
   const takenBy = new Map<string, number>()
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
@@ -44,7 +44,7 @@ export const createSemaphore = (most: () => number, mostOfFlow: number): Semapho
   }
 
   const serve = (): void => {
-    while (taken < Math.max(1, most())) {
+    while (taken < Math.max(1, most)) {
       const [flow, line] = next() ?? []
       const [granted] = line ?? []
       if (flow === undefined || line === undefined || granted === undefined) return
@@ -88,8 +88,8 @@ export type RunOptions = {
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
   readonly splitter: Splitter
-  /** For single items and for chunks, of all batches together. */
-  readonly semaphores: { readonly items: Semaphore; readonly chunks: Semaphore }
+  /** For the upstream requests of all batches together. */
+  readonly semaphore: Semaphore
   /** Makes batches that are there at the same moment take turns. */
   readonly turn: () => Promise<void>
 }
@@ -112,19 +112,7 @@ type Made = ItemAnswer | ItemError
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
-  /** What its items do: the same for batches whose times can be compared. */
-  readonly work: string
   readonly stop: AbortSignal
-  /** Never part of an upstream batch. */
-  isSingle(index: number): boolean
-  /** Gets each item's answer at once; undefined for an answer in one piece. */
-  readonly reader: ItemsReader | undefined
-}
-
-export type ItemsReader = {
-  answered(index: number, made: ItemAnswer | ItemError): void
-  /** Resolves when the written responses have been read; false when stopped first. No item begins until then. */
-  caughtUp(stop: AbortSignal): Promise<boolean>
 }
 
 /** How each item ended, and the schedule of the upstream requests. */
@@ -148,7 +136,6 @@ const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
 const runChunk = (
   options: RunOptions,
   sender: ItemSender,
-  split: BatchSplit,
   items: readonly BatchItem[],
   stop: AbortSignal,
 ): Promise<readonly Made[]> => {
@@ -158,7 +145,7 @@ const runChunk = (
   }
   const ended = (result: ChunkResult): void => {
     const ms = options.clock.monotonic() - startedMs
-    split.chunkEnded(result, items.length, ms)
+    options.splitter.chunkEnded(result, items.length, ms)
     options.report({
       kind: 'batch-chunk-finished',
       result,
@@ -179,17 +166,17 @@ const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
 const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
   end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
 
-/** Runs the items, split as the splitter decides; the outcome is that of running one after the other. */
+/** Runs the items, in as many upstream requests as the splitter decides; the outcome is that of running one after the other. */
 export const runItems = async (
   options: RunOptions,
   sender: ItemSender,
-  { items, waits, work, stop, isSingle, reader }: ItemsRun,
+  { items, waits, stop }: ItemsRun,
 ): Promise<ItemsEnd> => {
-  const { clock, concurrency, semaphores } = options
+  const { clock, concurrency, semaphore } = options
   const { flow } = sender
   const groups = conflictGroups(waits)
-  const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length, work })
-  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET') && !isSingle(index)
+  const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length })
+  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET')
   const units = planUnits(waits, groups, { ...split, isChunkable })
   if (units.length > 0) {
     options.report({
@@ -199,34 +186,24 @@ export const runItems = async (
       requests: units.length,
     })
   }
-  const startedMs = clock.monotonic()
-  const semaphoreFor = (at: number): Semaphore =>
-    (units[at]?.members.length ?? 1) > 1 ? semaphores.chunks : semaphores.items
-
   const run = async (at: number): Promise<readonly Made[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
     const [first] = members
     if (first === undefined) return []
     if (at > 0) await options.turn()
-    if (members.length > 1) return runChunk(options, sender, split, members, stop)
+    if (members.length > 1) return runChunk(options, sender, members, stop)
     return [await answerOf(first, sender.dispatch(first, signalFor(first, stop), stop))]
   }
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
-    enter: async (at) =>
-      (reader === undefined || (await reader.caughtUp(stop))) && semaphoreFor(at).enter(flow, stop),
-    leave: (at) => semaphoreFor(at).leave(flow),
-    run: async (at) => {
-      const made = await run(at)
-      for (const [place, index] of (units[at]?.members ?? []).entries())
-        reader?.answered(index, made[place] as Made)
-      return made
-    },
+    enter: () => semaphore.enter(flow, stop),
+    leave: () => semaphore.leave(flow),
+    run,
     stop,
     now: () => clock.monotonic(),
   })
-  split.ended(stop.aborted ? undefined : clock.monotonic() - startedMs)
+  options.splitter.ended()
 
   const ends: (TaskEnd<Made> | undefined)[] = items.map(() => undefined)
   for (const [at, unit] of units.entries()) {

@@ -19,8 +19,6 @@ import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 /** Fields of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
 
-const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie', 'x-wp-nonce'])
-
 /** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const mostItemBytes = 8 * 1024 * 1024
 
@@ -28,8 +26,6 @@ export type OutgoingBatch = {
   readonly run: (exchange: Received) => Answer
   readonly clock: Clock
   readonly batch: LocalRequest
-  /** The service of an item, by the name in the item; the batch's own for undefined. */
-  serviceOf(name: string | undefined): Service | undefined
   /** Header fields (lower case) of the service that carry API keys. */
   readonly keyFields: readonly string[]
   /** Contents of responses that are held until the batch is complete; counted as they arrive. */
@@ -62,13 +58,11 @@ const deadlineField = 'x-request-deadline-ms'
 
 /** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; it is not sent after `stop`. */
 export const sendAlone =
-  ({ leftMs, serviceOf }: OutgoingBatch, stop: AbortSignal, service?: string): Send =>
+  ({ batch, leftMs }: OutgoingBatch, stop: AbortSignal): Send =>
   (request) => {
-    const named = serviceOf(service)
-    if (named === undefined) throw new GatewayError('no_route')
     const ms = leftMs()
     const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
-    return named.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
+    return batch.service.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
   }
 
 /** The item's fields with the credentials of the batch in place of those of the item. */
@@ -80,27 +74,23 @@ export const fieldsWithCredentials = (
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   const verified = [...(service.access?.credentialFields ?? []), ...keyFields]
   for (const name of [...inherited, ...verified]) {
-    // Credentials for this service are not sent to another one.
-    const isForeign = item.service !== undefined && (credentials.has(name) || verified.includes(name))
-    const value = isForeign ? undefined : request.fields[name]
+    const value = request.fields[name]
     if (value === undefined) delete fields[name]
     else fields[name] = value
   }
-  if (item.service !== undefined && item.credential !== undefined) fields['authorization'] = item.credential
   if (item.content === undefined) delete fields['content-type']
   else fields['content-type'] = jsonTypeOf(item.admitted?.matching.endpoint)
   return fields
 }
 
 const itemExchange = (
-  { batch, serviceOf, keyFields }: OutgoingBatch,
+  { batch, keyFields }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
   send: Send,
 ): Received => {
   const fields = fieldsWithCredentials(batch, item, keyFields)
-  const service = serviceOf(item.service)
-  if (service === undefined) throw new GatewayError('no_route')
+  const { service } = batch
   const exchange = {
     id: `${batch.id}.${item.index}`,
     origin: 'batch' as const,

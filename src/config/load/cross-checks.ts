@@ -161,7 +161,7 @@ function* sourceFaults({ name }: ServiceConfig, source: ConfigShape['services'][
 }
 
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
-function* batchFaults(service: ServiceConfig, services: readonly ServiceConfig[]): Faults {
+function* batchFaults(service: ServiceConfig): Faults {
   if (service.contract === 'open' || service.batch === undefined) return
   const path = ['services', service.name, 'batch']
   if (
@@ -169,14 +169,6 @@ function* batchFaults(service: ServiceConfig, services: readonly ServiceConfig[]
     service.document.contract.rows.some(({ template }) => template === batchPath)
   )
     yield faultAt(path, `the document already has a path ${batchPath}`)
-  for (const [index, named] of service.batch.services.entries()) {
-    const meant = services.find(({ name }) => name === named)
-    if (meant === undefined || meant === service || meant.contract === 'open')
-      yield faultAt(
-        [...path, 'services', index],
-        'expected the name of another service with contract plants, site or openapi',
-      )
-  }
 }
 
 /** Faults that show only when several values are seen together. */
@@ -215,7 +207,7 @@ export function* crossChecks(config: Config, sources: ConfigShape['services']): 
       yield* sourceFaults(service, source)
       yield* documentFaults(service, source)
     }
-    yield* batchFaults(service, services)
+    yield* batchFaults(service)
     yield* accessFaults(service)
     if (service.contract === 'open' && service.websockets && service.upstream.http2)
       yield faultAt(

@@ -233,11 +233,6 @@ const batchSettings = {
   concurrency: whole(1, 256).prefault(8).describe('Items of one batch in flight'),
   deadline: wait.prefault('30s').describe('Time for the whole batch'),
   answerBytes: size.prefault('64MiB').describe('All item responses of one batch together'),
-  services: z
-    .array(z.string({ error: 'expected the name of a service' }).max(64))
-    .max(64)
-    .prefault([])
-    .describe('Other services that batch items may call; requires `extensions`'),
   idempotency: z
     .strictObject({
       ttl: duration.prefault('24h').describe('How long an `Idempotency-Key` is remembered'),
@@ -316,12 +311,7 @@ const site = z.strictObject({
       ...batchSettings,
       split: oneOf(['item', 'chunk', 'whole', 'auto'])
         .prefault('auto')
-        .describe(
-          'One upstream request per item, several upstream batches, one batch, or the fastest as measured',
-        ),
-      extensions: oneOf(['off', 'on-request', 'on'])
-        .prefault('on-request')
-        .describe('Batch features that WordPress lacks: never, on request, or always'),
+        .describe('One upstream request per item, two upstream batches, one batch, or what suits the batch'),
     })
     .transform(inMs('deadline'))
     .prefault({}),
@@ -358,13 +348,6 @@ const openapi = z.strictObject({
   access,
   upstream: upstreamShape('/', targets),
   parameters: parameters('forward', []),
-  responseChecks: z
-    .strictObject({
-      perSecond: whole(0, 100)
-        .prefault(1)
-        .describe('Responses compared with the document per second, for reports only; 0 = none'),
-    })
-    .prefault({}),
   limits: ownLimits,
   invalidation: oneOf(['service', 'structural'])
     .prefault('service')

@@ -35,7 +35,7 @@ export type DocumentReading =
   | { readonly kind: 'contract'; readonly contract: ApiContract }
   | { readonly kind: 'faults'; readonly faults: readonly DocumentFault[] }
 
-export const dialectOf = (version: unknown): Dialect | undefined => {
+const dialectOf = (version: unknown): Dialect | undefined => {
   if (typeof version !== 'string') return undefined
   if (/^3\.0(?:\.|$)/.test(version)) return '3.0'
   return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined

@@ -71,7 +71,7 @@ const styled = (node: unknown, location: ParameterLocation): Pick<Parameter, 'st
 const isJsonType = (mediaType: string): boolean => /^application\/(?:[^;]+\+)?json$/.test(mediaType)
 
 /** Type and subtype in lower case. */
-export const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
+const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 const effectOf = (node: unknown): Effect => {
   if (member(node, 'x-trellis-writes') === true) return 'writes'

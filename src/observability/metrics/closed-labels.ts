@@ -14,7 +14,7 @@ import { codings } from '../../http/content-coding.ts'
 import { cacheOutcomes } from '../../pipeline/events.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
-import { differenceKinds, indexRefusals, responseCheckResults, routeRefusals } from '../../site/events.ts'
+import { differenceKinds, indexRefusals, routeRefusals } from '../../site/events.ts'
 import {
   type AttemptOutcome,
   checkResults,
@@ -135,7 +135,6 @@ export const closedLabels: {
   discoveryRefreshes: each('result', ['ok', ...indexRefusals]),
   discoveryRefusedRoutes: each('reason', routeRefusals),
   discoveryDifferences: each('kind', differenceKinds),
-  responseChecks: each('result', responseCheckResults),
   trustLost: each('reason', distrustReasons),
   writeSpread: each('outcome', spreadOutcomes),
   ledgerFailures: each('step', ledgerSteps),

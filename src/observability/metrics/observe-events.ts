@@ -273,9 +273,6 @@ export const createEventObservers = (families: Families) => ({
       for (const [kind, count] of Object.entries(differences))
         set(families.discoveryDifferences.series({ service, kind }), count)
     },
-    'response-checked': ({ service, result }) => add(families.responseChecks.series({ service, result })),
-    'response-checks-failed': ({ service }) =>
-      add(families.responseChecks.series({ service, result: 'failed' })),
   }),
   edge: observer<EdgeEvent | OverloadEvent>({
     'connection-cut': ({ reason }) => add(families.connectionsCut.series({ reason })),

@@ -4,7 +4,6 @@ import type { MetricRow } from './metric-row.ts'
 import {
   batchMetrics,
   discoveryMetrics,
-  documentMetrics,
   edgeMetrics,
   gatewayMetrics,
   lifecycleMetrics,
@@ -148,7 +147,6 @@ export const metricTable = {
   ...upstreamMetrics,
   ...batchMetrics,
   ...discoveryMetrics,
-  ...documentMetrics,
   ...coherenceMetrics,
   ...changeMetrics,
   ...edgeMetrics,

@@ -115,15 +115,6 @@ export const discoveryMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of services with an OpenAPI document. */
-export const documentMetrics = {
-  responseChecks: counter(
-    'response_checks_total',
-    ['service', 'result'],
-    'Responses compared with the document: `fits`, `differs`, `undescribed`, `unchecked`; `failed` = the checks have ended.',
-  ),
-} as const satisfies Record<string, MetricRow>
-
 export const batchMetrics = {
   batches: counter('batches_total', ['service', 'result'], 'Batches.'),
   batchSize: histogram('batch_size_items', ['service'], counts, 'Items per batch.'),

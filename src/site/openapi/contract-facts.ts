@@ -141,29 +141,16 @@ const paging: JsonObject = {
   },
 }
 
-const isExtended = (endpoint: Endpoint): boolean => endpoint.arguments['extensions'] !== undefined
-
 /** `errors`: content of a refusal. */
-export const batchAnswer = (endpoint: Endpoint, errors: JsonObject): JsonObject => {
-  const content = json({ type: 'object' })
-  if (!isExtended(endpoint)) {
-    return { '207': { description: 'One response for each request, in order.', content } }
-  }
-  const line = { type: 'object', description: 'One line: `index` and `response`; the last one has `end`.' }
-  return {
-    '200': { description: 'The plan, for `dryRun`.', content },
-    '207': {
-      description: 'One response for each request, in order; or one line per item as it completes.',
-      content: { ...content, 'application/x-ndjson': { schema: line } },
-    },
-    '409': { description: 'A request with this key is still running.', content: errors },
-    '422': { description: 'This key was used for a different request.', content: errors },
-  }
-}
+export const batchAnswer = (errors: JsonObject): JsonObject => ({
+  '207': { description: 'One response for each request, in order.', content: json({ type: 'object' }) },
+  '409': { description: 'A request with this key is still running.', content: errors },
+  '422': { description: 'This key was used for a different request.', content: errors },
+})
 
 /** Fields of a request that mean something to the gateway itself. */
-export const requestFieldsOf = (row: Pick<Row, 'kind'>, endpoint: Endpoint): readonly JsonObject[] =>
-  row.kind === 'batch' && isExtended(endpoint)
+export const requestFieldsOf = (row: Pick<Row, 'kind'>): readonly JsonObject[] =>
+  row.kind === 'batch'
     ? [
         {
           name: 'Idempotency-Key',
@@ -175,7 +162,7 @@ export const requestFieldsOf = (row: Pick<Row, 'kind'>, endpoint: Endpoint): rea
     : []
 
 const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
-  if (row.kind === 'batch') return batchAnswer(endpoint, errors.site)
+  if (row.kind === 'batch') return batchAnswer(errors.site)
   if (row.kind === 'collection' && method === 'POST') {
     return { '201': { description: 'Created.', content: json({ type: 'object' }) } }
   }
@@ -190,7 +177,7 @@ export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, meth
   switch (contract) {
     case 'plants':
       return {
-        ...(row.kind === 'batch' ? batchAnswer(endpoint, errors.plants) : plantAnswer(row, method)),
+        ...(row.kind === 'batch' ? batchAnswer(errors.plants) : plantAnswer(row, method)),
         ...refusals(contract),
       }
     case 'site':

@@ -38,7 +38,7 @@ beforeEach(async () => {
     services: {
       site: siteService(origin.origin, {
         upstream,
-        batch: { split: 'item', extensions: 'on', idempotency: { maxBytes: '16MiB' } },
+        batch: { split: 'item', idempotency: { maxBytes: '16MiB' } },
         cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] },
       }),
       open: {
@@ -267,14 +267,6 @@ describe('everything is given back', () => {
         )
         await origin.until(() => origin.received.length > 0)
         ended(socket)
-      },
-    ],
-    [
-      'after a batch in lines',
-      async () => {
-        const requests = [{ method: 'GET', path: '/site/v2/posts/1' }]
-        const response = await postBatch(gateway, { requests }, { Accept: 'application/x-ndjson' })
-        await response.text()
       },
     ],
     [

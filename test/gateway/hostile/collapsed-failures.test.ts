@@ -33,7 +33,6 @@ const start = async (fault: Fault): Promise<void> => {
   gateway = await startTestGateway({
     services: {
       site: siteService(origin.origin, {
-        batch: { extensions: 'on' },
         cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
       }),
     },

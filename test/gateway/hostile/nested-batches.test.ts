@@ -45,7 +45,6 @@ beforeAll(async () => {
     services: {
       all: { ...api, mount: '/' },
       admin,
-      tools: { ...api, mount: '/tools', batch: { services: ['all', 'shop'] } },
       shop: { ...api, mount: '/', hosts: ['shop.test', '*.shop.test'] },
       'shop-admin': { ...admin, hosts: ['shop.test', '*.shop.test'] },
       twice: {
@@ -93,17 +92,6 @@ describe('a batch item for a path of a service that is mounted below', () => {
       expect(origin.received).toEqual([])
     },
   )
-
-  test.each(['all', 'shop'])('of the other service %s is refused', async (service) => {
-    const answers = await batch('/tools/batch', [{ method: 'GET', path: '/admin/users', service }])
-    expect(answers.map(([status]) => status)).toEqual([404])
-    expect(origin.received).toEqual([])
-  })
-
-  test.each(['all', 'shop'])('other items of %s are carried out', async (service) => {
-    const answers = await batch('/tools/batch', [{ method: 'GET', path: '/public/users', service }])
-    expect(answers).toEqual([[200, '{"target":"/public/users"}']])
-  })
 })
 
 test('an item never decides which resource a request with the same path below the mount gets', async () => {

@@ -57,7 +57,7 @@ export const attackedServices = (upstream: string): Readonly<Record<string, unkn
     discovery: { source: 'static', identity: { name: 'Attacked' } },
     upstream: { targets: [upstream], basePath: '/index.php/wp-json' },
     cache: { rules: [{ match: 'GET /site/v2/**', ttl: '10m' }] },
-    batch: { split: 'item', extensions: 'on' },
+    batch: { split: 'item' },
   },
 })
 

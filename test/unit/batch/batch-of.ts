@@ -1,14 +1,14 @@
-import { type Batch, type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
+import { type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
 import type { BatchEnvelope } from '../../../src/batch/envelope.ts'
 import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
 import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
-import { createSplitMemory, createSplitter } from '../../../src/batch/splitter.ts'
+import { Splitter } from '../../../src/batch/split.ts'
 import { systemClock } from '../../../src/clock.ts'
 
 type Sending = Pick<BatchInput, 'admit'> & ItemSender
 
 /** A batch route, and how the items of its batches are admitted and sent. */
-export type TestBatch = { readonly batch: Batch; readonly sending: Sending }
+export type TestBatch = { readonly batch: ReturnType<typeof createBatch>; readonly sending: Sending }
 
 /** Defaults for what a test does not set: all items run, and answer with their own path. */
 export const batchOf = ({
@@ -20,19 +20,19 @@ export const batchOf = ({
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
     dialect: 'wordpress',
-    extensions: 'on-request',
-    services: [],
-    bodyCharacters: 100_000,
     turn: () => new Promise(setImmediate),
     concurrency: 8,
     deadlineMs: 5_000,
     clock: systemClock,
     report: () => {},
-    semaphores: { items: createSemaphore(() => 100, 100), chunks: createSemaphore(() => 100, 100) },
-    splitter: createSplitter(
-      { mode: 'item', concurrency: 8, mostItems: 25, mostChunkMs: 0, clock: systemClock },
-      createSplitMemory(),
-    ),
+    semaphore: createSemaphore(100, 100),
+    splitter: new Splitter({
+      mode: 'item',
+      concurrency: 8,
+      mostItems: 25,
+      mostChunkMs: 0,
+      clock: systemClock,
+    }),
     ...options,
   }),
   sending: {
@@ -62,22 +62,20 @@ export const batchOf = ({
   },
 })
 
-/** The answer to a batch in one piece. */
-export const wholeAnswer = async (
+/** The answer to a batch. */
+export const wholeAnswer = (
   { batch, sending }: TestBatch,
   envelope: unknown,
   signal: AbortSignal = new AbortController().signal,
   text?: string,
-): Promise<{ readonly status: number; readonly content: Buffer }> => {
-  const begun = await batch.begin({
+): Promise<{ readonly status: number; readonly content: Buffer }> =>
+  batch({
     envelope: envelope as BatchEnvelope,
     text,
     signal,
     admit: sending.admit,
     sender: sending,
   })
-  return begun.kind === 'answered' ? begun : begun.whole()
-}
 
 /** Runs a batch of these requests and gives back the parsed envelope. */
 export const runBatch = async (

@@ -260,19 +260,14 @@ const single: readonly (readonly [string, string, string])[] = [
     'services.b.mount: / is already the mount of a: give each service its own path, or hosts',
   ],
   [
-    'batch items for a service that is not there',
+    'batch items for other services, which earlier versions had',
     'services: { a: { contract: site, batch: { services: [plants] } } }',
-    'services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
+    'services.a.batch.services: removed in 0.1.0: send items for another service to that service; leave the key out',
   ],
   [
-    'batch items for an open service',
-    'services: { a: { contract: site, batch: { services: [b] } }, b: { contract: open, mount: /b, upstream: { targets: ["http://a"] } } }',
-    'services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
-  ],
-  [
-    'batch items for the service itself',
-    'services: { a: { contract: site, batch: { services: [a] } } }',
-    'services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
+    'extensions of batches, which earlier versions had',
+    'services: { a: { contract: site, batch: { extensions: on } } }',
+    'services.a.batch.extensions: removed in 0.1.0: reads and Idempotency-Key work in every batch; send references and items for other services as requests of their own; leave the key out',
   ],
   [
     'mount with an end slash',

@@ -817,11 +817,6 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
     '1:50 services.a.batch.split: expected one of: item, chunk, whole, auto <item>',
   ],
   [
-    'a batch with a service that does not exist',
-    site('batch: { services: [b] }'),
-    '1:54 services.a.batch.services[0]: expected the name of another service with contract plants, site or openapi',
-  ],
-  [
     'a handling of routes that does not exist',
     site('unlistedRoutes: allow'),
     '1:50 services.a.unlistedRoutes: expected one of: learn, pass, refuse',

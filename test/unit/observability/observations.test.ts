@@ -349,7 +349,7 @@ test('batch events', async () => {
     queuedSeconds: 0,
     durationSeconds: 0,
   })
-  observe.batch('site', { kind: 'batch-split', split: 'chunks', reason: 'measured', requests: 2 })
+  observe.batch('site', { kind: 'batch-split', split: 'chunks', reason: 'two-parts', requests: 2 })
   observe.batch('site', {
     kind: 'batch-chunk-finished',
     result: 'answered',
@@ -367,7 +367,7 @@ test('batch events', async () => {
     'trellis_batch_parallelism_items_count{service="site"} 2',
     'trellis_batch_saved_seconds_total{service="site"} 4',
     'trellis_batch_ordered_items_total{service="site"} 2',
-    'trellis_batch_splits_total{service="site",split="chunks",reason="measured"} 1',
+    'trellis_batch_splits_total{service="site",split="chunks",reason="two-parts"} 1',
     'trellis_batch_upstream_requests_sum{service="site",split="chunks"} 2',
     'trellis_batch_upstream_requests_count{service="site",split="chunks"} 1',
     'trellis_batch_chunks_total{service="site",result="answered"} 1',

@@ -60,7 +60,7 @@ const onBatches = (metrics: Metrics, service: string): void => {
     parallelism: 8,
     ordered: 2,
   })
-  metrics.observe.batch(service, { kind: 'batch-split', split: 'items', reason: 'measured', requests: 25 })
+  metrics.observe.batch(service, { kind: 'batch-split', split: 'items', reason: 'two-parts', requests: 25 })
   metrics.observe.batch(service, {
     kind: 'batch-item-finished',
     method: 'PUT',

@@ -123,6 +123,7 @@ export const upstreams: DashboardFacts = {
           queries: [
             [rate(series('upstreamRetries'), ['service', 'reason']), '{{service}} retried: {{reason}}'],
             [rate(series('upstreamGaveUp'), ['service', 'reason']), '{{service}} passed on: {{reason}}'],
+            [rate(series('upstreamConnectionFaults'), ['service', 'target']), '{{target}} connection fault'],
           ],
         }),
       ],

@@ -281,13 +281,14 @@ export const upstreamOptions = (
   { minBytesPerSecond }: LimitsConfig,
 ): UpstreamOptions => {
   const { name, upstream } = service
-  const { connections, tls, host: _host, ...rest } = upstream
+  const { connections, limits, tls, host: _host, ...rest } = upstream
   return {
     ...rest,
     service: name,
     targets,
     minBytesPerSecond,
     connectionMaxAgeMs: connections.maxAgeMs,
+    headerBytes: limits.headerBytes,
     hostField: addressOf(service, publicUrl).hostField,
     tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
   }

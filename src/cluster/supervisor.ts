@@ -55,16 +55,21 @@ const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): Led
 const firstPauseMs = 50
 const longestPauseMs = 10_000
 /** A worker that was ready for this time did not fail at its start. */
-const healthyAfterMs = 30_000
+const servedAfterMs = 1_000
 
 /**
- * How long to wait before an ended worker is replaced: longer each time, so that a fault at start does not burn the machine.
+ * How long to wait before an ended worker is replaced: longer each time, so that a fault at start does not burn the machine. A worker
+ * that has served is replaced at once, or a request that ends workers would keep all of them down.
  * `livedMs`: how long the worker was ready.
  */
-const createRestartPause = (): ((livedMs: number) => number) => {
+export const createRestartPause = (): ((livedMs: number) => number) => {
   let nextMs = firstPauseMs
   return (livedMs) => {
-    const pauseMs = livedMs >= healthyAfterMs ? firstPauseMs : nextMs
+    if (livedMs >= servedAfterMs) {
+      nextMs = firstPauseMs
+      return 0
+    }
+    const pauseMs = nextMs
     nextMs = Math.min(longestPauseMs, pauseMs * 2)
     return pauseMs
   }

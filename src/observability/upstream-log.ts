@@ -1,8 +1,9 @@
 import type { CacheEvent } from '../cache/events.ts'
+import { systemClock } from '../clock.ts'
 import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../site/events.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
-import type { Log } from './logger.ts'
+import { createSampled, type Log } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 
 type UpstreamLog = Pick<Log, 'info' | 'warn'>
@@ -34,6 +35,17 @@ const write = (log: UpstreamLog, { kind, ...facts }: Change, held: number): void
   const members = held === 0 ? facts : { ...facts, held }
   if (facts.to === 'closed' || facts.to === 'healthy' || facts.to === 'half-open') log.info(members, kind)
   else log.warn(members, kind)
+}
+
+type Fault = Extract<UpstreamEvent, { kind: 'connection-fault' }>
+
+/** One line a minute for each target, with the number of those held back. */
+const createFaultLog = (log: UpstreamLog): ((fault: Fault) => void) => {
+  const sampled = createSampled(everyMs, systemClock.monotonic)
+  return ({ kind, service, target, cause }) => {
+    const held = sampled.pass(`${service} ${target}`)
+    if (held !== undefined) log.warn({ service, target, held, err: cause }, kind)
+  }
 }
 
 type Window = { written: number; held: number; last: Change | undefined }
@@ -106,6 +118,7 @@ const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
 export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => {
   const changed = createChangeLog(log)
   const servedStale = createStaleLog(log)
+  const faulted = createFaultLog(log)
   /** The last result of each service: one line for each change. */
   const jwksResults = new Map<string, JwksResult>()
   return {
@@ -119,6 +132,7 @@ export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => 
       upstream: (event) => {
         metrics.observe.upstream(event)
         if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)
+        if (event.kind === 'connection-fault') faulted(event)
       },
       cache: (event) => {
         metrics.observe.cache(event)

@@ -92,6 +92,13 @@ export type UpstreamEvent =
       readonly cause: string
     }
   | { readonly kind: 'breaker-refused'; readonly service: string }
+  /** An error within the handling of a connection, such as a failed assertion of the HTTP client. It has ended that connection. */
+  | {
+      readonly kind: 'connection-fault'
+      readonly service: string
+      readonly target: string
+      readonly cause: unknown
+    }
   | {
       readonly kind: 'target-changed'
       readonly service: string

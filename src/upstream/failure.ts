@@ -44,6 +44,11 @@ const failureTable: Readonly<Record<string, ErrorCode>> = {
   UND_ERR_CLOSED: 'shutting_down',
 }
 
+/** What the code alone does not say. */
+const failureDetails: Readonly<Record<string, string>> = {
+  UND_ERR_HEADERS_OVERFLOW: 'Its response headers exceed upstream.limits.headerBytes.',
+}
+
 /** TLS alerts, and certificates that were not accepted. */
 const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$)/
 
@@ -83,7 +88,9 @@ export const toGatewayError = (error: unknown): GatewayError => {
   for (const link of chain) if (link instanceof GatewayError) return link
   for (const link of chain.toReversed()) {
     const code = codeOf(link)
-    if (code !== undefined) return new GatewayError(code, { cause: error })
+    if (code === undefined) continue
+    const detail = 'code' in link ? failureDetails[String(link.code)] : undefined
+    return new GatewayError(code, { cause: error, ...(detail === undefined ? {} : { detail }) })
   }
   return new GatewayError('internal', { cause: error })
 }

@@ -55,6 +55,8 @@ export type UpstreamOptions = {
     readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
     readonly acceptAnyCertificate: boolean
   }
+  /** Of the fields of a response head. */
+  readonly headerBytes: number
   /** Offers HTTP/2 to https targets (ALPN); they choose. */
   readonly http2: boolean
   /** The Host that targets get; '' = their own. */

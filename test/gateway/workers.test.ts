@@ -186,6 +186,29 @@ test('a killed worker is replaced and counted', async () => {
   for (let turn = 0; turn < 4; turn += 1) expect((await send(`${root}/posts/1`)).status).toBe(200)
 })
 
+test('workers that are killed again and again are replaced at once: another client loses what was in flight', async () => {
+  const statuses: (number | string)[] = []
+  let isOver = false
+  const honest = (async () => {
+    while (!isOver) statuses.push(await send(`${root}/posts/1`).then(({ status }) => status, String))
+  })()
+  const rounds = 3
+  for (let round = 0; round < rounds; round += 1) {
+    const before = logLinesOf(gateway.program, 'worker-ready')
+    // They have served for a while.
+    await pause(1_500)
+    for (const { pid } of before.slice(-2)) process.kill(Number(pid), 'SIGKILL')
+    while (logLinesOf(gateway.program, 'worker-ready').length < before.length + 2) await pause(50)
+  }
+  isOver = true
+  await honest
+  const waits = logLinesOf(gateway.program, 'worker-ended').map(({ nextInMs }) => nextInMs)
+  expect(waits.slice(-2 * rounds)).toEqual(Array.from({ length: 2 * rounds }, () => 0))
+  const failed = statuses.filter((status) => status !== 200)
+  expect(failed.length, failed.join('; ')).toBeLessThanOrEqual(2 * rounds)
+  expect(statuses.length).toBeGreaterThan(4 * rounds)
+})
+
 test('SIGTERM to the parent drains all workers', async () => {
   const pids = logLinesOf(gateway.program, 'worker-ready').map(({ pid }) => Number(pid))
   expect(await gateway.stop()).toBe(0)

@@ -85,6 +85,11 @@ const upstreamSettings = {
       '`Host` sent upstream: that of the target; or the requested one of `hosts`, without `hosts` that of `publicUrl`',
     ),
   http2: flag.prefault(false).describe('Offer HTTP/2 to https targets'),
+  limits: z
+    .strictObject({
+      headerBytes: size.prefault('64KiB').describe('All headers of a response together; more is 502'),
+    })
+    .prefault({}),
   connections: z
     .strictObject({
       maxAge: wait

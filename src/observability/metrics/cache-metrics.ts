@@ -40,6 +40,11 @@ export const upstreamMetrics = {
     ['service', 'wait'],
     'Requests of slow clients that were ended: `request-body` or `reader`.',
   ),
+  upstreamConnectionFaults: counter(
+    'upstream_connection_faults_total',
+    ['service', 'target'],
+    'Connections ended by an unexpected error in their handling; report it with its log line.',
+  ),
   upstreamTargetChanges: counter(
     'upstream_target_changes_total',
     ['service', 'target', 'to'],

@@ -241,6 +241,8 @@ export const createEventObservers = (families: Families) => ({
     },
     'slow-client-ended': ({ service, wait }) => add(families.upstreamSlowClients.series({ service, wait })),
     'breaker-changed': ({ service, to }) => add(families.upstreamBreakerChanges.series({ service, to })),
+    'connection-fault': ({ service, target }) =>
+      add(families.upstreamConnectionFaults.series({ service, target })),
     'breaker-refused': ({ service }) => add(families.upstreamBreakerRefused.series({ service })),
     'target-changed': ({ service, target, to }) =>
       add(families.upstreamTargetChanges.series({ service, target, to })),

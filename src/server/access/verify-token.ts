@@ -1,4 +1,6 @@
 import { createHash, hash } from 'node:crypto'
+import http, { type IncomingMessage } from 'node:http'
+import https from 'node:https'
 import {
   createLocalJWKSet,
   decodeProtectedHeader,
@@ -41,10 +43,10 @@ class JwksFailure extends Error {
   }
 }
 
-const readBody = async (response: Response): Promise<string> => {
-  const chunks: Uint8Array[] = []
+const readBody = async (response: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response) {
     bytes += chunk.length
     if (bytes > mostBytes) throw new JwksFailure('too-large')
     chunks.push(chunk)
@@ -52,13 +54,21 @@ const readBody = async (response: Response): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
+/** Over node:http: in the global fetch of Node 20 a failed assertion could end the process (nodejs/undici#5360). */
+const openJwks = (url: string, signal: AbortSignal): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { get } = /^https:/i.test(url) ? https : http
+    const headers = { accept: 'application/json', connection: 'close' }
+    get(url, { signal, headers }, resolve).on('error', reject)
+  })
+
 /** Fetches the JWKS. No redirect is followed: the configuration names the host. */
 const fetchText = async (url: string): Promise<string> => {
   const signal = AbortSignal.timeout(timeoutMs)
   try {
-    const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } })
-    if (response.status === 200) return await readBody(response)
-    await response.body?.cancel()
+    const response = await openJwks(url, signal)
+    if (response.statusCode === 200) return await readBody(response)
+    response.destroy()
     throw new JwksFailure('status')
   } catch (error) {
     if (error instanceof JwksFailure) throw error

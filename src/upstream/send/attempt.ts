@@ -198,7 +198,7 @@ export class Attempt implements Handler {
     if (this.#ended || !this.#paused) return
     this.#paused = false
     this.awaitContent()
-    if (!this.#yields) this.#resume?.()
+    if (!this.#yields) this.#continueReading()
   }
 
   /** Call it in the microtask after `head`, when content that arrived with the head has been received. */
@@ -273,7 +273,14 @@ export class Attempt implements Handler {
       return
     }
     this.#finish()
-    this.#listener.failed(error)
+    try {
+      this.#listener.failed(error)
+    } catch (fault) {
+      // A fault of the gateway is none of the connection: it ends the process, as elsewhere.
+      process.nextTick(() => {
+        throw fault
+      })
+    }
   }
 
   /** Node reads a socket as long as it has data, so a response of many megabytes would delay all others. */
@@ -287,7 +294,23 @@ export class Attempt implements Handler {
   #readOn(): void {
     this.#yields = false
     this.#bytesInARow = 0
-    if (!this.#ended && !this.#paused) this.#resume?.()
+    if (!this.#ended && !this.#paused) this.#continueReading()
+  }
+
+  /** An assertion of the HTTP client that fails here would end the process. */
+  #continueReading(): void {
+    try {
+      this.#resume?.()
+    } catch (cause) {
+      const { report, options } = this.#context
+      report({
+        kind: 'connection-fault',
+        service: options.service,
+        target: this.choice.target.origin,
+        cause,
+      })
+      this.#failWith(new GatewayError('upstream_broken', { cause }))
+    }
   }
 
   #finish(): void {

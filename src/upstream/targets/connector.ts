@@ -4,6 +4,7 @@ import { buildConnector, Client, type Dispatcher, errors } from 'undici'
 import { Deadline } from '../../clock.ts'
 import { resetCode } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
+import { correctHeads, ResponseHeads } from './response-heads.ts'
 
 type Found = Parameters<LookupFunction>[2]
 
@@ -47,13 +48,14 @@ export const systemLookup = sharedLookup((name, options, found) => dns.lookup(na
 type Handler = Parameters<Client['dispatch']>[1]
 
 /**
- * One connection of a pool, closed at its maximum age: at once when it is idle, otherwise after the next response, by
+ * One connection of a pool. It corrects the heads of its responses, and closes at its maximum age, if it has one (0 = none): at once when it is idle, otherwise after the next response, by
  * `Connection: close` in that request (RFC 9112 §9.6); the client then connects again. undici has its own bound (`clientTtl`), for which its
  * pool reads the clock once for each connection that it passes over in search of a free one, and searches twice a request: a
  * twentieth of what a pass-through costs with 32 requests in flight (docs/decisions/0013).
  */
 export class AgingClient extends Client {
   readonly #maxAgeMs: number
+  readonly #heads: ResponseHeads
   #socket: Socket | undefined
   #timer: NodeJS.Timeout | undefined
   #isOld = false
@@ -68,20 +70,26 @@ export class AgingClient extends Client {
       connect: (target, callback) => {
         const socket = options.connect(target, callback) as unknown as Socket
         this.#socket = socket
+        this.#heads.expect()
+        correctHeads(socket, this.#heads, () => this.stats.running > 0)
         return socket
       },
     })
     this.#maxAgeMs = maxAgeMs
+    this.#heads = new ResponseHeads(2 * (options.maxHeaderSize ?? 0))
     this.on('connect', () => this.#begin())
     this.on('disconnect', () => clearTimeout(this.#timer))
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Handler): boolean {
+    // A pool gives a client its next request when the response to the last one is complete.
+    this.#heads.expect()
     return super.dispatch(this.#isOld ? { ...options, reset: true } : options, handler)
   }
 
   #begin(): void {
     this.#isOld = false
+    if (this.#maxAgeMs === 0) return
     this.#timer = setTimeout(() => this.#growOld(), this.#maxAgeMs)
     this.#timer.unref()
   }
@@ -141,13 +149,31 @@ const renameReset = (error: NodeJS.ErrnoException): void => {
 }
 
 /**
+ * What a listener of a connection throws, such as a failed assertion of the HTTP client, ends this connection, not the process. The
+ * gateway's own code throws nothing here: undici catches what its handlers throw, and see Attempt.onError.
+ */
+export const containFaults = (socket: Socket, faulted: (error: unknown) => void): void => {
+  const { emit } = socket
+  socket.emit = (name: string | symbol, ...values: unknown[]): boolean => {
+    try {
+      return Reflect.apply(emit, socket, [name, ...values]) as boolean
+    } catch (error) {
+      faulted(error)
+      socket.destroy(error instanceof Error ? error : new Error(String(error)))
+      return true
+    }
+  }
+}
+
+/**
  * Opens connections with an exact connect timeout: undici's own has a resolution of half a second, and one that fires
  * before the TLS handshake has ended would not count it.
  */
 export const createConnector = (
   options: UpstreamOptions,
   lookup: LookupFunction,
-  allowH2: boolean,
+  faulted: (error: unknown) => void,
+  allowH2 = false,
 ): buildConnector.connector => {
   const { tls } = options
   const { ca, cert, key } = tls
@@ -172,6 +198,7 @@ export const createConnector = (
     // TLS itself marks the end of a connection.
     if (target.protocol === 'http:') detectResets(socket)
     endWhenRead(socket)
+    containFaults(socket, faulted)
     if (connectMs > 0) {
       deadline = new Deadline(connectMs, () => socket.destroy(new errors.ConnectTimeoutError()))
     }

@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, Deadline } from '../../clock.ts'
-import type { CheckResult } from '../events.ts'
+import type { CheckResult, UpstreamEvent } from '../events.ts'
 import { checkFault } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
 import type { ConnectionPool } from './http2-pool.ts'
@@ -99,7 +99,15 @@ export const startProbes = (
   options: UpstreamOptions,
   targets: Targets,
   lookup: LookupFunction,
-  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+  {
+    clock,
+    random,
+    report,
+  }: {
+    readonly clock: Clock
+    readonly random: () => number
+    readonly report: (event: UpstreamEvent) => void
+  },
 ): (() => void) => {
   const { path, intervalMs, timeoutMs } = options.health
   const connecting = { ...options, timeouts: { ...options.timeouts, connectMs: timeoutMs } }
@@ -111,7 +119,8 @@ export const startProbes = (
     await pause(random() * intervalMs)
     while (!signal.aborted) {
       const startedMs = clock.monotonic()
-      const { result, cause } = await check(poolOf(target.origin, connecting, lookup), options, signal)
+      const pool = poolOf(target.origin, connecting, lookup, report)
+      const { result, cause } = await check(pool, options, signal)
       if (signal.aborted) return
       targets.checked(target, result, cause)
       // Shorter than the interval and never longer: failAfter intervals and a timeout are enough to find a dead target.

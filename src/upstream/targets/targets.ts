@@ -130,35 +130,49 @@ const connectionLife = {
   maxRequestsPerClient: 5_000,
 }
 
-/** Connections over HTTP/1.1. */
-const http1Pool = (origin: string, options: UpstreamOptions, lookup: LookupFunction): Pool => {
-  const connect = createConnector(options, lookup, false)
-  const { connectionMaxAgeMs } = options
+/** Connections to one target, by the settings. */
+const http1Pool = (
+  origin: string,
+  options: UpstreamOptions,
+  lookup: LookupFunction,
+  report: (event: UpstreamEvent) => void,
+): Pool => {
+  const { service, connectionMaxAgeMs, headerBytes } = options
+  const connect = createConnector(options, lookup, (cause) =>
+    report({ kind: 'connection-fault', service, target: origin, cause }),
+  )
   return new Pool(origin, {
     connect,
-    ...(connectionMaxAgeMs === 0
-      ? {}
-      : {
-          factory: (target, given: Client.Options) =>
-            new AgingClient(target, { ...given, connect }, connectionMaxAgeMs),
-        }),
+    factory: (target, given: Client.Options) =>
+      new AgingClient(target, { ...given, connect }, connectionMaxAgeMs),
     // The slots limit the requests in flight. A limit here too would make requests wait where no timer of the gateway runs.
     connections: null,
     // The attempt has its own timers: undici's have a resolution of half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
+    maxHeaderSize: headerBytes,
     ...connectionLife,
   })
 }
 
 /** Connections to one target, by the settings. */
-export const poolOf = (origin: string, options: UpstreamOptions, lookup: LookupFunction): ConnectionPool => {
-  const http1 = http1Pool(origin, options, lookup)
+export const poolOf = (
+  origin: string,
+  options: UpstreamOptions,
+  lookup: LookupFunction,
+  report: (event: UpstreamEvent) => void,
+): ConnectionPool => {
+  const http1 = http1Pool(origin, options, lookup, report)
   return options.http2 && origin.startsWith('https:')
-    ? new Http2Pool(origin, createConnector(options, lookup, true), http1, {
-        connectMs: options.timeouts.connectMs,
-        maxAgeMs: options.connectionMaxAgeMs,
-      })
+    ? new Http2Pool(
+        origin,
+        createConnector(options, lookup, () => {}, true),
+        http1,
+        {
+          connectMs: options.timeouts.connectMs,
+          maxAgeMs: options.connectionMaxAgeMs,
+        },
+      )
     : http1
 }
 
@@ -187,7 +201,7 @@ export const createTargets = (
 ) => {
   const all: readonly Target[] = options.targets.map((origin) => ({
     origin,
-    pool: poolOf(origin, options, lookup),
+    pool: poolOf(origin, options, lookup, report),
     outstanding: 0,
     health: untriedHealth,
     checks: uncheckedState,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createFairTurns } from '../../../src/http/bounds.ts'
+import type { UpstreamEvent } from '../../../src/upstream/events.ts'
 import { Attempt } from '../../../src/upstream/send/attempt.ts'
 import type { Target } from '../../../src/upstream/targets/targets.ts'
 
@@ -7,8 +8,8 @@ const timeouts = { connectMs: 0, headersMs: 0, idleMs: 0, totalMs: 0 }
 const target = { origin: 'http://127.0.0.1', outstanding: 0 } as Target
 
 /** An attempt whose response has begun, the octets that its listener got, and how often reading was resumed. */
-const begun = (turns = createFairTurns(4)) => {
-  const seen = { bytes: 0, resumed: 0 }
+const begun = (turns = createFairTurns(4), readOn = (): void => {}) => {
+  const seen = { bytes: 0, resumed: 0, failed: 0, events: [] as string[] }
   const nothing = (): void => {}
   const listener = {
     interim: nothing,
@@ -18,13 +19,15 @@ const begun = (turns = createFairTurns(4)) => {
       seen.bytes += chunk.length
     },
     end: nothing,
-    failed: nothing,
+    failed: () => {
+      seen.failed += 1
+    },
     contentSent: nothing,
   }
   const context = {
     options: { service: 'test', timeouts },
     clock: { now: () => 0, monotonic: () => 0 },
-    report: nothing,
+    report: ({ kind }: UpstreamEvent) => void seen.events.push(kind),
     targets: { succeeded: nothing, failed: nothing, abandoned: nothing },
     longResponses: turns,
   }
@@ -33,6 +36,7 @@ const begun = (turns = createFairTurns(4)) => {
   attempt.onConnect(nothing)
   attempt.onHeaders(200, [], () => {
     seen.resumed += 1
+    readOn()
   })
   return { attempt, seen }
 }
@@ -44,7 +48,7 @@ test('a response of many megabytes lets other connections be served after each 1
   const { attempt, seen } = begun()
   expect(attempt.onData(chunk)).toBe(true)
   expect(attempt.onData(chunk)).toBe(false)
-  expect(seen).toEqual({ bytes: 2 * chunk.length, resumed: 0 })
+  expect(seen).toMatchObject({ bytes: 2 * chunk.length, resumed: 0 })
   await turn()
   expect(seen.resumed).toBe(1)
   expect(attempt.onData(chunk)).toBe(true)
@@ -56,6 +60,18 @@ test('an empty piece pauses nothing: the end of the connection may follow at onc
   attempt.pause()
   expect(attempt.onData(chunk)).toBe(false)
   expect(attempt.onData(Buffer.alloc(0))).toBe(true)
+})
+
+test('an assertion of the HTTP client that fails when it reads on fails this response alone, and is reported', async () => {
+  const { attempt, seen } = begun(createFairTurns(4), () => {
+    throw new Error('assertion')
+  })
+  attempt.onData(chunk)
+  attempt.pause()
+  attempt.onData(chunk)
+  await turn()
+  attempt.resume()
+  expect(seen).toMatchObject({ failed: 1, events: ['connection-fault'] })
 })
 
 test('what a slow reader paused stays paused until that reader resumes', async () => {

@@ -34,38 +34,37 @@ export const upstreamOf = (
   targets: readonly string[],
   options: Partial<UpstreamOptions> = {},
   lookup?: LookupFunction,
-): { upstream: Upstream; events: UpstreamEvent[] } => {
+): { upstream: Upstream; events: UpstreamEvent[]; options: UpstreamOptions } => {
   const events: UpstreamEvent[] = []
-  const upstream = createUpstream(
-    {
-      service: 'test',
-      targets,
-      basePath: '/',
-      maxConcurrent: 8,
-      queue: { max: 64, timeoutMs: 1_000 },
-      // Its requests are all of one client.
-      clientShare: 1,
-      minBytesPerSecond: 0,
-      timeouts: { connectMs: 3_000, headersMs: 3_000, idleMs: 3_000, totalMs: 9_000 },
-      retry: { attempts: 2, budget: 0.2 },
-      eject: { after: 3, forMs: 100, maxShare: 0.5 },
-      tls: noTls,
-      http2: false,
-      hostField: '',
-      connectionMaxAgeMs: 0,
-      breaker: { failureRatio: 0, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
-      health: noChecks,
-      ...options,
-    },
-    {
-      clock: systemClock,
-      random: () => 0,
-      report: (event) => events.push(event),
-      ...(lookup === undefined ? {} : { lookup }),
-    },
-  )
+  const settings: UpstreamOptions = {
+    service: 'test',
+    targets,
+    basePath: '/',
+    maxConcurrent: 8,
+    queue: { max: 64, timeoutMs: 1_000 },
+    // Its requests are all of one client.
+    clientShare: 1,
+    minBytesPerSecond: 0,
+    timeouts: { connectMs: 3_000, headersMs: 3_000, idleMs: 3_000, totalMs: 9_000 },
+    retry: { attempts: 2, budget: 0.2 },
+    eject: { after: 3, forMs: 100, maxShare: 0.5 },
+    tls: noTls,
+    headerBytes: 64 * 1024,
+    http2: false,
+    hostField: '',
+    connectionMaxAgeMs: 0,
+    breaker: { failureRatio: 0, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
+    health: noChecks,
+    ...options,
+  }
+  const upstream = createUpstream(settings, {
+    clock: systemClock,
+    random: () => 0,
+    report: (event) => events.push(event),
+    ...(lookup === undefined ? {} : { lookup }),
+  })
   onTestFinished(() => upstream.destroy())
-  return { upstream, events }
+  return { upstream, events, options: settings }
 }
 
 /** A GET of `/` unless told otherwise. */

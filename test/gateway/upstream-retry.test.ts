@@ -37,6 +37,22 @@ test('a POST that could not be sent goes to the other target', async () => {
   expect(alive.received.map(({ content }) => content.toString())).toEqual(['n0', 'n1', 'n2', 'n3'])
 })
 
+test.each(['GET', 'POST'])(
+  'without traffic before, one dead target of two costs no %s anything',
+  async (method) => {
+    const gone = await originOf()
+    await gone.close()
+    const alive = await originOf()
+    // It is never left out, so every second request begins at the dead target.
+    const eject = { after: 1_000, forMs: 100, maxShare: 0.5 }
+    const { upstream } = upstreamOf([gone.origin, alive.origin], { eject })
+    const content = method === 'POST' ? Buffer.from('x') : undefined
+    for (let i = 0; i < 40; i += 1)
+      expect((await upstream.forward(request({ method, content }))).status).toBe(200)
+    expect(alive.received).toHaveLength(40)
+  },
+)
+
 test('a connection that died while idle costs a GET nothing', async () => {
   const origin = await originOf((_, wire, count) => {
     wire.respond({ content: String(count) })

@@ -327,7 +327,9 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       random: random(),
     })
     const facts = { service: options.service, target: attempt.choice.target.origin }
-    if (decision.kind === 'retry' && budget.take(now)) {
+    // A target that accepts no connection gets no load from it, so the budget does not count a retry at another one.
+    const isFree = failure.kind === 'unreachable' && targets.hasOther(now, this.#tried)
+    if (decision.kind === 'retry' && (isFree || budget.take(now))) {
       report({ kind: 'retried', ...facts, reason: decision.reason })
       return decision
     }

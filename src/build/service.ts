@@ -283,7 +283,7 @@ export const buildService = async (
   const contract = await serviceContract(config, limits, whileHeard)
   const site = config.contract === 'site' ? siteParts(config, contract, built, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
-  const roots = [upstream.placeholderOrigin, ...targets].map((origin) => origin + basePath)
+  const roots = targets.map((origin) => origin + basePath)
   const form = (host?: string) => {
     const { publicUrl, publicHost, hostField } = addressOf(config, parts.publicUrl, host)
     const publicRoot = publicUrl + withoutRoot(config.mount)

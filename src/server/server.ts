@@ -1,16 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import {
-  createServer,
-  type IncomingMessage,
-  METHODS,
-  type OutgoingHttpHeaders,
-  type ServerResponse,
-} from 'node:http'
-import httpProxy from '@fastify/http-proxy'
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config, LimitsConfig } from '../config/config.ts'
-import { type ErrorCode, GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import {
   type Answer,
   discard,
@@ -21,13 +15,12 @@ import {
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, changedResponse, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
-import { createServiceTable, type ServiceChoice, type ServiceTable } from '../request/service-table.ts'
+import { createServiceTable, type ServiceTable } from '../request/service-table.ts'
 import type { UnreadAnswers } from './buffered-bytes.ts'
-import { registerCors, withCorsFields } from './cors.ts'
+import { withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest } from './listener/http2.ts'
-import type { EdgeHandlers } from './listener.ts'
 import {
   authorityOf,
   createAddressList,
@@ -37,6 +30,7 @@ import {
   isReset,
   withUnreadContent,
 } from './read-request.ts'
+import { createRoutes, refusalOf } from './routes.ts'
 import { createGathering, type SendOptions, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
 import type { WebSockets } from './websockets.ts'
@@ -89,16 +83,6 @@ export type Edge = Front &
   Pick<ServiceTable<Service>, 'reaches'> &
   Pick<FrontOptions, 'serviceFor'> & { close(): Promise<void> }
 
-/** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
-const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
-
-/** Why no service takes a request. */
-const refusals: Readonly<Record<Exclude<ServiceChoice<Service>['kind'], 'found'>, ErrorCode>> = {
-  'no-service': 'no_route',
-  'unknown-host': 'misdirected_request',
-  ambiguous: 'ambiguous_request',
-}
-
 /** Where a response goes: `cors` has the CORS fields that Fastify has made for it. */
 type Destination = { readonly outgoing: ServerResponse; readonly cors: OutgoingHttpHeaders | undefined }
 
@@ -112,18 +96,6 @@ type ReadyAnswer = {
 
 /** A response over HTTP/2 whose stream has closed emits `close` no more. */
 const hasLeft = (raw: ServerResponse): boolean => raw.destroyed || isReset(raw.req)
-
-const noQuery: Record<string, never> = {}
-
-/** GET or HEAD of a path that Fastify reads as it is. It decodes others, and refuses what it cannot decode. */
-const isPlainRead = ({ method, url }: IncomingMessage): boolean => {
-  if (method !== 'GET' && method !== 'HEAD') return false
-  const target = url as string
-  const encoded = target.indexOf('%')
-  if (encoded === -1) return true
-  const query = target.indexOf('?')
-  return query !== -1 && query < encoded
-}
 
 /** Creates the handlers of one configuration; every request runs through the phases. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
@@ -164,8 +136,13 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     raw.once('close', options.inFlight.leave)
   }
   const noFields: RequestFields = {}
-  const refusedEarly: FrontOptions['refusedEarly'] = (error, service, socket, incoming) => {
-    const id = nextId()
+  const refusedEarly = (
+    error: GatewayError,
+    service: Service | undefined,
+    socket: Socket,
+    incoming: IncomingMessage | undefined,
+    id = nextId(),
+  ): string => {
     const fields = incoming?.headers ?? noFields
     options.refusedEarly({
       id,
@@ -179,16 +156,35 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     })
     return id
   }
-  const refuse = (destination: Destination, service: Service | undefined, error: GatewayError): void => {
+  const refuse = (
+    destination: Destination,
+    service: Service | undefined,
+    error: GatewayError,
+    id: string,
+  ): void => {
     const { req } = destination.outgoing
-    sendTo(destination, service, errorAnswer(service, error, refusedEarly(error, service, req.socket, req)))
+    try {
+      sendTo(
+        destination,
+        service,
+        errorAnswer(service, error, refusedEarly(error, service, req.socket, req, id)),
+      )
+    } catch (cause) {
+      broken(cause as Error)
+      destination.outgoing.destroy()
+    }
   }
-  const receive = (service: Service, incoming: IncomingMessage, request: GatewayRequest): Received => {
+  const receive = (
+    service: Service,
+    incoming: IncomingMessage,
+    request: GatewayRequest,
+    id: string,
+  ): Received => {
     const target = incoming.url as string
     const at = target.indexOf('?')
     const path = at === -1 ? target : target.slice(0, at)
     return arrived({
-      id: nextId(),
+      id,
       origin: 'client',
       client: clientOf(incoming.socket, incoming.headers),
       service,
@@ -208,14 +204,8 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     if (Buffer.isBuffer(content) && isUnderWay(outgoing))
       options.unread.hold(outgoing, content, client.address)
   }
-  const failed = (destination: Destination, service: Service | undefined, cause: unknown): void => {
-    try {
-      refuse(destination, service, new GatewayError('internal', { cause }))
-    } catch (error) {
-      broken(error as Error)
-      destination.outgoing.destroy()
-    }
-  }
+  const failed = ({ service, id }: Received, destination: Destination, cause: unknown): void =>
+    refuse(destination, service, new GatewayError('internal', { cause }), id)
   /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
   const mayWait = ({ exchange: { request }, destination: { outgoing } }: ReadyAnswer): boolean =>
     request.method === 'GET' || outgoing.req.complete
@@ -225,7 +215,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       sendTo(destination, exchange.service, response)
       holdUnread(outgoing, response.content, exchange.client)
     } catch (error) {
-      failed(destination, exchange.service, error)
+      failed(exchange, destination, error)
     }
     if (!isWatched && isUnderWay(outgoing)) watch(outgoing)
   }, mayWait)
@@ -237,124 +227,45 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     watch(destination.outgoing)
     later.then(
       (response) => answer({ exchange, destination, response, isWatched: true }),
-      (cause: unknown) => failed(destination, exchange.service, cause),
+      (cause: unknown) => failed(exchange, destination, cause),
     )
   }
-  const takeFor = (service: Service, destination: Destination): void => {
-    const { outgoing } = destination
-    const incoming = outgoing.req
-    if (isReset(incoming)) return
-    if ((incoming.url as string).length > limits.urlBytes) {
-      refuse(destination, service, new GatewayError('target_too_long'))
-      return
-    }
-    const exchange = receive(service, incoming, requestOf(incoming, outgoing))
-    const response = options.run(exchange)
-    if (response instanceof Promise) answerLater(exchange, destination, response)
-    else answer({ exchange, destination, response, isWatched: false })
-  }
-
   const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
   const serviceFor = (authority: string, target: string): Service | undefined => {
     const choice = table.find(authority, target)
     return choice.kind === 'found' ? choice.service : undefined
   }
-  const serviceOf = (incoming: IncomingMessage): Service | undefined =>
-    serviceFor(authorityOf(incoming), incoming.url as string)
-  const takeByTarget = (destination: Destination): void => {
-    const { req } = destination.outgoing
-    let service: Service | undefined
-    try {
-      const choice = table.find(authorityOf(req), req.url as string)
-      if (choice.kind === 'found') {
-        service = choice.service
-        takeFor(service, destination)
-      } else refuse(destination, undefined, new GatewayError(refusals[choice.kind]))
-    } catch (cause) {
-      failed(destination, service, cause)
-    }
-  }
-  /** Takes the response out of Fastify's hands. */
+  /** Takes the response out of Fastify's hands: the gateway writes head and content itself. */
   const hijacked = (reply: FastifyReply): Destination => {
     reply.hijack()
     return { outgoing: reply.raw, cors: options.cors && (reply.getHeaders() as OutgoingHttpHeaders) }
   }
+  /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
+  const early = new WeakMap<IncomingMessage, GatewayError>()
 
-  /**
-   * The table chooses the service, so all paths are one route. The phases answer in `onRequest`: later hooks of Fastify check the
-   * content type and may read the content. So @fastify/http-proxy is never called; its upstream is a placeholder (docs/decisions/0013).
-   */
-  const registerAll = async (server: FastifyInstance, placeholder: string): Promise<void> => {
-    await server.register(async (scope) => {
-      scope.addHook('onRequest', (_request, reply) => takeByTarget(hijacked(reply)))
-      await scope.register(httpProxy, {
-        prefix: '',
-        upstream: placeholder,
-        // @fastify/cors declares OPTIONS itself; OPTIONS requests that are no preflights reach the hook below.
-        httpMethods:
-          options.cors === undefined ? routedMethods : routedMethods.filter((method) => method !== 'OPTIONS'),
-      })
-    })
+  const handle = (service: Service, request: FastifyRequest, reply: FastifyReply): void => {
+    const { raw: incoming } = request
+    const { raw: outgoing } = reply
+    if (isReset(incoming)) {
+      reply.hijack()
+      return
+    }
+    const exchange = receive(service, incoming, requestOf(incoming, outgoing), request.id)
+    const response = options.run(exchange)
+    const destination = hijacked(reply)
+    if (response instanceof Promise) answerLater(exchange, destination, response)
+    else answer({ exchange, destination, response, isWatched: false })
   }
-
-  let takeByFastify: EdgeHandlers['request'] | undefined
-
-  const server = fastify({
-    // The phases log failures once; Fastify would create a logger for each request.
-    logger: false,
-    // Only the phases read the query.
-    routerOptions: { querystringParser: () => noQuery },
-    // The listener owns the port and its limits and outlives this instance; Fastify's own server never listens.
-    serverFactory: (handler) => {
-      takeByFastify = handler as EdgeHandlers['request']
-      return createServer()
-    },
-    return503OnClosing: false,
-    // An invalid URL is refused before routing; host and mount alone select the service.
-    frameworkErrors: (error, request, reply) =>
-      refuse(
-        hijacked(reply),
-        serviceOf(request.raw),
-        new GatewayError('malformed_request', { cause: error }),
-      ),
+  const { take, close } = await createRoutes({
+    services,
+    table,
+    urlBytes: limits.urlBytes,
+    cors: options.cors,
+    nextId,
+    early,
+    handle,
+    refuse: (service, error, { id }, reply) => refuse(hijacked(reply), service, error, id),
   })
-  const known = new Set(server.supportedMethods)
-  for (const method of routedMethods.filter((one) => !known.has(one))) server.addHttpMethod(method)
-  server.removeAllContentTypeParsers()
-  server.setErrorHandler((error, request, reply) => {
-    const status = (error as { statusCode?: number }).statusCode
-    const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
-    refuse(hijacked(reply), serviceOf(request.raw), new GatewayError(code, { cause: error }))
-  })
-  if (options.cors !== undefined) {
-    await registerCors(server, options.cors)
-    // Fastify sends nothing but preflights.
-    server.addHook('onSend', async (request, reply) => {
-      const changes = serviceOf(request.raw)?.responseChanges
-      if (changes === undefined) return
-      for (const name of changes.removed) reply.removeHeader(name)
-      for (let i = 0; i < changes.set.length; i += 2)
-        reply.header(changes.set[i] as string, changes.set[i + 1])
-    })
-  }
-  const [first] = services
-  if (first !== undefined) await registerAll(server, first.upstream.placeholderOrigin)
-  // Added after the route, so that the route does not have it: answers the methods that it lacks.
-  server.addHook('onRequest', (request, reply) => {
-    if (request.method === 'OPTIONS') takeByTarget(hijacked(reply))
-    else refuse(hijacked(reply), serviceOf(request.raw), new GatewayError('no_route'))
-  })
-  await server.ready()
-  const throughFastify = takeByFastify
-  if (throughFastify === undefined) throw new TypeError('Fastify made no server')
-  /** Without CORS, Fastify only refuses paths that it cannot decode. */
-  const take: EdgeHandlers['request'] =
-    options.cors === undefined
-      ? (incoming, outgoing) => {
-          if (isPlainRead(incoming)) takeByTarget({ outgoing, cors: undefined })
-          else throughFastify(incoming, outgoing)
-        }
-      : throughFastify
   const refuseRaw = (outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void => {
     const id = refusedEarly(error, service, outgoing.req.socket, outgoing.req)
     sendResponse(outgoing, changedResponse(errorAnswer(service, error, id), service), sending)
@@ -362,7 +273,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const handshake = createHandshake({
     sockets: options.websockets,
     inFlight: options.inFlight,
-    run: (service, incoming, request) => options.run(receive(service, incoming, request)),
+    run: (service, incoming, request) => options.run(receive(service, incoming, request, nextId())),
     complete: changedResponse,
     send: (outgoing, response) => sendResponse(outgoing, response, sending),
     refuse: refuseRaw,
@@ -372,7 +283,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     const target = incoming.url as string
     const choice = table.find(authorityOf(incoming), target)
     if (choice.kind !== 'found') {
-      refuseRaw(outgoing, undefined, new GatewayError(refusals[choice.kind]))
+      refuseRaw(outgoing, undefined, refusalOf(choice))
       return
     }
     const { service } = choice
@@ -388,7 +299,15 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     isCovered: createCoverage(options.certificates),
     take,
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
-    refuse: refuseRaw,
+    refuse: (incoming, outgoing, error) => {
+      early.set(incoming, error)
+      take(incoming, outgoing)
+    },
   })
-  return { ...front, reaches: table.reaches, serviceFor, close: () => server.close() }
+  return {
+    ...front,
+    reaches: table.reaches,
+    serviceFor,
+    close,
+  }
 }

@@ -62,8 +62,6 @@ export const createUpstream = (
   }, lookEveryMs).unref()
 
   return {
-    /** Stands for the upstream where an absolute URL is compared. RFC 2606 §2: never resolves. */
-    placeholderOrigin: 'http://upstream.invalid',
     /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
     forward: (request: ForwardRequest) =>
       new Promise<GatewayResponse>((resolve, reject) => {

@@ -214,8 +214,8 @@ export type FrontOptions = {
   readonly openWebSocket:
     | ((incoming: IncomingMessage, outgoing: ServerResponse, head: Buffer) => void)
     | undefined
-  /** Sends an error in the format of the service. */
-  refuse(outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void
+  /** Answers with an error, in place of a response of the service. */
+  refuse(incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void
   /** Reports an early refusal, with the service whose error format was used; returns the id of the request. */
   refusedEarly(
     error: GatewayError,
@@ -237,13 +237,10 @@ const noBytes = Buffer.alloc(0)
 const noConnectionUpgrade = 'A WebSocket handshake has the header Connection: Upgrade.'
 const noUpgradeWithBody = 'Send a request with a body without the header Upgrade.'
 
-/** Runs before Fastify: everything that is refused without a route. */
+/** Runs before Fastify, for each connection: which of its requests are none, or are refused whatever their route is. */
 export const createFront = (options: FrontOptions): Front => {
-  const { serviceFor, isCovered } = options
+  const { serviceFor, isCovered, refuse } = options
 
-  const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void => {
-    options.refuse(outgoing, serviceFor(authorityOf(incoming), incoming.url as string), error)
-  }
   /** A client may use a connection for every host that resolves to the same address (RFC 9113 §9.1.1): it then opens another one. */
   const take: FrontOptions['take'] =
     isCovered === undefined

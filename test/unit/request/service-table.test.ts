@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hostOf, urlAtHost } from '../../../src/http/hosts.ts'
-import { createServiceTable } from '../../../src/request/service-table.ts'
+import { createServiceTable, planRoutes } from '../../../src/request/service-table.ts'
 
 type Located = { readonly name: string; readonly hosts: readonly string[]; readonly mount: string }
 
@@ -96,6 +96,29 @@ describe('the service table', () => {
     expect(made).toBe(5_000)
     table.find('h0.example', '/')
     expect(made).toBe(5_001)
+  })
+})
+
+describe('the routes of a router that compares paths first', () => {
+  test('lead to the service that the table chooses, for each host and path', () => {
+    fc.assert(
+      fc.property(services, host, target, (all, name, asked) => {
+        const { parts, groupOf, partOf } = planRoutes(all, true)
+        const path = asked.split('?', 1)[0] ?? ''
+        const routes = (parts[partOf(name)] ?? [])
+          .filter(({ service, groups }) => groups?.includes(groupOf(name)) && fits(service.mount, path))
+          .sort((a, b) => b.service.mount.length - a.service.mount.length)
+        const choice = createServiceTable(all).find(name, asked)
+        expect(routes[0]?.service).toEqual(choice.kind === 'found' ? choice.service : undefined)
+        expect(new Set(routes.map(({ service }) => service.mount)).size).toBe(routes.length)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('do not depend on hosts where no service does', () => {
+    const { parts } = planRoutes([{ hosts: [], mount: '/a' }])
+    expect(parts.flat().map(({ groups }) => groups)).toEqual([undefined])
   })
 })
 

@@ -13,9 +13,8 @@ import { startHttpServer } from '../../support/http-server.ts'
 const service = {
   name: 'open',
   contract: 'open',
-  mount: '/',
+  mount: '',
   hosts: [],
-  upstream: { placeholderOrigin: 'http://127.0.0.1:1' },
 } as unknown as Service
 
 type Edge = Parameters<typeof createEdge>[0]

@@ -1,0 +1,206 @@
+import { createServer, type IncomingMessage, METHODS } from 'node:http'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import type { Config } from '../config/config.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import { hostOf } from '../http/hosts.ts'
+import { remembered } from '../http/memo.ts'
+import type { Service } from '../pipeline/service.ts'
+import {
+  isCertain,
+  planRoutes,
+  type Routes,
+  type ServiceChoice,
+  type ServiceTable,
+} from '../request/service-table.ts'
+import { registerCors } from './cors.ts'
+import type { EdgeHandlers } from './listener.ts'
+import { authorityOf } from './read-request.ts'
+
+type HostStrategy = Parameters<FastifyInstance['addConstraintStrategy']>[0]
+type RouteHandler = ReturnType<ReturnType<HostStrategy['storage']>['get']>
+
+/** Lets Fastify's router compare hosts: a route is for groups of hosts, and a request is of one group (`planRoutes`). */
+const hostStrategy = (groupOf: (authority: string) => string): HostStrategy => ({
+  name: 'hosts',
+  storage: () => {
+    const handlers = new Map<unknown, RouteHandler>()
+    return {
+      get: (group) => handlers.get(group) ?? null,
+      // For a path, a group has one service.
+      set: (groups, handler) => {
+        for (const group of groups as readonly string[]) handlers.set(group, handler)
+      },
+    }
+  },
+  deriveConstraint: (incoming) => groupOf(authorityOf(incoming)),
+})
+
+/** An error that a hook, a handler or Fastify has thrown. */
+const asRefusal = (error: unknown): GatewayError => {
+  if (error instanceof GatewayError) return error
+  const status = (error as { readonly statusCode?: number }).statusCode
+  const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
+  return new GatewayError(code, { cause: error })
+}
+
+/** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
+const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
+
+type Refused = Exclude<ServiceChoice<Service>, { kind: 'found' }>
+
+/** Why no service takes a request. */
+const refusals: Readonly<Record<Refused['kind'], ErrorCode>> = {
+  'no-service': 'no_route',
+  'unknown-host': 'misdirected_request',
+  ambiguous: 'ambiguous_request',
+}
+
+export const refusalOf = ({ kind }: Refused): GatewayError => new GatewayError(refusals[kind])
+
+const noQuery: Record<string, never> = {}
+
+type RoutesOptions = {
+  readonly services: readonly Service[]
+  readonly table: Pick<ServiceTable<Service>, 'find'>
+  readonly urlBytes: number
+  /** Undefined: the upstream's CORS fields pass through. */
+  readonly cors: Config['cors'] | undefined
+  nextId(): string
+  /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
+  readonly early: WeakMap<IncomingMessage, GatewayError>
+  handle(service: Service, request: FastifyRequest, reply: FastifyReply): void
+  /** Answers with an error in the format of the service; undefined: there is none. */
+  refuse(
+    service: Service | undefined,
+    error: GatewayError,
+    request: Pick<FastifyRequest, 'id'>,
+    reply: FastifyReply,
+  ): void
+}
+
+/** Fastify in front of the services: a plugin for each, chosen by Fastify's router. */
+export const createRoutes = async (
+  options: RoutesOptions,
+): Promise<{ readonly take: EdgeHandlers['request']; close(): Promise<void> }> => {
+  const { services, table, urlBytes, cors, nextId, early, handle, refuse } = options
+  const serviceOf = (incoming: IncomingMessage): Service | undefined => {
+    const choice = table.find(authorityOf(incoming), incoming.url as string)
+    return choice.kind === 'found' ? choice.service : undefined
+  }
+
+  /** The routes of one service. Its hooks, handler and errors are Fastify's; the phases are called by the handler. */
+  const registerService = async (
+    server: FastifyInstance,
+    { service, groups, isOuter }: Routes<Service>[number],
+  ): Promise<void> => {
+    const { mount, atHost } = service
+    const atAuthority =
+      atHost === undefined || service.hosts.length === 0
+        ? undefined
+        : remembered((authority) => atHost(hostOf(authority)))
+    const formFor = (incoming: IncomingMessage): Service =>
+      atAuthority === undefined ? service : atAuthority(authorityOf(incoming))
+    const guard = (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
+      const { raw } = request
+      const target = raw.url as string
+      if (target.length > urlBytes) next(new GatewayError('target_too_long'))
+      else if (isCertain(mount, isOuter, target) || serviceOf(raw)?.name === service.name) next()
+      else reply.callNotFound()
+    }
+    await server.register(
+      async (scope) => {
+        scope.setErrorHandler((error, request, reply) =>
+          refuse(formFor(request.raw), asRefusal(error), request, reply),
+        )
+        scope.addHook('onRequest', guard)
+        const constraints = groups === undefined ? {} : { hosts: groups }
+        // Of a mount: the path itself, and all below it.
+        for (const url of mount === '' ? ['/*'] : ['', '/*'])
+          scope.route({
+            method: routedMethods,
+            url,
+            constraints,
+            handler: (request: FastifyRequest, reply: FastifyReply) =>
+              handle(formFor(request.raw), request, reply),
+          })
+      },
+      { prefix: mount },
+    )
+  }
+
+  /** Fastify in front of some services: its router chooses the service by host and path. */
+  const createInstance = async (
+    routes: Routes<Service>,
+    groupOf: (authority: string) => string,
+  ): Promise<{ readonly take: EdgeHandlers['request']; close(): Promise<void> }> => {
+    let routing: EdgeHandlers['request'] | undefined
+    const server = fastify({
+      // The phases log failures once; Fastify would create a logger for each request.
+      logger: false,
+      exposeHeadRoutes: false,
+      genReqId: nextId,
+      routerOptions: {
+        // Only the phases read the query.
+        querystringParser: () => noQuery,
+      },
+      // The listener owns the port and outlives this instance: a reload makes another one.
+      serverFactory: (handler) => {
+        routing = handler as EdgeHandlers['request']
+        return createServer()
+      },
+      return503OnClosing: false,
+      // The router cannot decode the path.
+      frameworkErrors: (error, request, reply) => {
+        const { raw } = request
+        const refusal = early.get(raw) ?? new GatewayError('malformed_request', { cause: error })
+        refuse(serviceOf(raw), refusal, request, reply)
+      },
+    })
+    server.addConstraintStrategy(hostStrategy(groupOf))
+    // The phases read contents: Fastify never does.
+    for (const method of routedMethods)
+      server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+    server.removeAllContentTypeParsers()
+    server.setErrorHandler((error, request, reply) =>
+      refuse(serviceOf(request.raw), asRefusal(error), request, reply),
+    )
+    server.setNotFoundHandler(({ raw }) => {
+      const choice = table.find(authorityOf(raw), raw.url as string)
+      throw choice.kind === 'found' ? new GatewayError('no_route') : refusalOf(choice)
+    })
+    server.addHook('onRequest', (request, _reply, next) => next(early.get(request.raw)))
+    if (cors !== undefined) {
+      await registerCors(server, cors)
+      // Fastify sends nothing but preflights.
+      server.addHook('onSend', async ({ raw }, reply) => {
+        const changes = serviceOf(raw)?.responseChanges
+        if (changes === undefined) return
+        for (const name of changes.removed) reply.removeHeader(name)
+        for (let i = 0; i < changes.set.length; i += 2)
+          reply.header(changes.set[i] as string, changes.set[i + 1])
+      })
+    }
+    for (const route of routes) await registerService(server, route)
+    await server.ready()
+    if (routing === undefined) throw new TypeError('Fastify made no server')
+    return { take: routing, close: () => server.close() }
+  }
+
+  // @fastify/cors has a route for OPTIONS of every path; with a constraint those of services come before it.
+  const plan = planRoutes(services, cors !== undefined)
+  const instances = await Promise.all(plan.parts.map((routes) => createInstance(routes, plan.groupOf)))
+  const [only] = instances
+  if (only === undefined) throw new TypeError('there is no Fastify instance')
+  const take: EdgeHandlers['request'] =
+    instances.length === 1
+      ? only.take
+      : (incoming, outgoing) =>
+          (instances[plan.partOf(authorityOf(incoming))] ?? only).take(incoming, outgoing)
+
+  return {
+    take,
+    close: async () => {
+      await Promise.all(instances.map((instance) => instance.close()))
+    },
+  }
+}

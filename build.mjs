@@ -3,13 +3,15 @@
  * dist/: a user installs nothing else (docs/decisions/0020), and a few files start faster than hundreds of modules that are opened one
  * by one. What is imported with `import()` becomes a separate file, which is read when it is needed.
  *
- * node build.mjs [--if-outdated]
+ * node build.mjs [--if-outdated | --package]
  */
+import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { argv, env, stdout } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 const sources = ['build.mjs', 'package-lock.json', 'tsconfig.json', 'src', 'demo']
@@ -29,15 +31,23 @@ const isOutdated = async () => {
   return Math.max(...written) > built
 }
 
-const esbuild = async () => {
+/** The module; undefined where it is not installed. */
+const installed = async (name) => {
   try {
-    return await import('esbuild')
+    return await import(name)
   } catch (cause) {
-    // `npm ci --omit=dev` calls `prepare` too, beside a dist/ that was built elsewhere.
-    if (env.npm_lifecycle_event !== 'prepare' || cause?.code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    stdout.write('not built: esbuild is not installed\n')
+    if (cause?.code !== 'ERR_MODULE_NOT_FOUND') throw cause
     return undefined
   }
+}
+
+const esbuild = async () => {
+  const bundler = await installed('esbuild')
+  // `npm ci --omit=optional` calls `prepare` too, beside a dist/ that was built elsewhere.
+  if (bundler === undefined && env.npm_lifecycle_event !== 'prepare')
+    throw new Error('esbuild is not installed: run npm ci')
+  if (bundler === undefined) stdout.write('not built: esbuild is not installed\n')
+  return bundler
 }
 
 /** Folders of the packages whose files are in the bundle. */
@@ -76,55 +86,15 @@ const copyPage = async () => {
   )
 }
 
-/** The types of src/index.ts, which refers to no other file. */
+/** The types of src/index.ts, which refers to no other file. They are for users of the package: a checkout runs without them. */
 const writeTypes = async () => {
-  const { default: typescript } = await import('typescript')
+  const typescript = (await installed('typescript'))?.default
+  if (typescript === undefined) return
   const { outputText } = typescript.transpileDeclaration(await readFile(join(root, 'src/index.ts'), 'utf8'), {
     fileName: 'index.ts',
     compilerOptions: { target: 'es2023', module: 'nodenext' },
   })
   await writeFile(join(root, 'dist/index.d.ts'), outputText)
-}
-
-/**
- * Modules of packages that load much of which the gateway uses little. The index of undici loads fetch, WebSocket, caches, mocks, and
- * because of the globals that they read the copy inside Node too; Fastify loads the compilers of schemas, and no route has a schema.
- */
-const smallerModules = {
-  'undici/index.js': `
-    exports.Agent = require('./lib/dispatcher/agent')
-    exports.Client = require('./lib/dispatcher/client')
-    exports.Dispatcher = require('./lib/dispatcher/dispatcher')
-    exports.Pool = require('./lib/dispatcher/pool')
-    exports.buildConnector = require('./lib/core/connect')
-    exports.errors = require('./lib/core/errors')`,
-  '@fastify/ajv-compiler/index.js': 'module.exports = () => () => { throw new Error("not in the bundle") }',
-  '@fastify/fast-json-stringify-compiler/index.js':
-    'module.exports = () => () => { throw new Error("not in the bundle") }',
-}
-
-const withSmallerModules = {
-  name: 'smaller modules',
-  setup: ({ onLoad }) => {
-    for (const [file, contents] of Object.entries(smallerModules))
-      onLoad({ filter: new RegExp(`node_modules/${file.replaceAll('.', '\\.')}$`) }, () => ({ contents }))
-  },
-}
-
-/**
- * `import` of `node:http` reads all that the module exports, also WebSocket and its events, for which Node 26 loads its own undici, a
- * tenth of a start; `require` reads what is used.
- */
-const requiredHttp = {
-  name: 'required node:http',
-  setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^node:http$/ }, ({ path, kind }) =>
-      kind === 'import-statement' ? { path, namespace: 'required' } : undefined,
-    )
-    onLoad({ filter: /^/, namespace: 'required' }, ({ path }) => ({
-      contents: `module.exports = require('${path}')`,
-    }))
-  },
 }
 
 /**
@@ -146,7 +116,6 @@ export const bundleOptions = {
   lineLimit: 200,
   sourcemap: true,
   sourcesContent: false,
-  plugins: [withSmallerModules, requiredHttp],
   metafile: true,
   logLevel: 'warning',
   // Packages in CommonJS require the modules of Node.
@@ -177,5 +146,53 @@ const build = async () => {
   await Promise.all(outdated.map((path) => rm(join(root, path), { recursive: true, force: true })))
 }
 
+/**
+ * The CycloneDX list of npm, without the packages that only the development or the build needs; its own `--omit` leaves out what both
+ * need.
+ */
+const sbom = async (direct) => {
+  const list = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx']
+  const { stdout: text } = await promisify(execFile)('npm', list, { cwd: root, maxBuffer: 64 * 1024 * 1024 })
+  const { components, dependencies, ...bom } = JSON.parse(text)
+  const byRef = new Map(dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]))
+  const refs = new Set(
+    components
+      .filter(({ name, group }) => direct.includes(group ? `${group}/${name}` : name))
+      .map((one) => one['bom-ref']),
+  )
+  for (const ref of refs) for (const below of byRef.get(ref) ?? []) refs.add(below)
+  return {
+    ...bom,
+    components: components.filter((one) => refs.has(one['bom-ref'])),
+    dependencies: dependencies.filter(({ ref }) => refs.has(ref)),
+  }
+}
+
+/** The package as it is published: all that it needs is in dist/, so its manifest names no package. With a CycloneDX list of those in dist/. */
+const writePackage = async () => {
+  const folder = join(root, 'package')
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder)
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const {
+    dependencies,
+    optionalDependencies: _build,
+    devDependencies: _dev,
+    overrides: _overrides,
+    scarfSettings: _settings,
+    scripts: _scripts,
+    private: _private,
+    ...published
+  } = manifest
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
+  const names = published.files.filter((name) => !name.startsWith('!')).map((name) => name.split('/*')[0])
+  const copied = [...names, 'README.md', 'CHANGELOG.md']
+  const isPublished = (path) => !path.endsWith('.map') && !path.includes('compile-cache')
+  for (const name of copied)
+    await cp(join(root, name), join(folder, name), { recursive: true, filter: isPublished })
+  await writeFile(join(folder, 'dist/sbom.cdx.json'), JSON.stringify(await sbom(Object.keys(dependencies))))
+}
+
 const isProgram = realpathSync(argv[1]) === fileURLToPath(import.meta.url)
 if (isProgram && (!argv.includes('--if-outdated') || (await isOutdated()))) await build()
+if (isProgram && argv.includes('--package')) await writePackage()

@@ -47,9 +47,10 @@ const offline = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund']
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-package-'))
   await builtGateway()
+  await succeed('node', ['build.mjs', '--if-outdated', '--package'], resolve('.'))
   const answer = await succeed(
     'npm',
-    ['pack', '--ignore-scripts', '--json', '--pack-destination', folder],
+    ['pack', '--ignore-scripts', '--json', '--pack-destination', folder, './package'],
     resolve('.'),
   )
   const [tarball] = JSON.parse(answer) as { filename: string; files: { path: string }[] }[]
@@ -81,6 +82,19 @@ describe('the packed files', () => {
     const text = await readFile(join(project, 'node_modules/trellis/dist/licences.txt'), 'utf8')
     for (const name of ['fastify', 'undici', 'zod', 'swagger-ui-dist', '@opentelemetry/api'])
       expect(text).toContain(`\n${name} `)
+  })
+
+  test('have a CycloneDX list of these packages, and a manifest that names none', async () => {
+    const installed = join(project, 'node_modules/trellis')
+    const { bomFormat, components } = JSON.parse(
+      await readFile(join(installed, 'dist/sbom.cdx.json'), 'utf8'),
+    ) as { bomFormat: string; components: { name: string; purl: string }[] }
+    expect(bomFormat).toBe('CycloneDX')
+    const named = components.map(({ name }) => name)
+    expect(named).toEqual(expect.arrayContaining(['fastify', 'undici', 'zod', 'find-my-way']))
+    expect(named).not.toContain('vitest')
+    const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+    expect(Object.keys(manifest).filter((key) => /dependencies|overrides|private/i.test(key))).toEqual([])
   })
 
   test('have the configurations and pages that the documents name', () => {
@@ -248,13 +262,22 @@ describe('startGateway, for the tests of other projects', () => {
   })
 })
 
-test('npm ci --omit=dev succeeds in a checkout that was built elsewhere', async () => {
+test('npm ci --omit=dev builds in a fresh checkout, and npm start starts the demo there', async () => {
   const checkout = await mkdtemp(join(folder, 'checkout-'))
   for (const file of ['package.json', 'package-lock.json', 'build.mjs', '.npmrc', 'tsconfig.json'])
     await cp(file, join(checkout, file))
-  for (const part of ['dist', 'config', 'public']) await cp(part, join(checkout, part), { recursive: true })
-  const { code, stderr } = await run('npm', ['ci', '--omit=dev', '--offline'], { cwd: checkout })
+  for (const part of ['src', 'demo', 'config', 'contracts', 'public'])
+    await cp(part, join(checkout, part), { recursive: true })
+  const { code, stderr } = await run('npm', ['ci', '--omit=dev', '--prefer-offline'], { cwd: checkout })
   expect([code, stderr]).toEqual([0, expect.any(String)])
-  const version = await succeed(process.execPath, ['dist/main.js', '--version'], checkout)
-  expect(version).toMatch(/^\d+\.\d+\.\d+\n$/)
+  const ports = { TRELLIS_PORT: String(await freePort()), TRELLIS_ADMIN_PORT: String(await freePort()) }
+  const program = startProcess('npm', ['start'], { cwd: checkout, env: ports })
+  try {
+    await untilReady(program, async () => {
+      const { status } = await fetch(`http://127.0.0.1:${ports.TRELLIS_ADMIN_PORT}/readyz`)
+      if (status !== 200) throw new Error(`readyz: ${status}`)
+    })
+  } finally {
+    await program.stop()
+  }
 })

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 
 type Entry = {
@@ -39,8 +40,17 @@ test('it names no registry', () => {
   expect(entries.filter(([, entry]) => entry.resolved !== undefined && entry.link !== true)).toEqual([])
 })
 
-// The bundle contains what is used of other packages, so that a user installs none of them, and runs none of their scripts.
-test('the package needs no other package: all of them are for development', () => {
-  const needed = entries.filter(([path, { dev }]) => path !== '' && dev !== true)
-  expect(needed.map(([path]) => path)).toEqual([])
+test('every package of dependencies has a caller in src, and src imports no other package', async () => {
+  const files = (await readdir('src', { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const texts = await Promise.all(files.map((file) => readFile(`src/${file}`, 'utf8')))
+  const imports = texts.flatMap((text) => [
+    ...text.matchAll(/(?:from|import\() ?'((?:@[^/']+\/)?[^./'@][^/']*)(?:\/[^']*)?'/g),
+  ])
+  const names = imports.map(([, name]) => name ?? '')
+  const imported = new Set(names.filter((name) => /^@?[a-z][\w./-]*$/.test(name)))
+  const { dependencies } = JSON.parse(await readFile('package.json', 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  // The build copies two files of it.
+  expect(Object.keys(dependencies).sort()).toEqual([...imported, 'swagger-ui-dist'].sort())
 })

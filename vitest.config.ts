@@ -35,6 +35,7 @@ const takeLong = [
   'gateway/batch-idempotency',
   'gateway/changes-consistency',
   'gateway/changes-log',
+  'gateway/companion-statements',
   'gateway/cli-output',
   'gateway/cli-program',
   'gateway/cli-signals',

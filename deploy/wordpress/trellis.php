@@ -470,6 +470,8 @@ final class Trellis_Changes {
 	const MAX_ROWS    = 200;
 	const MAX_OBJECTS = 500;
 	const MAX_STEPS   = 5;
+	/** More rows are not named in a response. */
+	const MAX_NAMED   = 8;
 
 	/** An importer, which suspends WordPress's own invalidation, changes most lists: few of its single objects are recorded. */
 	const MAX_IMPORTED = 20;
@@ -515,6 +517,8 @@ final class Trellis_Changes {
 		'postmeta' => array( '_edit_lock', '_edit_last', '_pingme', '_encloseme', '_wp_old_slug', '_wp_old_date' ),
 		'usermeta' => array( 'session_tokens', 'community-events-location' ),
 	);
+	/** Of these tables each visitor is shown his own rows, and nobody those of others. */
+	const OWN_TABLES   = array( 'woocommerce_sessions' );
 	const QUIET_TABLES = array( 'actionscheduler_actions', 'actionscheduler_claims', 'actionscheduler_groups', 'actionscheduler_logs', 'woocommerce_sessions', 'woocommerce_log', 'signups', 'registration_log' );
 
 	/** @var Trellis_Log */
@@ -551,10 +555,37 @@ final class Trellis_Changes {
 	private $has_failed = false;
 	/** The table of the last INSERT, whose id is known only after it has run. */
 	private $inserted   = null;
+	/** Rows of the log with changes of this request: incarnation, sequence and check value of each. */
+	private $rows       = array();
+	/** Something may be written that no row has. */
+	private $is_unsure  = false;
+	/** Written was what only the user of this request is shown: his session, his settings of screens. */
+	private $is_own     = false;
+	/** Called when something is written. */
+	private $written;
 
 	public function __construct( Trellis_Log $log, callable $send ) {
-		$this->log  = $log;
-		$this->send = $send;
+		$this->log     = $log;
+		$this->send    = $send;
+		$this->written = '__return_null';
+	}
+
+	public function when_written( callable $written ) {
+		$this->written = $written;
+	}
+
+	/** Something was written that has no row. */
+	public function doubt() {
+		$this->is_unsure = true;
+		call_user_func( $this->written );
+	}
+
+	/** What the request has written up to now; '' when that is not known, or not all of it is reported. */
+	public function summary() {
+		if ( $this->is_unsure || $this->is_marked || $this->marks || $this->count > 0 || count( $this->rows ) > self::MAX_NAMED ) {
+			return '';
+		}
+		return $this->rows ? 'rows ' . implode( ',', $this->rows ) : ( $this->is_own ? 'own' : 'nothing' );
 	}
 
 	public function start() {
@@ -574,14 +605,6 @@ final class Trellis_Changes {
 				$this->note_event( 'term', $ids );
 			}
 		);
-	}
-
-	/** The row of the log that will have the changes of this request; '' when there is none yet, or an earlier part was not accepted. */
-	public function row() {
-		// The changes of a transaction take a separate row.
-		$is_only = $this->is_marked && 1 === count( $this->marks ) && ! $this->is_uncommitted && ! $this->transacted && ! $this->has_failed;
-		$birth   = $is_only ? $this->log->birth() : null;
-		return $birth ? $birth['incarnation'] . ' ' . $this->marks[0] . ' ' . $this->log->check( $this->marks[0] ) : '';
 	}
 
 	private function note_event( $kind, $ids ) {
@@ -755,6 +778,7 @@ final class Trellis_Changes {
 			}
 		}
 		if ( 'options' === $table && preg_match( '/^\s*(?:`?option_name`?\s+LIKE\s+\'\\\\{1,2}_(?:site\\\\{1,2}_)?transient\\\\{1,2}_[^\']*\'\s*(?:$|AND\s+`?option_))/i', $condition ) ) {
+			$this->doubt();
 			return;
 		}
 		$new_owner = null;
@@ -898,13 +922,25 @@ final class Trellis_Changes {
 		if ( null === $name || ! isset( self::QUIET[ $table ] ) ) {
 			return false;
 		}
+		if ( 'usermeta' === $table ) {
+			$is_own       = in_array( $name, self::QUIET[ $table ], true ) || preg_match( '/^' . preg_quote( $GLOBALS['wpdb']->base_prefix, '/' ) . '(?:\d+_)?(?:user-settings|user-settings-time|dashboard_quick_press_last_post_id)$/D', $name );
+			$this->is_own = $this->is_own || $is_own;
+			if ( $is_own ) {
+				call_user_func( $this->written );
+			}
+			return (bool) $is_own;
+		}
 		if ( in_array( $name, self::QUIET[ $table ], true ) ) {
 			return true;
 		}
-		if ( 'usermeta' === $table ) {
-			return (bool) preg_match( '/^' . preg_quote( $GLOBALS['wpdb']->base_prefix, '/' ) . '(?:\d+_)?(?:user-settings|user-settings-time|dashboard_quick_press_last_post_id)$/D', $name );
+		if ( 'postmeta' === $table || 0 !== strpos( $name, '_transient_' ) && 0 !== strpos( $name, '_site_transient_' ) ) {
+			return false;
 		}
-		return 'postmeta' !== $table && ( 0 === strpos( $name, '_transient_' ) || 0 === strpos( $name, '_site_transient_' ) );
+		if ( ! preg_match( Trellis_Tags::KNOWN_TEMPORARY, str_replace( '_transient_timeout_', '_transient_', $name ) ) ) {
+			// A response is used for a minute when it shows one. The client of this request may look at once.
+			$this->doubt();
+		}
+		return true;
 	}
 
 	/** The text with every quoted string replaced by question marks, so that keywords in it are not found; null when that fails. */
@@ -970,6 +1006,10 @@ final class Trellis_Changes {
 	/** A whole table has changed. */
 	private function whole( $site, $table ) {
 		if ( 'trellis_changes' === $table || in_array( $table, self::QUIET_TABLES, true ) || in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
+			if ( in_array( $table, self::OWN_TABLES, true ) ) {
+				$this->is_own = true;
+				call_user_func( $this->written );
+			}
 			return;
 		}
 		$this->mark( $site );
@@ -1134,6 +1174,7 @@ final class Trellis_Changes {
 	/** Before the first write of a request: from now on its changes cannot be lost. */
 	private function mark( $site ) {
 		if ( ! $this->is_marked ) {
+			call_user_func( $this->written );
 			$this->is_marked = true;
 			$this->marked_at = time();
 			$mark            = $this->log->open( $site );
@@ -1227,6 +1268,7 @@ final class Trellis_Changes {
 				$this->report();
 			}
 		} catch ( Throwable $error ) {
+			$this->is_unsure = true;
 			error_log( 'Trellis: the changes of this request could not be reported: ' . $error->getMessage() );
 		}
 		$this->marks      = array();
@@ -1279,13 +1321,18 @@ final class Trellis_Changes {
 			$store   = function () use ( $is_last, $mark, $site, $part, $around ) {
 				return $this->log->close( $is_last ? $mark : 0, $site, $part['json'], $around['newest'] );
 			};
-			// The row of a push (see `row`) must not seem to be complete when an earlier one is missing.
-			if ( '[]' === $part['json'] || $this->has_failed ) {
+			if ( '[]' === $part['json'] ) {
 				$store();
+				continue;
+			}
+			// A gateway that has not accepted a part finds the others by its next poll as well.
+			if ( $this->has_failed ) {
+				$this->name_row( $birth, $store() );
 				continue;
 			}
 			// The row of a mark is known before it is closed: that is done while gateways answer.
 			$part['sequence'] = $is_last && $mark > 0 ? $mark : $store();
+			$this->name_row( $birth, $part['sequence'] );
 			$outcomes         = call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print, $is_last && $mark > 0 ? $store : '__return_null' );
 			$this->has_failed = array() !== array_diff( $outcomes, array( 200 ) );
 		}
@@ -1294,6 +1341,14 @@ final class Trellis_Changes {
 		}
 		if ( $birth && 0 === $mark % 100 ) {
 			$this->log->prune( $around['newest'] );
+		}
+	}
+
+	private function name_row( $birth, $sequence ) {
+		if ( ! $birth || $sequence <= 0 ) {
+			$this->is_unsure = true;
+		} elseif ( count( $this->rows ) <= self::MAX_NAMED ) {
+			$this->rows[] = $birth['incarnation'] . '.' . $sequence . '.' . $this->log->check( $sequence );
 		}
 	}
 
@@ -1763,6 +1818,9 @@ final class Trellis_Tags {
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
+	/** Temporary values of WordPress, which are made of files and of the clock. */
+	const KNOWN_TEMPORARY = '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/';
+
 	/** Named beside WPLANG where the option is read by anything but `get_locale`, to which an empty one and none are the same. */
 	const LANGUAGE = 'WPLANG:direct';
 
@@ -2124,7 +2182,7 @@ final class Trellis_Tags {
 		$this->options += array_fill_keys( in_array( 'WPLANG', $options, true ) ? array_merge( $options, array( self::LANGUAGE ) ) : $options, true );
 		if ( is_multisite() || wp_using_ext_object_cache() ) {
 			// Statements do not tell: the network was looked up, or the object cache was asked. By WordPress alone, if nothing ran before.
-			$this->is_complete = $this->is_complete && $this->is_first();
+			$this->is_complete = $this->is_complete && self::is_first();
 		}
 		// One statement reads all options, and one each that are not among these; of any other nothing is known.
 		if ( ! is_multisite() && isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
@@ -2133,7 +2191,7 @@ final class Trellis_Tags {
 	}
 
 	/** Whether no other plugin ran before this file. */
-	private function is_first() {
+	public static function is_first() {
 		$files = wp_get_mu_plugins();
 		return ! defined( 'SUNRISE' ) && $files && realpath( $files[0] ) === realpath( __FILE__ );
 	}
@@ -2620,7 +2678,7 @@ final class Trellis_Tags {
 		// What is read from here on is not part of the answer.
 		$this->is_dispatched = false;
 		foreach ( $this->temporary as $name => $places ) {
-			if ( preg_match( '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/', $name ) ) {
+			if ( preg_match( self::KNOWN_TEMPORARY, $name ) ) {
 				continue;
 			}
 			$is_network = 0 === strpos( $name, '_site_' );
@@ -2661,6 +2719,230 @@ final class Trellis_Tags {
 	}
 }
 
+/**
+ * Says in a header what the request has written: rows of the log, or nothing. A gateway asks for it with a random value, and both
+ * sides sign with the token. The response is held until PHP is at its end, when nothing more can be written. One that is longer, or
+ * that takes longer to send, goes out without a statement, and so does that of a request that dies: the gateway expects the worst.
+ */
+final class Trellis_Statement {
+	const MAX_BYTES   = 1048576;
+	const MAX_SECONDS = 1;
+
+	private $token;
+	private $nonce;
+	/** @var Trellis_Changes */
+	private $changes;
+	private $database;
+	private $level;
+	private $held      = '';
+	private $held_from = 0;
+	/** The response goes out as it comes. */
+	private $is_passed = false;
+	/** All functions have run that were to run at the end. */
+	private $is_ended  = false;
+
+	/** For a request whose gateway asks for a statement; null for all others. */
+	public static function asked( $token, Trellis_Changes $changes ) {
+		$asked = isset( $_SERVER['HTTP_TRELLIS_NONCE'] ) ? (string) $_SERVER['HTTP_TRELLIS_NONCE'] : '';
+		if ( ! preg_match( '/^([0-9a-f]{32})\.([0-9a-f]{64})$/D', $asked, $part ) || ! hash_equals( hash_hmac( 'sha256', "ask\n{$part[1]}", $token ), $part[2] ) ) {
+			return null;
+		}
+		$statement = new self( $token, $part[1], $changes );
+		$statement->start();
+		return $statement;
+	}
+
+	private function __construct( $token, $nonce, Trellis_Changes $changes ) {
+		$this->token    = $token;
+		$this->nonce    = $nonce;
+		$this->changes  = $changes;
+		$this->database = $GLOBALS['wpdb'];
+	}
+
+	private function start() {
+		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
+		// Statements before this file are not seen: WordPress reads its options with one, and one each that is not among them.
+		$is_seen = isset( $filters['query'] ) && ! is_multisite() && $filters['query'] <= 1 + count( preg_grep( '/^pre_option_/', array_keys( $filters ) ) );
+		if ( ! $is_seen && ! Trellis_Tags::is_first() || wp_using_ext_object_cache() && ! Trellis_Cache_Writes::watch( array( $this->changes, 'doubt' ) ) ) {
+			return;
+		}
+		$this->changes->when_written( array( $this, 'withdraw' ) );
+		// With 1 the callback gets each piece when it is written.
+		ob_start( array( $this, 'hold' ), 1 );
+		$this->level = ob_get_level();
+		add_action(
+			'shutdown',
+			function () {
+				// WordPress sends the response here, and plugins may write afterwards.
+				if ( remove_action( 'shutdown', 'wp_ob_end_flush_all', 1 ) ) {
+					add_action( 'shutdown', array( $this, 'end_inner' ), 1 );
+				}
+			},
+			PHP_INT_MIN
+		);
+	}
+
+	/** Ends the output buffers of plugins, as WordPress does. */
+	public function end_inner() {
+		if ( $this->is_passed ) {
+			wp_ob_end_flush_all();
+		}
+		while ( ! $this->is_passed && ob_get_level() > $this->level && ob_end_flush() ) {
+			continue;
+		}
+	}
+
+	/** The output callback. */
+	public function hold( $text, $phase ) {
+		if ( $phase & PHP_OUTPUT_HANDLER_CLEAN ) {
+			$this->held      = '';
+			$this->is_passed = $this->is_passed || ( $phase & PHP_OUTPUT_HANDLER_FINAL );
+			return '';
+		}
+		if ( $this->is_passed ) {
+			return $text;
+		}
+		$this->held .= $text;
+		if ( $phase & PHP_OUTPUT_HANDLER_FINAL ) {
+			$this->state();
+			return $this->pass();
+		}
+		if ( 0 === $this->held_from && '' !== $text ) {
+			$this->held_from = microtime( true );
+			$is_stream       = preg_grep( '~^(?:content-type:\s*text/event-stream|x-accel-buffering:\s*no)\b~i', headers_list() );
+		}
+		// Who flushes wants it to arrive.
+		$is_long = ! empty( $is_stream ) || ( $phase & PHP_OUTPUT_HANDLER_FLUSH ) || strlen( $this->held ) > self::MAX_BYTES || $this->held_from > 0 && microtime( true ) - $this->held_from > self::MAX_SECONDS;
+		return $is_long ? $this->pass() : '';
+	}
+
+	private function pass() {
+		$text            = $this->held;
+		$this->held      = '';
+		$this->is_passed = true;
+		return $text;
+	}
+
+	public function end() {
+		$this->is_ended = true;
+	}
+
+	private function state() {
+		if ( ! $this->is_ended || headers_sent() || $this->may_write_elsewhere() ) {
+			return;
+		}
+		$summary = $this->changes->summary();
+		if ( '' !== $summary ) {
+			header( "Trellis-Statement: $summary; hmac=" . hash_hmac( 'sha256', "statement\n{$this->nonce}\n$summary", $this->token ) );
+		}
+	}
+
+	/** Something is written after the statement was made, by an output callback of a plugin around this one. */
+	public function withdraw() {
+		if ( ! headers_sent() ) {
+			header_remove( 'Trellis-Statement' );
+		}
+	}
+
+	/** Where no statement of SQL is seen: another database object, code and other files, sessions of PHP that are stored after the end. */
+	private function may_write_elsewhere() {
+		$script = isset( $_SERVER['SCRIPT_NAME'] ) ? basename( (string) $_SERVER['SCRIPT_NAME'] ) : '';
+		return $GLOBALS['wpdb'] !== $this->database
+			|| ! has_filter( 'query', array( $this->changes, 'see' ) )
+			|| $_FILES
+			|| ! empty( $GLOBALS['wp_filesystem'] )
+			|| did_action( 'wp_ajax_edit-theme-plugin-file' )
+			|| in_array( $script, array( 'theme-editor.php', 'plugin-editor.php' ), true )
+			|| PHP_SESSION_ACTIVE === session_status() && 'user' === ini_get( 'session.save_handler' );
+	}
+}
+
+/** Stands before a persistent object cache while a write is made, and notes values that are in no database. */
+final class Trellis_Cache_Writes {
+	/** Methods that store or remove values, and which of their arguments is the group. */
+	const GROUP_OF = array( 'set' => 2, 'add' => 2, 'replace' => 2, 'incr' => 2, 'decr' => 2, 'delete' => 1, 'set_multiple' => 1, 'add_multiple' => 1, 'delete_multiple' => 1 );
+	/** Methods that leave stored values as they are. */
+	const HARMLESS = array( 'flush_runtime', 'add_global_groups', 'add_non_persistent_groups', 'switch_to_blog', 'close', 'reset', 'stats' );
+	/** Groups of WordPress, whose values are those of the database, of files or of the clock. */
+	const KNOWN    = array( 'options', 'site-options', 'posts', 'post_meta', 'terms', 'term_meta', 'comment', 'comment_meta', 'users', 'user_meta', 'userlogins', 'useremail', 'userslugs', 'user-queries', 'term-queries', 'post-queries', 'comment-queries', 'network-queries', 'site-queries', 'sites', 'networks', 'blog-details', 'blog-lookup', 'blog-id-cache', 'blog_meta', 'site-details', 'counts', 'plugins', 'themes', 'theme_files', 'theme_json', 'translation_files', 'translations', 'bookmark', 'calendar', 'timeinfo', 'image_editor' );
+
+	private $trellis_inner;
+	private $trellis_note;
+	private $trellis_calls = 0;
+
+	/** Whether the object cache can be watched. */
+	public static function watch( callable $note ) {
+		global $wp_object_cache;
+		$inner = $wp_object_cache;
+		// One that notes reads stands before it already.
+		if ( ! is_object( $inner ) || $inner instanceof Trellis_Cache_Reads ) {
+			return false;
+		}
+		$watch           = new self( $inner, $note );
+		$wp_object_cache = $watch;
+		wp_cache_add( 'trellis', 1, 'counts' );
+		wp_cache_delete( 'trellis', 'counts' );
+		if ( 2 === $watch->trellis_calls ) {
+			return true;
+		}
+		$wp_object_cache = $inner;
+		return false;
+	}
+
+	private function __construct( $inner, callable $note ) {
+		$this->trellis_inner = $inner;
+		$this->trellis_note  = $note;
+	}
+
+	public function get( $key, $group = 'default', $force = false, &$found = null ) {
+		return $this->trellis_inner->get( $key, $group, $force, $found );
+	}
+
+	public function __call( $name, $arguments ) {
+		++$this->trellis_calls;
+		if ( isset( self::GROUP_OF[ $name ] ) ) {
+			$group = isset( $arguments[ self::GROUP_OF[ $name ] ] ) ? (string) $arguments[ self::GROUP_OF[ $name ] ] : '';
+			$keys  = false === strpos( $name, 'multiple' ) ? array( $arguments[0] ) : ( 'delete_multiple' === $name ? $arguments[0] : array_keys( $arguments[0] ) );
+			foreach ( $keys as $key ) {
+				if ( ! self::is_known( $group, (string) $key ) ) {
+					call_user_func( $this->trellis_note );
+				}
+			}
+		} elseif ( ! in_array( $name, self::HARMLESS, true ) && 0 !== strpos( $name, 'get' ) ) {
+			call_user_func( $this->trellis_note );
+		}
+		return $this->trellis_inner->$name( ...$arguments );
+	}
+
+	private static function is_known( $group, $key ) {
+		if ( 'transient' === $group || 'site-transient' === $group ) {
+			return (bool) preg_match( Trellis_Tags::KNOWN_TEMPORARY, ( 'transient' === $group ? '_transient_' : '_site_transient_' ) . $key );
+		}
+		return in_array( $group, self::KNOWN, true ) || in_array( $key, array( 'is_blog_installed', 'last_changed' ), true ) || '_relationships' === substr( $group, -14 );
+	}
+
+	public function &__get( $name ) {
+		if ( array_key_exists( $name, get_object_vars( $this->trellis_inner ) ) ) {
+			$value = &$this->trellis_inner->$name;
+		} else {
+			$value = $this->trellis_inner->$name;
+		}
+		return $value;
+	}
+
+	public function __set( $name, $value ) {
+		$this->trellis_inner->$name = $value;
+	}
+
+	public function __isset( $name ) {
+		return isset( $this->trellis_inner->$name );
+	}
+
+	public function __unset( $name ) {
+		unset( $this->trellis_inner->$name );
+	}
+}
+
 /** Puts the parts together. */
 final class Trellis_Companion {
 	/** @var Trellis_Log */
@@ -2671,6 +2953,8 @@ final class Trellis_Companion {
 	private $gateways;
 	/** Memory for the end of a request that has used up its own. */
 	private $reserve;
+	/** @var Trellis_Statement|null Where a gateway asks for one. */
+	private $statement = null;
 
 	public function __construct( $token, array $gateways ) {
 		$this->token    = $token;
@@ -2700,33 +2984,27 @@ final class Trellis_Companion {
 		);
 		if ( Trellis_Tags::is_wanted() ) {
 			( new Trellis_Tags() )->start();
-		} else {
-			add_filter( 'rest_pre_echo_response', array( $this, 'name_row' ), PHP_INT_MAX );
 		}
+		$this->statement = Trellis_Statement::asked( $this->token, $this->changes );
 		if ( defined( 'WP_CLI' ) && WP_CLI ) {
 			WP_CLI::add_command( 'trellis', new Trellis_Command( $this ) );
 		}
 	}
 
-	/** Tells the gateway that sent a write which row will report it. */
-	public function name_row( $answer ) {
-		$row = headers_sent() ? '' : $this->changes->row();
-		if ( '' !== $row ) {
-			header( "Trellis-Change: $row" );
-		}
-		return $answer;
-	}
-
 	public function finish( $may_wait = false ) {
 		$this->reserve = null;
 		$error         = error_get_last();
-		if ( $error && in_array( $error['type'], array( E_ERROR, E_PARSE, E_CORE_ERROR, E_COMPILE_ERROR, E_USER_ERROR, E_RECOVERABLE_ERROR ), true ) ) {
+		$has_died      = $error && in_array( $error['type'], array( E_ERROR, E_PARSE, E_CORE_ERROR, E_COMPILE_ERROR, E_USER_ERROR, E_RECOVERABLE_ERROR ), true );
+		if ( $has_died ) {
 			// The request has reached its limits; its changes must still be reported.
 			@set_time_limit( 5 );
 			@ini_set( 'memory_limit', '-1' );
 		}
 		$this->log->reset();
 		$this->changes->finish( $may_wait );
+		if ( $this->statement && ! $may_wait && ! $has_died ) {
+			$this->statement->end();
+		}
 	}
 
 	public function push( $incarnation, $site, $part, $previous, $fingerprint, $meanwhile = '__return_null' ) {

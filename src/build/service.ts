@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { buildBatch } from '../batch/batch-route.ts'
 import type { ReportedLease } from '../changes/change-feeds.ts'
+import { createWitness } from '../changes/witness.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
@@ -21,10 +22,12 @@ import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import {
   type BuiltService,
   type BuiltUpstream,
+  changesOf,
   contentIdOf,
   type FormAt,
   heardLifetimeMs,
   ownGet,
+  pollMsOf,
   serverOf,
   withoutRoot,
 } from './built-service.ts'
@@ -279,6 +282,7 @@ export const buildService = async (
   const { upstream, targets } = built
   const lifetimeMs = heardLifetimeMs(config)
   const feed = parts.feedLease?.(config.name)
+  const changes = changesOf(config)
   const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
   const contract = await serviceContract(config, limits, whileHeard)
   const site = config.contract === 'site' ? siteParts(config, contract, built, parts) : undefined
@@ -323,7 +327,10 @@ export const buildService = async (
     validator: contract.validator,
     policyFor: contract.policyFor,
     tagger: contract.tagger,
-    isReported: feed?.hasApplied,
+    witness:
+      feed === undefined || changes === undefined || pollMsOf(config, changes) === 0
+        ? undefined
+        : createWitness(changes.token.reveal(), feed, parts.clock),
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     contentId: contentIdOf(config, targets, parts.config),

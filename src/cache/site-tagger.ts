@@ -81,7 +81,8 @@ export const createServiceTagger = ({ service }: { readonly service: string }): 
     ...undistinguished,
     storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
     isReadable,
-    writtenTags: (_found, _args, _method, response) => (changedNothing(response) ? [] : [names.all]),
+    writtenTags: (_found, _args, _method, response, _shown, isReported = false) =>
+      isReported || changedNothing(response) ? [] : [names.all],
     everything: names.all,
   }
 }
@@ -273,11 +274,11 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
       const other = names.inDescribed(tag)
       return other === undefined ? shown(tag) : [...shown(tag), ...shown(other)]
     }
-  /** The tags of a write on responses of both kinds; one that was reported has dropped those that are described. */
-  const onBoth = (tags: readonly string[], isReported: boolean): readonly string[] =>
-    isReported
-      ? tags.map((tag) => (tag === names.all ? names.undescribed : tag))
-      : [...tags, ...tags.flatMap((tag) => names.inDescribed(tag) ?? [])]
+  /** The tags of a write on responses of both kinds. */
+  const onBoth = (tags: readonly string[]): readonly string[] => [
+    ...tags,
+    ...tags.flatMap((tag) => names.inDescribed(tag) ?? []),
+  ]
 
   return {
     storedTags: (found, args, response) => {
@@ -305,10 +306,10 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     isReadable,
     writtenTags: (found, given, method, response, shown, isReported = false) => {
       const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
-      if (outcomeOf(response) === 'nothing') return asked
+      if (isReported || outcomeOf(response) === 'nothing') return asked
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = lookUp(table, collection)
-      if (found === undefined || entry === undefined) return onBoth([...asked, names.all], isReported)
+      if (found === undefined || entry === undefined) return onBoth([...asked, names.all])
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined
       const write: Write = {
@@ -321,7 +322,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
         given: given(),
       }
       const tags = new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])
-      return onBoth([...tags], isReported)
+      return onBoth([...tags])
     },
   }
 }

@@ -360,8 +360,8 @@ export const createStructuralTagger = ({
         ]),
       ]
     },
-    writtenTags: (found, given, method, response) => {
-      const everything = general.writtenTags(found, given, method, response)
+    writtenTags: (found, given, method, response, shown, isReported) => {
+      const everything = general.writtenTags(found, given, method, response, shown, isReported)
       const resource = resourceOf(found)
       if (everything.length === 0 || found === undefined || resource === undefined) return everything
       if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything

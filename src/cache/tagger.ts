@@ -188,8 +188,8 @@ export type Tagger = {
   isReadable(response: TaggedResponse): boolean
   /**
    * `response` is undefined if the outcome is unknown; then everything that may have changed counts as changed. `shown`: stored
-   * contents with a tag, which show the data right before the write; undefined if that is unknown. `isReported`: the companion has
-   * reported the changes of this write, and what they reach is dropped.
+   * contents with a tag, which show the data right before the write; undefined if that is unknown. `isReported`: what the
+   * companion has reported of this write is dropped already, or it has written nothing.
    */
   writtenTags(
     found: Found | undefined,

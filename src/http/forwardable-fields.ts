@@ -142,7 +142,7 @@ const isNamedAway = (option: string): boolean =>
   option !== '' && !connectionFieldSet.has(option) && !neverConnectionOptions.has(option)
 
 /** Fields that an upstream sends to the gateway alone (see ResponseHints). */
-const hintFields: readonly string[] = ['trellis-tags', 'trellis-max-age', 'trellis-change']
+const hintFields: readonly string[] = ['trellis-tags', 'trellis-max-age', 'trellis-statement']
 
 const endingFields: ReadonlySet<string> = new Set([...connectionFields, ...hintFields])
 
@@ -220,7 +220,7 @@ const proxyFields = {
 const notForwarded = {
   connection: connectionFields,
   /** The gateway writes them itself, or leaves them to the connection to the upstream. */
-  own: ['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id'],
+  own: ['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id', 'trellis-nonce'],
   method: ['x-http-method', 'x-http-method-override', 'x-method-override', 'x-method', 'x-http-verb'],
   target: [
     'x-original-url',

@@ -199,8 +199,8 @@ export type ResponseHints = {
   readonly tags: string | undefined
   /** Trellis-Max-Age: seconds after which the response changes by the clock. */
   readonly maxAge: string | undefined
-  /** Trellis-Change: the row of the change log that reports this write. */
-  readonly change?: string | undefined
+  /** Trellis-Statement: what the request has written. */
+  readonly statement?: string | undefined
 }
 
 /** Sec-WebSocket-Accept for a key (RFC 6455 §1.3): proves that a 101 is for this handshake, and not a response that only has that status. */

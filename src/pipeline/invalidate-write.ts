@@ -21,8 +21,10 @@ import {
   withField,
 } from '../http/message.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
+import { isTold } from './ask-witness.ts'
 import { type Ready, upstreamTarget } from './exchange.ts'
 import type { Service } from './service.ts'
+import type { Said } from './witness.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
@@ -230,14 +232,64 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
 const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
   local === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
+/** On what only callers are shown, each what is his own. */
+const ownTags = ({ tagger }: Service, said: Said | undefined): readonly string[] =>
+  said?.kind === 'own' && tagger.callers !== undefined ? [tagger.callers] : []
+
 /** What a write through another service reaches: all that the service holds, or the groups that the response names (RFC 9875 §3). */
-const tagsOfSharing = ({ tagger }: Service, written: WriteResponse | undefined): readonly string[] =>
-  tagger.writtenTags(
-    undefined,
-    () => undefined,
-    'POST',
-    tagger.everything === undefined ? written : undefined,
-  )
+const tagsOfSharing = (
+  service: Service,
+  written: WriteResponse | undefined,
+  said: Said | undefined,
+): readonly string[] => {
+  const { tagger } = service
+  const isReported = said !== undefined && isTold(service, said)
+  const isRead = isReported || tagger.everything === undefined
+  return [
+    ...tagger.writtenTags(
+      undefined,
+      () => undefined,
+      'POST',
+      isRead ? written : undefined,
+      undefined,
+      isReported,
+    ),
+    ...ownTags(service, said),
+  ]
+}
+
+/** The response as far as it shows what was written; undefined: the outcome is unknown. */
+const writtenBy = (
+  exchange: Ready,
+  response: GatewayResponse | undefined,
+  said: Said | undefined,
+): WriteResponse | undefined => {
+  // A request that was sent before may have been carried out then; 404 is the response to a second DELETE.
+  const isUnsure = response?.isRepeated === true || said?.kind === 'rows'
+  if (response === undefined || (isUnsure && response.status >= 400)) return undefined
+  const content = Buffer.isBuffer(response.content) ? response.content : undefined
+  return { ...response, content, created: createdPath(exchange, response) }
+}
+
+/** The tags of the own service, and of targets in all. */
+const ownWriteTags = (
+  exchange: Ready,
+  written: WriteResponse | undefined,
+  shown: Shown,
+  said: Said | undefined,
+): readonly string[] => {
+  const { service, method, matching, query, content, request, policy } = exchange
+  const found = matching.kind === 'found' ? matching : undefined
+  const given = (): readonly string[] | undefined =>
+    givenNames(query, requestField(request.fields, 'content-type'), content)
+  const isReported = said !== undefined && isTold(service, said)
+  const isNothing = said?.kind === 'nothing' && policy.profile !== 'rfc-shared-cache'
+  return [
+    ...service.tagger.writtenTags(found, given, method, written, shown, isReported),
+    ...ownTags(service, said),
+    ...(isNothing ? [] : targetTags(exchange, written)),
+  ]
+}
 
 /** What a write may have changed; without a response its outcome is unknown. */
 export const writeNotes = (
@@ -245,43 +297,26 @@ export const writeNotes = (
   response: GatewayResponse | undefined,
   /** Contents that show the state right before the write. */
   shown: Shown = () => [],
+  statement?: Said,
 ): readonly Note[] => {
-  const { service, method, matching } = exchange
-  // 404 is the response to a second DELETE: the first one may have changed something.
-  const isUnknown = response === undefined || (response.isRepeated === true && response.status >= 400)
-  const written = isUnknown
-    ? undefined
-    : {
-        ...response,
-        content: Buffer.isBuffer(response.content) ? response.content : undefined,
-        created: createdPath(exchange, response),
-      }
-  const found = matching.kind === 'found' ? matching : undefined
-  const given = (): readonly string[] | undefined => {
-    const { query, content, request } = exchange
-    return givenNames(query, requestField(request.fields, 'content-type'), content)
-  }
-  // A response that is named later than the report of its changes: nothing that they reach is left.
-  const row = response?.hints?.change
-  const isReported = row !== undefined && service.isReported?.(row) === true
-  const tags = [
-    ...service.tagger.writtenTags(found, given, method, written, shown, isReported),
-    ...targetTags(exchange, written),
-  ]
+  const { service, matching, sensitive } = exchange
+  const said = response?.isRepeated === true ? undefined : statement
+  const written = writtenBy(exchange, response, said)
+  const tags = ownWriteTags(exchange, written, shown, said)
   // It may still be carried out, until the total timeout of the upstream.
-  const forMs = exchange.sensitive === 'cron' ? cronMs : service.upstreamTotalMs
-  const isOver = exchange.sensitive !== 'cron' && !mayStillRun(exchange, written)
+  const forMs = sensitive === 'cron' ? cronMs : service.upstreamTotalMs
+  const isOver = said !== undefined || (sensitive !== 'cron' && !mayStillRun(exchange, written))
   const note = (tag: string): Note =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
-  const refused = tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
+  const documents = (of: Service, collection: string): readonly Note[] =>
+    said === undefined || said.kind === 'rows' ? documentsNotes(of, collection) : []
+  const isRefused =
+    tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
+  const others = isRefused ? [] : service.sharing()
   return [
     ...tags.map(note),
-    ...documentsNotes(service, found?.row.collection ?? ''),
-    ...(refused
-      ? []
-      : service
-          .sharing()
-          .flatMap((other) => [...tagsOfSharing(other, written).map(note), ...documentsNotes(other, '')])),
+    ...documents(service, matching.kind === 'found' ? matching.row.collection : ''),
+    ...others.flatMap((other) => [...tagsOfSharing(other, written, said).map(note), ...documents(other, '')]),
   ]
 }
 

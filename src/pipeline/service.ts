@@ -9,6 +9,7 @@ import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFiel
 import type { Names } from '../request/names.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
+import type { Witness } from './witness.ts'
 
 /** Everything about a valid GET that follows from its target alone. */
 export type ValidTarget = {
@@ -110,8 +111,8 @@ export type Service = {
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
   readonly tagger: Tagger
-  /** Has this process recorded that all processes applied this row of the change log? Absent without a change feed. */
-  readonly isReported?: ((row: string) => boolean) | undefined
+  /** Its companion; undefined without a change feed that is read. */
+  readonly witness?: Witness | undefined
   /** See `CacheRead`. */
   readonly contentId: string
   /** Does the current configuration have this service, with the same rules? */

@@ -185,9 +185,9 @@ export const responseHead = (status: number, fields: FieldLines): ResponseHead =
 const hintsOf = (fields: FieldLines): ResponseHints | undefined => {
   const tags = fieldValue(fields, 'trellis-tags')
   const maxAge = fieldValue(fields, 'trellis-max-age')
-  const change = fieldValue(fields, 'trellis-change')
-  const isNone = tags === undefined && maxAge === undefined && change === undefined
-  return isNone ? undefined : { tags, maxAge, ...(change === undefined ? {} : { change }) }
+  const statement = fieldValue(fields, 'trellis-statement')
+  const isNone = tags === undefined && maxAge === undefined && statement === undefined
+  return isNone ? undefined : { tags, maxAge, ...(statement === undefined ? {} : { statement }) }
 }
 
 /** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */

@@ -38,6 +38,10 @@ export type Companion = {
   /** Sends a row to the admin side of a gateway, as WordPress does at the end of a PHP request. */
   push(adminAddress: string, row: Row, more?: object): Promise<Response>
   sign(method: string, target: string, body: string, time?: number): string
+  /** Answers every request that is no GET; undefined: a statement that nothing was written. */
+  answerWrite: Script | undefined
+  /** The value of Trellis-Statement for a request with this Trellis-Nonce. */
+  state(text: string, asked: string | undefined, secret?: string): string
   close(): Promise<void>
 }
 
@@ -104,6 +108,11 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
 
   const script: Script = (request, wire, count) => {
     if (companion.down) return wire.respond({ status: 500 })
+    if (request.method !== 'GET') {
+      if (companion.answerWrite !== undefined) return companion.answerWrite(request, wire, count)
+      const statement = companion.state('nothing', request.fields['trellis-nonce'])
+      return wire.respond({ fields: { ...json, 'Trellis-Statement': statement }, content: '{}' })
+    }
     const url = new URL(request.target, 'http://companion.test')
     if (url.searchParams.has('trellis-changes')) {
       return poll(url.searchParams, request, wire, count)
@@ -167,6 +176,12 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       })
     },
     sign,
+    answerWrite: undefined,
+    state: (text, asked = '', secret = token) => {
+      const [nonce] = asked.split('.')
+      const hmac = createHmac('sha256', secret).update(`statement\n${nonce}\n${text}`).digest('hex')
+      return `${text}; hmac=${hmac}`
+    },
     close: () => origin.close(),
   }
   return companion

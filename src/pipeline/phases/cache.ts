@@ -17,6 +17,7 @@ import {
   whenKnown,
 } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
+import { questionFor } from '../ask-witness.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
 import {
   completed,
@@ -40,6 +41,7 @@ import {
   uncoded,
 } from '../reads.ts'
 import type { Service } from '../service.ts'
+import type { Question, Said } from '../witness.ts'
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
@@ -100,10 +102,12 @@ const forward = async (
   exchange: Ready,
   next: Next<Outgoing>,
   isRead: boolean,
+  question: Question | undefined,
 ): Promise<GatewayResponse> => {
+  const conditions = ownConditions(exchange.request.fields)
   const response = await next(
     asOutgoing(exchange, {
-      extraFields: ownConditions(exchange.request.fields),
+      extraFields: question === undefined ? conditions : { ...conditions, 'trellis-nonce': question.field },
       withheld: tagConditions,
       acceptEncoding: isRead ? uncoded : codingsToPass(exchange),
       background: false,
@@ -118,6 +122,12 @@ const forward = async (
 /** The upstream did not get the whole request, so it did not carry it out. */
 const wasIncomplete = (error: unknown): boolean =>
   error instanceof GatewayError && (error.unsent || error.incomplete)
+
+/** What the companion states about the write. */
+const saidIn = ({ hints }: GatewayResponse, question: Question | undefined): Said | undefined => {
+  const statement = question?.read(hints?.statement)
+  return statement === undefined || question === undefined ? undefined : { ...statement, key: question.key }
+}
 
 type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
 
@@ -194,8 +204,9 @@ export const forwardWrite = async (
   let response: GatewayResponse | undefined
   try {
     const write = { tracked, announced: await announce(context, exchange) }
+    const question = questionFor(exchange)
     try {
-      response = await forward(context, exchange, next, !streams || storable !== undefined)
+      response = await forward(context, exchange, next, !streams || storable !== undefined, question)
     } catch (error) {
       await abandon(context, exchange, write, error)
       throw error
@@ -208,6 +219,7 @@ export const forwardWrite = async (
       // A content that has not been read for it does not count: the row and the path decide.
       streams ? { ...response, content: undefined } : response,
       tracked.isAlone() ? context.cache.contentsWithTag : undefined,
+      saidIn(response, question),
     )
     const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.

@@ -1,0 +1,31 @@
+/**
+ * What the companion of WordPress states about a request: it wrote `nothing`, only what its `own` user is shown, or `rows` of the log
+ * of changes (incarnation, sequence and check value).
+ */
+export type Statement =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'own' }
+  | { readonly kind: 'rows'; readonly rows: readonly string[] }
+
+/** A question that goes with one request. */
+export type Question = {
+  /** Of the witness. */
+  readonly key: string
+  /** Value of the field Trellis-Nonce. */
+  readonly field: string
+  /** The statement in the field Trellis-Statement; undefined when it is missing, or does not belong to this request. */
+  read(value: string | undefined): Statement | undefined
+}
+
+/** The companion of a service. */
+export type Witness = {
+  /** The same for services that have the same token. */
+  readonly key: string
+  /** Undefined while changes may be unknown. */
+  ask(): Question | undefined
+  /** Have the changes of these rows been dropped in all processes? */
+  hasApplied(rows: readonly string[]): boolean
+}
+
+/** A statement, with the key of the witness that made it. */
+export type Said = Statement & Pick<Witness, 'key'>

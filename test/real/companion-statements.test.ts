@@ -1,0 +1,230 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { poll, token } from './companion/intake.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+
+const hmac = (text: string): string => createHmac('sha256', token).update(text).digest('hex')
+
+type Stated = { readonly status: number; readonly text: string; readonly body: string }
+
+describeWith('php', 'the WordPress companion states what a request has written', () => {
+  let site: CompanionSite
+  let plugin: string
+
+  beforeAll(async () => {
+    site = await startCompanionSite()
+    plugin = `${site.site}/wp-content/mu-plugins/zz-test.php`
+    await site.php('', {})
+    await poll(site.origin, 0)
+    // A new site has tasks that are due, and makes its rewrite rules with the first page.
+    for (const path of ['/wp-cron.php', '/', '/wp-cron.php'])
+      await (await fetch(site.origin + path, { method: 'POST' })).text()
+  }, 60_000)
+  afterAll(() => site?.stop())
+  afterEach(() => rm(plugin, { force: true }))
+
+  /** Asks as a gateway does; `text` is '' without a statement. Fails when the signature is wrong. */
+  const ask = async (path: string, init: RequestInit = {}): Promise<Stated> => {
+    const nonce = randomBytes(16).toString('hex')
+    const headers = { ...init.headers, 'Trellis-Nonce': `${nonce}.${hmac(`ask\n${nonce}`)}` }
+    const answer = await fetch(site.origin + path, { method: 'POST', redirect: 'manual', ...init, headers })
+    const body = await answer.text()
+    const value = answer.headers.get('trellis-statement')
+    if (value === null) return { status: answer.status, text: '', body }
+    const [text = '', signature] = value.split('; hmac=')
+    expect(signature).toBe(hmac(`statement\n${nonce}\n${text}`))
+    return { status: answer.status, text, body }
+  }
+
+  const form = (fields: Readonly<Record<string, string>>): RequestInit => ({
+    body: new URLSearchParams(fields),
+  })
+  const php = (code: string): Promise<void> => writeFile(plugin, `<?php ${code}`)
+  /** A must-use plugin that runs this code in the action \`act\` of admin-ajax.php, for all. */
+  const acts = (code: string): Promise<void> =>
+    php(`add_action( 'wp_ajax_nopriv_act', function () { ${code} } );`)
+  const act = () => ask('/wp-admin/admin-ajax.php', form({ action: 'act' }))
+  const writes = `update_option( 'acme', uniqid() );`
+
+  test.each([
+    ['a form of nobody', '/wp-admin/admin-ajax.php', { action: 'none' }, 400],
+    ['a failed login', '/wp-login.php', { log: 'admin', pwd: 'wrong' }, 200],
+    ['a comment that is refused', '/wp-comments-post.php', { comment: '', comment_post_ID: '1' }, 200],
+    ['a form for the home page', '/', { a: 'b' }, 200],
+    ['cron without a task', '/wp-cron.php', {}, 200],
+    ['a route that is not there', '/index.php/wp-json/acme/v1/none', {}, 404],
+    ['a write without a credential', '/index.php/wp-json/wp/v2/posts', { title: 'x' }, 401],
+  ] as const)('nothing: %s', async (_, path, fields, status) => {
+    const stated = await ask(path, form(fields))
+    expect([stated.status === status || stated.status === 302 || stated.status, stated.text]).toEqual([
+      true,
+      'nothing',
+    ])
+  })
+
+  test('nothing: XML-RPC with a wrong password', async () => {
+    const body =
+      '<methodCall><methodName>wp.getPosts</methodName><params><param><value>1</value></param><param><value>a</value></param><param><value>b</value></param></params></methodCall>'
+    const { text, body: answer } = await ask('/xmlrpc.php', { headers: { 'Content-Type': 'text/xml' }, body })
+    expect([answer.includes('faultCode'), text]).toEqual([true, 'nothing'])
+  })
+
+  test('own: a login, which stores a session', async () => {
+    const { status, text } = await ask('/wp-login.php', form({ log: 'admin', pwd: 'admin-password' }))
+    expect([status, text]).toEqual([302, 'own'])
+  })
+
+  test('rows: a write names its row, with the check value that the report had', async () => {
+    await acts(`${writes} wp_send_json_success();`)
+    const { text } = await act()
+    const { incarnation, sequence, check } = site.intake.pushes.at(-1) ?? {}
+    expect(text).toBe(`rows ${incarnation}.${sequence}.${check}`)
+  })
+
+  test.each([
+    ['before a refusal', `${writes} wp_send_json_error( null, 403 );`],
+    ['before it stops', `${writes} die( 'x' );`],
+    ['before a redirect', `${writes} wp_redirect( '/' ); exit;`],
+    [
+      'when WordPress shuts down',
+      `add_action( 'shutdown', function () { ${writes} }, 99 ); wp_send_json_success();`,
+    ],
+    [
+      'when PHP shuts down',
+      `register_shutdown_function( function () { ${writes} } ); wp_send_json_success();`,
+    ],
+    [
+      'in an output buffer',
+      `ob_start( function ( $text ) { ${writes} return $text; } ); wp_send_json_success();`,
+    ],
+    [
+      'in a part of the response that is thrown away',
+      `ob_start(); ${writes} ob_end_clean(); wp_send_json_success();`,
+    ],
+  ])('rows: a write %s', async (_, code) => {
+    await acts(code)
+    const { text } = await act()
+    const { incarnation, sequence, check } = site.intake.pushes.at(-1) ?? {}
+    expect(text).toBe(`rows ${incarnation}.${sequence}.${check}`)
+  })
+
+  test.each([
+    ['a fatal error', `nothing_of_this_name();`],
+    ['an exception that nobody catches', `throw new Exception( 'x' );`],
+    [
+      'memory that is used up',
+      `ini_set( 'memory_limit', '64M' ); $a = array(); while ( true ) { $a[] = str_repeat( 'x', 1048576 ); }`,
+    ],
+    [
+      'a shutdown function that ends the rest',
+      `register_shutdown_function( function () { exit; } ); wp_send_json_success();`,
+    ],
+    [
+      'a write when an object is destroyed',
+      `$GLOBALS['late'] = new class { function __destruct() { ${writes} } }; wp_send_json_success();`,
+    ],
+    [
+      'a buffer that is flushed',
+      `echo 'a'; while ( ob_get_level() ) { ob_end_flush(); } flush(); die( 'b' );`,
+    ],
+    ['a flush, and a write behind it', `echo 'a'; ob_flush(); flush(); ${writes} die( 'b' );`],
+    ['a stream', `header( 'Content-Type: text/event-stream' ); echo "data: 1\\n\\n"; flush(); die();`],
+    ['a response that takes longer than a second', `echo 'a'; usleep( 1100000 ); echo 'b'; die();`],
+    ['a response of more than a megabyte', `echo str_repeat( 'x', 1100000 ); die( 'y' );`],
+    [
+      'all buffers thrown away, and output',
+      `while ( ob_get_level() ) { ob_end_clean(); } echo 'a'; flush(); die();`,
+    ],
+    ['another database object', `$GLOBALS['wpdb'] = clone $GLOBALS['wpdb']; wp_send_json_success();`],
+    ['a filter that is gone', `remove_all_filters( 'query' ); wp_send_json_success();`],
+    ['a transient of a plugin', `set_transient( 'acme', uniqid(), 60 ); wp_send_json_success();`],
+    ['a transient that is deleted', `delete_transient( 'acme' ); wp_send_json_success();`],
+    [
+      'files of the site',
+      `require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem(); wp_send_json_success();`,
+    ],
+  ])('silence: %s', async (_, code) => {
+    if (code.includes('delete_transient')) await site.php(`set_transient( 'acme', 1, 600 );`)
+    await acts(code)
+    expect((await act()).text).toBe('')
+  })
+
+  test('silence: a file is uploaded', async () => {
+    await acts('wp_send_json_success();')
+    const body = new FormData()
+    body.set('action', 'act')
+    body.set('file', new Blob(['x']), 'x.txt')
+    expect((await ask('/wp-admin/admin-ajax.php', { body })).text).toBe('')
+    body.delete('file')
+    expect((await ask('/wp-admin/admin-ajax.php', { body })).text).toBe('nothing')
+  })
+
+  test('a stream arrives while it is made', async () => {
+    await acts(
+      `header( 'Content-Type: text/event-stream' ); echo "data: 1\\n\\n"; flush(); sleep( 8 ); echo "data: 2\\n\\n"; die();`,
+    )
+    const nonce = randomBytes(16).toString('hex')
+    const headers = { 'Trellis-Nonce': `${nonce}.${hmac(`ask\n${nonce}`)}` }
+    const began = performance.now()
+    const answer = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
+      method: 'POST',
+      headers,
+      ...form({ action: 'act' }),
+    })
+    // PHP's own server sends what is flushed together with the rest, and the head before.
+    expect(performance.now() - began).toBeLessThan(6_000)
+    expect(answer.headers.get('trellis-statement')).toBeNull()
+    await answer.text()
+  })
+
+  test.each([
+    ['without a nonce', undefined],
+    ['with a nonce that the token has not signed', `${'a'.repeat(32)}.${'b'.repeat(64)}`],
+    ['with a nonce that has no signature', 'a'.repeat(32)],
+    ['with two nonces', [`${'a'.repeat(32)}.${hmac(`ask\n${'a'.repeat(32)}`)}`, 'x'].join(', ')],
+  ])('silence: a request %s', async (_, value) => {
+    const headers: Record<string, string> = value === undefined ? {} : { 'Trellis-Nonce': value }
+    const answer = await fetch(`${site.origin}/wp-login.php`, {
+      method: 'POST',
+      headers,
+      ...form({ log: 'a', pwd: 'b' }),
+    })
+    expect(answer.headers.get('trellis-statement')).toBeNull()
+  })
+
+  test('a request without a nonce is answered as without the companion', async () => {
+    await acts(`echo ob_get_level(); die();`)
+    const answer = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
+      method: 'POST',
+      ...form({ action: 'act' }),
+    })
+    const asked = await act()
+    expect(Number(asked.body) - Number(await answer.text())).toBe(1)
+  })
+
+  test('the bytes of a response are the same with a statement and without', async () => {
+    await acts(
+      `ob_start(); echo 'a'; ob_clean(); echo 'b'; ob_end_flush(); echo str_repeat( 'é', 5000 ); print( 'c' ); die();`,
+    )
+    const answer = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
+      method: 'POST',
+      ...form({ action: 'act' }),
+    })
+    const asked = await act()
+    expect([asked.text, asked.body]).toEqual(['nothing', await answer.text()])
+  })
+
+  test('a revision of the same text, and a form that saves what is there, write nothing', async () => {
+    const { browser } = site
+    await browser.login()
+    await acts(`update_option( 'blogname', get_option( 'blogname' ) ); wp_send_json_success();`)
+    expect((await act()).text).toBe('nothing')
+  })
+
+  test('a write through the interface names its row, and no other field does', async () => {
+    const answer = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })
+    expect([...answer.headers.keys()].filter((name) => name.startsWith('trellis-'))).toEqual([])
+  })
+})

@@ -219,6 +219,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     reaches: (service, target) => current.reaches(service, target),
     serviceAt: (authority, target) => current.serviceAt(authority, target),
     sharing: (servers) => current.sharing(servers),
+    tableChanged: (name) => {
+      const selector = { kind: 'matching', matches: (service: string) => service === name } as const
+      cache.purge({ selector, mode: 'hard', dryRun: false })
+    },
     feedLease: feeds.lease,
     watches: watches.watches,
     spans: watches.spans,

@@ -65,7 +65,7 @@ const storedAs = (
     contract.tagger,
     contract.tagger.storedTags(found, valid.arguments, nothingYet),
     partition === 'public',
-    valid.undeclared?.handling === 'sent',
+    valid.undeclared?.handling === 'sent' || valid.mayShowAnything === true,
   ),
 })
 

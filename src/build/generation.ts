@@ -119,9 +119,12 @@ const buildServices = async (
   const built: BuiltService[] = []
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
-    // A new discovery reads the index of its site before the first request for it.
+    // A new discovery reads the index of its site before the first request for it; at a start the upstream may not be there yet.
     const described = built.filter((one) => !last?.built.some(({ discovery }) => discovery === one.discovery))
-    if (last !== undefined) await Promise.all(described.map(({ discovery }) => discovery?.refresh()))
+    const waits = described.filter(
+      ({ config: { upstream } }) => last !== undefined || upstream.targets === 'embedded',
+    )
+    await Promise.all(waits.map(({ discovery }) => discovery?.refresh()))
     return built
   } catch (error) {
     await closeServices(built, last?.built ?? [])

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { batchRequests, batchRows, withOwnBatch } from '../batch/batch-route.ts'
 import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
@@ -48,8 +49,12 @@ export type ServiceContract = {
   readonly resources: Resources | undefined
   policyFor(method: string, path: string): CachePolicy
   readonly memo: TargetMemo
-  /** Adds the rows that the upstream announced. */
-  learn(rows: readonly Row[]): void
+  /** Takes the contract's rows as the upstream takes them, and those that it announces besides. */
+  learn(listed: readonly Row[], learned: readonly Row[]): void
+  /** Is it a row of the table in use? A row that changed has another object in its place. */
+  hasRow(row: Row): boolean
+  /** Differs between tables under which the same request has other tags. */
+  tableId(): string
 }
 
 export const siteNameTable: NameTable = {
@@ -150,6 +155,21 @@ const rememberedTargets = 8192
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
   service.contract === 'open' ? limits : { ...limits, ...service.limits }
 
+/** Of what tags depend on beside the request. */
+const tableIdOf = (rows: readonly Row[]): string =>
+  hash(
+    'sha256',
+    JSON.stringify(
+      rows.map(({ template, collection, kind, endpoints }) => [
+        template,
+        collection,
+        kind,
+        endpoints.map(({ methods, asSent }) => [methods, asSent]),
+      ]),
+    ),
+    'base64url',
+  )
+
 /** Rows, validation, tags and cache rules of one service, from its configuration. */
 export const serviceContract = async (
   service: ServiceConfig,
@@ -168,6 +188,11 @@ export const serviceContract = async (
       : { find: createRouter(rows).find, validator: validatorOf(service, limits) }
   const resources = documentResources(service)
   let router = requests.find
+  /** Undefined: the rows of the contract, which never change. */
+  let current: ReadonlySet<Row> | undefined
+  /** Of the table before the first index: every write reaches what is stored by them. */
+  let first: ReadonlySet<Row> | undefined
+  let tableId = ''
   const findRow: ServiceContract['find'] = (method, path) => router(method, path)
   const memo = createTargetMemo(rememberedTargets)
   const byPath = policies(service, whileHeard)
@@ -185,10 +210,16 @@ export const serviceContract = async (
         ? operationPolicies(service, service.document.contract, byPath, findRow)
         : byPath,
     memo,
-    learn: (learned: readonly Row[]) => {
-      router = createRouter([...rows, ...learned]).find
+    learn: (listed: readonly Row[], learned: readonly Row[]) => {
+      const all = [...listed, ...learned]
+      router = createRouter(all).find
+      current = new Set(all)
+      first ??= current
+      tableId = tableIdOf(all)
       memo.clear()
     },
+    hasRow: (row: Row) => current === undefined || current.has(row) || first?.has(row) === true,
+    tableId: () => tableId,
   }
 }
 

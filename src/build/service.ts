@@ -16,6 +16,7 @@ import type { Received } from '../pipeline/exchange.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
 import type { BuiltAccess } from '../server/access.ts'
+import { rowsBeforeIndex } from '../site/discovery/follow-index.ts'
 import { createDiscovery, type Discovery } from '../site/discovery.ts'
 import type { IndexAnswer } from '../site/index-source.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
@@ -171,6 +172,8 @@ export type ServiceParts = {
   readonly serviceAt: Service['serviceAt']
   /** Other services with one of the servers of an upstream. */
   sharing(servers: BuiltUpstream['servers']): readonly Service[]
+  /** Drops what is stored of a service: its rows are others now; absent where nothing is served. */
+  readonly tableChanged?: (name: string) => void
   /** Whether every change of a service is known; absent where nothing is served. */
   readonly feedLease?: (name: string) => ReportedLease
 }
@@ -207,6 +210,7 @@ const siteParts = (
       },
     })
   const index = createIndexFetch(upstream, basePath)
+  if (config.discovery.source === 'upstream') contract.learn(rowsBeforeIndex(contract.rows), [])
   const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
   const discovery: Discovery = createDiscovery({
     service: config.name,
@@ -239,6 +243,7 @@ const siteParts = (
     fetchIndex: index.fetchIndex,
     toPublic: (content) => names.fromUpstreamDocument(content),
     rowsLearned: contract.learn,
+    tableChanged: () => parts.tableChanged?.(config.name),
     report: parts.metrics.observe.discovery,
   })
   const names = namesAt(publicRoot, address.hostField)
@@ -270,6 +275,12 @@ type Known = {
   readonly upstream?: BuiltUpstream
   readonly access?: BuiltAccess | undefined
 }
+
+/** A site whose table has changed gives its responses other tags. */
+const contentIdIn =
+  (id: string, { tableId }: ServiceContract) =>
+  (): string =>
+    id + tableId()
 
 /** Builds one service: its embedded server if it has one, its upstream, and its parts. */
 export const buildService = async (
@@ -333,7 +344,8 @@ export const buildService = async (
         : createWitness(changes.token.reveal(), feed, parts.clock),
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
-    contentId: contentIdOf(config, targets, parts.config),
+    contentId: contentIdIn(contentIdOf(config, targets, parts.config), contract),
+    hasRow: contract.hasRow,
     isCurrent: () => parts.serviceNamed(config.name)?.memo === contract.memo,
     sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,

@@ -38,7 +38,6 @@ const inWords: Readonly<Record<IndexRefusal, string>> = {
   status: 'the status was not 200; check upstream.basePath',
   'too-large': 'the response is too large',
   'too-deep': 'the response is nested too deep',
-  'too-many-routes': 'it has too many routes',
   'not-json': 'the response is not JSON; check upstream.basePath',
   'not-an-index': 'the response has no routes; check upstream.basePath',
   unusable: 'it could not be used',

@@ -63,10 +63,20 @@ export const mapParts = <Part, Properties>(
   ...(anyOf && { anyOf: anyOf.map(part) }),
 })
 
+/** The default that the upstream has for an argument; `unknown` where it has announced nothing of the route. */
+export type UpstreamDefault =
+  | { readonly kind: 'none' | 'unknown' }
+  | { readonly kind: 'value'; readonly value: unknown }
+
 /** One entry of a route's `endpoints`: methods that share their arguments. */
 export type Endpoint = {
   readonly methods: readonly Method[]
   readonly arguments: Arguments
+  /**
+   * Arguments of which only the upstream knows the values and the default: they are sent as they come, neither checked nor
+   * rewritten, and no default is dropped.
+   */
+  readonly asSent?: Readonly<Record<string, UpstreamDefault>>
   /** The route's `allow_batch.v1`; absent = no marker, and then a batch refuses it. */
   readonly allowBatch?: boolean
   /** Content that is neither JSON nor a form (files, multipart) is streamed unread; other endpoints refuse it with 415. */

@@ -30,6 +30,8 @@ export type Validation =
       readonly arguments: Readonly<Record<string, unknown>>
       /** Absent when the query has none. */
       readonly undeclared?: UndeclaredParameters
+      /** Something that the contract does not know may show in the response. */
+      readonly mayShowAnything?: boolean
       /** Declared headers and cookies in their one spelling: part of the cache key beside path and query. */
       readonly variant?: string
       /** Cookie field with the declared cookies alone, for requests whose response is stored. */

@@ -223,11 +223,12 @@ export class ExchangeRead implements CacheRead {
   }
 
   get contentId(): string {
-    return this.#exchange.service.contentId
+    return this.#exchange.service.contentId()
   }
 
   isOutdated(): boolean {
-    return !this.#exchange.service.isCurrent()
+    const { service, matching } = this.#exchange
+    return !service.isCurrent() || (matching.kind === 'found' && !service.hasRow(matching.row))
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {

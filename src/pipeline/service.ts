@@ -114,7 +114,9 @@ export type Service = {
   /** Its companion; undefined without a change feed that is read. */
   readonly witness?: Witness | undefined
   /** See `CacheRead`. */
-  readonly contentId: string
+  contentId(): string
+  /** Is it a row of the table in use? Tags by a row that has changed may lack what the upstream depends on now. */
+  hasRow(row: Row): boolean
   /** Does the current configuration have this service, with the same rules? */
   isCurrent(): boolean
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */

@@ -21,6 +21,7 @@ import {
   valuesOf,
 } from './validation/php-query.ts'
 import {
+  addKnownValues,
   contradictions,
   effectiveValue,
   invalidArguments,
@@ -159,9 +160,12 @@ const spellArgument = (
   endpoint: CompiledEndpoint,
   typed: Readonly<Record<string, unknown>>,
 ): Spelling => {
+  const name = encodeQueryText(argument.name)
+  // Without a spelling are only brackets deeper, and indexes larger, than the gateway reads.
+  if (argument.asSent !== undefined) return spellVerbatim(name, value, 'kept') ?? unspellable(argument.name)
   const unchecked = argument.checked === 'never' || argument.checked === 'container'
   const spelling = unchecked
-    ? spellVerbatim(encodeQueryText(argument.name), value, 'refused')
+    ? spellVerbatim(name, value, 'refused')
     : canonicalSpelling(argument, typed[argument.name], typed['orderby'])
   if (spelling === undefined) return unspellable(argument.name)
   return spelling === endpoint.defaultSpellings.get(argument.name) ? undefined : spelling
@@ -209,7 +213,9 @@ const spellParameter = (name: string, value: PhpValue, writing: Writing): Spelli
   if (Object.hasOwn(sources.path, name)) return undefined
   const argument = endpoint.arguments.get(name)
   if (argument !== undefined) {
-    return isOverridden(name, sources) ? undefined : spellArgument(argument, value, endpoint, typed)
+    return argument.asSent === undefined && isOverridden(name, sources)
+      ? undefined
+      : spellArgument(argument, value, endpoint, typed)
   }
   if (globalParameters.has(name)) return spellGlobal(name, value, typed)
   return spellUnknown(name, value, writing)
@@ -228,7 +234,12 @@ const withCanonicalQuery = (writing: Writing): Validation => {
   }
   const query = parts.length > 1 ? parts.sort().join('&') : (parts[0] ?? '')
   const { typed, undeclared: names } = writing
-  const valid = { kind: 'valid', query, arguments: typed } as const
+  const { endpoint, sources } = writing
+  // Reads have no content; what a write's response shows is not stored.
+  const isKnown =
+    endpoint.asSent.length === 0 || sources.content.size > 0 || addKnownValues(endpoint, sources, typed)
+  const plain = { kind: 'valid', query, arguments: typed } as const
+  const valid = isKnown ? plain : { ...plain, mayShowAnything: true }
   if (names.length === 0) return valid
   return { ...valid, undeclared: { handling: isForwarding(writing) ? 'sent' : 'stripped', names } }
 }

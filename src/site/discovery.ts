@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../contracts/row.ts'
 import { isJsonObject, type JsonObject } from '../http/json-text.ts'
 import { describeRow, type IndexDocument, readIndex, rootOf } from './discovery/index-document.ts'
@@ -74,10 +73,19 @@ export type DiscoveryOptions = IndexSettings &
       | { readonly kind: 'static'; readonly identity: JsonObject }
     /** Names and URLs of the upstream's index → public ones; called after the root is up to date. */
     toPublic(content: Buffer): Buffer
-    /** Called when the learned rows are others than before, so that the router is built anew. */
-    rowsLearned(rows: readonly Row[]): void
+    /**
+     * Called when the rows are others than before, so that the router is built anew: `listed` are those of the contract as the
+     * upstream takes them.
+     */
+    rowsLearned(listed: readonly Row[], learned: readonly Row[]): void
+    /** Called after that when rows of an earlier index were replaced: stored responses may lack tags. */
+    tableChanged(): void
     report(event: DiscoveryEvent): void
   }
+
+/** Unchanged rows are the same objects. */
+const sameRows = (some: readonly Row[], others: readonly Row[]): boolean =>
+  some.length === others.length && some.every((row, at) => row === others[at])
 
 /** The documents of a site service, and what its upstream announces. Sends requests after `start`, or for a document. */
 export const createDiscovery = (options: DiscoveryOptions) => {
@@ -90,9 +98,15 @@ export const createDiscovery = (options: DiscoveryOptions) => {
 
   const take = (index: IndexDocument): void => {
     const last = known
-    const next = knowledgeOf(index, options)
-    if (!isDeepStrictEqual(next.learned.rows, (last ?? tableOnly).learned.rows)) {
-      options.rowsLearned(next.learned.rows)
+    const next = knowledgeOf(index, options, last)
+    if (
+      last === undefined ||
+      !sameRows(next.listed, last.listed) ||
+      !sameRows(next.learned.rows, last.learned.rows)
+    ) {
+      options.rowsLearned(next.listed, next.learned.rows)
+      // What was stored before the first index has the tag that every write reaches.
+      if (last !== undefined) options.tableChanged()
     }
     known = next
     for (const event of eventsOf(service, next, last)) options.report(event)

@@ -67,6 +67,10 @@ const isAnsweredOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
   return !takesAll(items ?? ours, theirs)
 }
 
+/** Does the upstream take an argument otherwise than the table says? Both as a discovery document has them. */
+export const isArgumentTakenOtherwise = (ours: JsonObject, theirs: JsonObject): boolean =>
+  isAnsweredOtherwise(asMap(normalised(ours)), asMap(normalised(theirs)))
+
 /** Longest list of differences. */
 const maxDifferences = 2000
 

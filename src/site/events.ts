@@ -5,7 +5,6 @@ export const indexRefusals = [
   'status',
   'too-large',
   'too-deep',
-  'too-many-routes',
   'not-json',
   'not-an-index',
   /** It can be read, but processing it failed. */
@@ -21,7 +20,6 @@ export const routeRefusals = [
   'not-a-route',
   'no-methods',
   'too-many-arguments',
-  'too-many-routes',
 ] as const
 export type RouteRefusal = (typeof routeRefusals)[number]
 

@@ -19,6 +19,16 @@ export const namespaceNames: readonly NamePair[] = [
   { neutral: 'abilities/v1', wordpress: 'wp-abilities/v1' },
 ]
 
+/** Namespaces whose routes are WordPress's own unless a plugin registers more in them; under either name. */
+export const isCoreNamespace = (namespace: string): boolean => coreNamespaces.has(namespace)
+
+const coreNamespaces: ReadonlySet<string> = new Set([
+  'oembed/1.0',
+  ...namespaceNames
+    .filter(({ wordpress }) => wordpress.startsWith('wp'))
+    .flatMap(({ neutral, wordpress }) => [neutral, wordpress]),
+])
+
 /** Parameters in queries and keys in JSON objects, at any depth. Whole names only, never a part of one. */
 export const keyNames: readonly NamePair[] = [
   { neutral: 'site_id', wordpress: 'wp_id' },

@@ -240,7 +240,7 @@ const withCanonical = (
       rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
     return refuse(exchange, code, response, report)
   }
-  const { cookie, undeclared, variant } = validation
+  const { cookie, mayShowAnything, undeclared, variant } = validation
   if (undeclared !== undefined) {
     const { handling, names } = undeclared
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
@@ -249,7 +249,7 @@ const withCanonical = (
     query: validation.query,
     target: targetOf(found.path, validation.query),
     arguments: validation.arguments,
-    sendsUndeclared: undeclared?.handling === 'sent',
+    sendsUndeclared: undeclared?.handling === 'sent' || mayShowAnything === true,
     sensitive:
       validation.hasQueryCredential === true
         ? ('api-key' as const)

@@ -1,4 +1,4 @@
-import type { ArgumentSchema, Endpoint, Row } from '../../contracts/row.ts'
+import type { ArgumentSchema, Endpoint, Row, UpstreamDefault } from '../../contracts/row.ts'
 import { registeredStatuses } from '../../contracts/site/parameter-sets.ts'
 import { ownMember } from '../../http/json-text.ts'
 import { sanitiseValue } from './check-value.ts'
@@ -125,6 +125,8 @@ export type CompiledArgument = {
   readonly position: number
   readonly schema: ArgumentSchema
   readonly checked: CheckedWhen
+  /** The default at the upstream, for an argument that is sent as it comes. */
+  readonly asSent: UpstreamDefault | undefined
   readonly alsoAccepts: ReadonlySet<string>
   readonly isStatusFilter: boolean
   /** Anything empty means no value. */
@@ -172,6 +174,7 @@ const compileArgument = (
   position,
   schema,
   checked: checkedWhen(row, endpoint, name, schema),
+  asSent: ownMember(endpoint.asSent ?? {}, name),
   alsoAccepts: alsoAccepted(row, endpoint, name),
   isStatusFilter: isStatusFilter(endpoint, name, schema),
   emptyIsNone: emptyIsNone(endpoint, name),
@@ -300,6 +303,8 @@ export const canonicalSpelling = (argument: CompiledArgument, value: unknown, or
 
 export type CompiledEndpoint = {
   readonly arguments: ReadonlyMap<string, CompiledArgument>
+  /** Those that are sent as they come. */
+  readonly asSent: readonly CompiledArgument[]
   readonly required: readonly string[]
   /** Typed values of all arguments that have a default. */
   readonly defaults: Readonly<Record<string, unknown>>
@@ -318,13 +323,20 @@ export const compileEndpoint = (row: Row, endpoint: Endpoint): CompiledEndpoint 
     const argument = compileArgument(row, endpoint, name, schema, compiled.size)
     compiled.set(name, argument)
     // A default of null is none: WordPress tests it with isset().
-    if (schema.default === undefined || schema.default === null) continue
+    if (schema.default === undefined || schema.default === null || argument.asSent !== undefined) continue
     const typed = sanitiseValue(schema.default, schema)
     defaults[name] = typed
     defaultSpellings.set(name, canonicalSpelling(argument, typed, undefined))
   }
   const required = Object.entries(endpoint.arguments).flatMap(([name, schema]) =>
-    schema.required === true ? [name] : [],
+    schema.required === true && compiled.get(name)?.asSent === undefined ? [name] : [],
   )
-  return { arguments: compiled, required, defaults, defaultSpellings, isOpen: compiled.size === 0 }
+  return {
+    arguments: compiled,
+    asSent: [...compiled.values()].filter((argument) => argument.asSent !== undefined),
+    required,
+    defaults,
+    defaultSpellings,
+    isOpen: compiled.size === 0,
+  }
 }

@@ -80,7 +80,7 @@ export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): 
   )
 
 const isEarly = (argument: CompiledArgument | undefined): argument is CompiledArgument =>
-  argument?.checked === 'early' || argument?.checked === 'container'
+  argument?.asSent === undefined && (argument?.checked === 'early' || argument?.checked === 'container')
 
 /** Faults that validation callbacks find, in the endpoint's order: they check the effective value. */
 const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
@@ -105,7 +105,7 @@ const lateFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgume
   const faults: InvalidArgument[] = []
   const look = (name: string, value: unknown) => {
     const argument = endpoint.arguments.get(name)
-    if (argument?.checked !== 'late') return
+    if (argument?.checked !== 'late' || argument.asSent !== undefined) return
     const issue = check(argument, value)
     if (issue !== undefined) faults.push({ name, issue })
   }
@@ -160,14 +160,50 @@ export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Re
   // Weakest source first; a JSON null does not override.
   for (const [name, value] of sources.query) {
     const argument = endpoint.arguments.get(name)
-    if (argument !== undefined && effectiveValue(sources, name) === value)
+    if (argument !== undefined && argument.asSent === undefined && effectiveValue(sources, name) === value)
       typed[name] = typedValue(argument, value)
   }
   for (const [name, value] of sources.content) {
     const argument = given(value) ? endpoint.arguments.get(name) : undefined
-    if (argument !== undefined) setLazily(typed, name, () => typedValue(argument, value))
+    if (argument !== undefined && argument.asSent === undefined)
+      setLazily(typed, name, () => typedValue(argument, value))
   }
   return typed
+}
+
+/** The value that an argument has at the upstream: the one of the request, or the upstream's default. */
+const valueAtUpstream = (argument: CompiledArgument, sources: Sources): unknown => {
+  const value = effectiveValue(sources, argument.name)
+  if (value !== undefined) return value
+  return argument.asSent?.kind === 'value' ? argument.asSent.value : undefined
+}
+
+const isDescribed = ({ type, oneOf, anyOf }: CompiledArgument['schema']): boolean =>
+  type !== undefined || oneOf !== undefined || anyOf !== undefined
+
+const isKnownToContract = (argument: CompiledArgument, value: unknown): boolean => {
+  // Without a value the request means what the contract says only where the contract has no default either.
+  if (!given(value)) return argument.asSent?.kind !== 'unknown' && !given(argument.schema.default)
+  return isDescribed(argument.schema) && check(argument, value) === undefined
+}
+
+/**
+ * Adds the typed values of the arguments that are sent as they come, as far as the contract knows them. False where it does not
+ * know all of them: the response may then depend on anything.
+ */
+export const addKnownValues = (
+  endpoint: CompiledEndpoint,
+  sources: Sources,
+  typed: Record<string, unknown>,
+): boolean => {
+  let all = true
+  for (const argument of endpoint.asSent) {
+    if (Object.hasOwn(sources.path, argument.name)) continue
+    const value = valueAtUpstream(argument, sources)
+    if (!isKnownToContract(argument, value)) all = false
+    else if (given(value)) typed[argument.name] = typedValue(argument, value)
+  }
+  return all
 }
 
 const plus = 0x2b

@@ -2,12 +2,10 @@ import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } fr
 import { isJsonObject, type JsonObject, nestingDepth, ownMember, parsedJson } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../events.ts'
 
-/** A real WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; plugins add hundreds. */
+/** WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; large plugins add many hundreds. Octets bound the routes. */
 const limits = {
   octets: 8 * 1024 * 1024,
   depth: 64,
-  routes: 2000,
-  namespaces: 256,
   rootLength: 2048,
 } as const
 
@@ -31,7 +29,7 @@ const namespacesOf = (document: JsonObject): string[] => {
   const list = ownMember(document, 'namespaces')
   if (!Array.isArray(list)) return []
   const names = list.filter((name): name is string => typeof name === 'string' && name.length <= 128)
-  return [...new Set(names)].slice(0, limits.namespaces)
+  return [...new Set(names)]
 }
 
 /** Reads a document that comes from outside: never throws, whatever it holds. */
@@ -44,7 +42,6 @@ export const readIndex = (content: Buffer): IndexReading => {
   const routes = isJsonObject(document) ? ownMember(document, 'routes') : undefined
   if (!isJsonObject(document) || !isJsonObject(routes)) return refused('not-an-index')
   const entries = Object.entries(routes)
-  if (entries.length > limits.routes) return refused('too-many-routes')
   const { routes: _routes, ...identity } = document
   const announced = entries.filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1]))
   return {
@@ -136,6 +133,27 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
   return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
 }
 
+/** Arguments that are sent as they come are the upstream's to describe. */
+const withTheirs = (
+  ours: JsonObject,
+  { asSent = {} }: Endpoint,
+  theirs: JsonObject | undefined,
+): JsonObject => {
+  const [args, announced] = [ownMember(ours, 'args'), theirs && ownMember(theirs, 'args')]
+  if (!isJsonObject(args) || !isJsonObject(announced)) return ours
+  const shown = Object.entries(args).map(([name, argument]) => [
+    name,
+    (Object.hasOwn(asSent, name) ? ownMember(announced, name) : undefined) ?? argument,
+  ])
+  return { ...ours, args: Object.fromEntries(shown) }
+}
+
+const describeEndpointAs = (endpoint: Endpoint, theirs: JsonObject | undefined): unknown => {
+  const announced = endpointWith(theirs, endpoint.methods[0])
+  const described = inWordsOf(describeEndpoint(endpoint), announced)
+  return isJsonObject(described) ? withTheirs(described, endpoint, announced) : described
+}
+
 /**
  * A row's entry in the discovery document: the very arguments that the gateway enforces, in WordPress's shape. Descriptions are
  * the upstream's, as far as its own entry for the route has them.
@@ -143,9 +161,7 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
 export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | undefined): JsonObject => ({
   namespace: row.namespace,
   methods: [...new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))],
-  endpoints: row.endpoints.map((endpoint) =>
-    inWordsOf(describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])),
-  ),
+  endpoints: row.endpoints.map((endpoint) => describeEndpointAs(endpoint, theirs)),
   // A route with parameters has no single URL.
   ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),
 })

@@ -1,6 +1,14 @@
 import type { Method } from '../../contracts/method.ts'
 import { jsonTypes } from '../../contracts/openapi/request-schema.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../../contracts/row.ts'
+import type {
+  ArgumentSchema,
+  Arguments,
+  Endpoint,
+  Row,
+  RowKind,
+  UpstreamDefault,
+} from '../../contracts/row.ts'
+import { isCoreNamespace } from '../../contracts/site/names.ts'
 import { collectionCreatedBy } from '../../contracts/site/side-effects.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { routeTemplate } from '../../request/route-paths.ts'
@@ -107,8 +115,7 @@ const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
   )
 }
 
-/** Each learned row is a metric label and a part of the router: bounded, whatever is announced. */
-const limits = { rows: 500, pattern: 512 } as const
+const longestPattern = 512
 
 /** Rows of the routes that no row lists yet, and the routes of which none could be made. */
 export type LearnedRows = {
@@ -125,27 +132,45 @@ const allowsBatch = (endpoint: JsonObject): boolean | undefined => {
   return typeof v1 === 'boolean' ? v1 : undefined
 }
 
+/** Is an argument known to be checked as it is announced? */
+type IsChecked = (name: string, announced: unknown) => boolean
+
 const endpointOf = (
   methods: readonly Method[],
   args: Arguments,
+  asSent: Readonly<Record<string, UpstreamDefault>>,
   allowBatch: boolean | undefined,
 ): Endpoint => ({
   methods,
   arguments: args,
+  asSent,
   ...(allowBatch === undefined ? {} : { allowBatch }),
   // The document does not say whether a route takes files; the upstream refuses others.
   ...(methods.some((method) => writing.has(method)) ? { acceptsUploads: true } : {}),
 })
 
-const endpointsOf = (entry: JsonObject): Endpoint[] | RouteRefusal => {
+/**
+ * WordPress checks type, enum and range of an argument only where its callbacks leave that to the schema (`has_valid_params`,
+ * `sanitize_params` of WP_REST_Request), and the index shows no callbacks. Defaults may differ by user and day.
+ */
+const sentAsTheyCome = (args: Arguments, announced: unknown, isChecked: IsChecked) =>
+  Object.fromEntries(
+    Object.keys(args)
+      .filter((name) => !isChecked(name, isJsonObject(announced) ? ownMember(announced, name) : undefined))
+      .map((name): [string, UpstreamDefault] => [name, { kind: 'unknown' }]),
+  )
+
+const endpointsOf = (entry: JsonObject, isChecked: IsChecked): Endpoint[] | RouteRefusal => {
   const announced = endpointsIn(entry)
   if (announced === undefined) return 'not-a-route'
   const endpoints: Endpoint[] = []
   for (const endpoint of announced) {
     const methods = methodNames.filter((method) => methodsIn(endpoint).includes(method))
-    const args = cleanMap(ownMember(endpoint, 'args') ?? [], 0)
+    const given = ownMember(endpoint, 'args') ?? []
+    const args = cleanMap(given, 0)
     if (args === undefined) return 'too-many-arguments'
-    if (methods.length > 0) endpoints.push(endpointOf(methods, args, allowsBatch(endpoint)))
+    const asSent = sentAsTheyCome(args, given, isChecked)
+    if (methods.length > 0) endpoints.push(endpointOf(methods, args, asSent, allowsBatch(endpoint)))
   }
   return endpoints.length === 0 ? 'no-methods' : endpoints
 }
@@ -182,14 +207,21 @@ const collectionOf = (namespace: string, segment: string | undefined, plain: Rea
   return plain.has(namespace) ? segment : `${namespace}/${segment}`
 }
 
-const rowOf = (pattern: string, entry: JsonObject, plain: ReadonlySet<string>): Row | RouteRefusal => {
-  if (pattern.length > limits.pattern) return 'pattern-too-long'
+const never: IsChecked = () => false
+
+const rowOf = (
+  pattern: string,
+  entry: JsonObject,
+  plain: ReadonlySet<string>,
+  isCoreArgument: IsChecked,
+): Row | RouteRefusal => {
+  if (pattern.length > longestPattern) return 'pattern-too-long'
   const template = pattern.startsWith('/') ? routeTemplate(pattern) : undefined
   if (template === undefined) return 'pattern-unreadable'
-  const endpoints = endpointsOf(entry)
-  if (typeof endpoints === 'string') return endpoints
   const announced = ownMember(entry, 'namespace')
   const namespace = typeof announced === 'string' && isWithin(template, announced) ? announced : ''
+  const endpoints = endpointsOf(entry, isCoreNamespace(namespace) ? isCoreArgument : never)
+  if (typeof endpoints === 'string') return endpoints
   const behind = namespace === '' ? template : template.slice(namespace.length + 1)
   const segments = behind.split('/').filter((segment) => segment !== '')
   const kind = kindOf(segments, endpoints)
@@ -221,15 +253,34 @@ export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): st
   )
 }
 
+/**
+ * Arguments that routes of the contract announce word for word: those of content types that plugins add come from the same functions
+ * of WordPress, with the same callbacks.
+ */
+const coreArguments = (index: IndexDocument, listed: ReadonlySet<string>): IsChecked => {
+  const known = new Set<string>()
+  const textOf = (name: string, schema: unknown): string => `${name} ${JSON.stringify(schema)}`
+  for (const [pattern, entry] of index.routes) {
+    if (!listed.has(pattern)) continue
+    for (const endpoint of endpointsIn(entry) ?? []) {
+      const args = ownMember(endpoint, 'args')
+      if (!isJsonObject(args)) continue
+      for (const [name, schema] of Object.entries(args)) known.add(textOf(name, schema))
+    }
+  }
+  return (name, announced) => known.has(textOf(name, announced))
+}
+
 /** Compiles rows for the routes that an index announces beyond the known rows. Whether a pattern is safe to match is the router's decision. */
 export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): LearnedRows => {
   const plain = new Set(knownRows.filter((row) => row.collection !== '').map((row) => row.namespace))
   const rows: Row[] = []
   const refused: { pattern: string; reason: RouteRefusal }[] = []
   const templates = new Set<string>()
+  const isCoreArgument = coreArguments(index, new Set(knownRows.map((row) => row.pattern)))
   for (const pattern of unlistedPatterns(index, knownRows)) {
     const entry = index.routes.get(pattern) as JsonObject
-    const row = rows.length < limits.rows ? rowOf(pattern, entry, plain) : 'too-many-routes'
+    const row = rowOf(pattern, entry, plain, isCoreArgument)
     if (typeof row === 'string') refused.push({ pattern, reason: row })
     else if (templates.has(row.template)) refused.push({ pattern, reason: 'template-taken' })
     else {

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.t
 import { type FieldLines, wordpressJson } from '../../http/message.ts'
 import { compareWithUpstream, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'
+import { followIndex, withKeptRows } from './follow-index.ts'
 import { describeRow, type IndexDocument } from './index-document.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
 
@@ -80,7 +81,8 @@ const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): r
  */
 const buildSiteIndex = (
   index: IndexDocument,
-  { rows, publicRoot, unlistedRoutes }: IndexSettings,
+  { publicRoot, unlistedRoutes }: IndexSettings,
+  rows: readonly Row[],
   unlisted: readonly string[],
 ) => {
   const { identity } = index
@@ -129,13 +131,23 @@ const buildSiteIndex = (
 }
 
 /** All that follows from an index whose names are already public; replaced as a whole. */
-export const knowledgeOf = (index: IndexDocument, settings: IndexSettings) => {
+export const knowledgeOf = (
+  index: IndexDocument,
+  settings: IndexSettings,
+  last?: { readonly listed: readonly Row[]; readonly learned: LearnedRows },
+) => {
   const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
   const unlisted = unlistedPatterns(index, rows)
-  const site = buildSiteIndex(index, settings, unlisted)
-  const learned: LearnedRows = unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] }
+  const listed =
+    index.routes === emptyIndex.routes ? rows : withKeptRows(followIndex(rows, index), last?.listed ?? rows)
+  const site = buildSiteIndex(index, settings, listed, unlisted)
+  const { rows: found, refused }: LearnedRows =
+    unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] }
+  const learned: LearnedRows = { rows: withKeptRows(found, last?.learned.rows ?? []), refused }
   return {
     site,
+    /** The contract's rows as the upstream takes them. */
+    listed,
     /** The routes that the upstream announces, by pattern. */
     entries: index.routes,
     /** The site index without a selection, ready to be sent. */

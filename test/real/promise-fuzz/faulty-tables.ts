@@ -23,7 +23,7 @@ export const siteContractOf = async (wordpress: WordPress, setting: Setting): Pr
   const contract = await serviceContract(service, checked.config.limits)
   const index = readIndex(Buffer.from(await (await fetch(`${wordpress.restRoot}/`)).arrayBuffer()))
   if (index.kind === 'refused') throw new Error(index.reason)
-  contract.learn(learnRows(index.index, contract.rows).rows)
+  contract.learn(contract.rows, learnRows(index.index, contract.rows).rows)
   return contract
 }
 

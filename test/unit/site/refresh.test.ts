@@ -184,11 +184,6 @@ describe('an answer that is no index', () => {
     ['too-deep', '['.repeat(100_000), 200],
     ['not-an-index', `{"x":"\\\\","y":"\\"${'['.repeat(100)}"}`, 200],
     ['too-large', pad(8 * 1024 * 1024), 200],
-    [
-      'too-many-routes',
-      JSON.stringify({ routes: Object.fromEntries(Array.from({ length: 2001 }, (_, i) => [`/${i}`, {}])) }),
-      200,
-    ],
   ] as const)('is refused as %s', async (reason, content, status) => {
     const { discovery, events } = begin()
     origin.script = answers(content, status)

@@ -58,7 +58,8 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
     undeclaredParameters: 'forward',
     fetchIndex: async () => ({ status: 200, content: realIndex }),
     toPublic: (content) => names.fromUpstreamDocument(content),
-    rowsLearned: (rows) => learned.push(rows.map((row) => row.template)),
+    rowsLearned: (_listed, rows) => learned.push(rows.map((row) => row.template)),
+    tableChanged: () => {},
     report: (event) => events.push(event),
     ...changed,
   })

@@ -52,7 +52,11 @@ const common = {
     const { describeLearnedRoutes, describeRoutes } = await upstreamReports()
     return learn ? describeLearnedRoutes(config) : describeRoutes(config)
   },
-  upstreamFindings: async (config) => (await upstreamReports()).upstreamFindings(config),
+  upstreamFindings: async (config, services) => {
+    const { allUpstreamFindings, upstreamFindings } = await upstreamReports()
+    return services === 'all' ? allUpstreamFindings(config) : upstreamFindings(config)
+  },
+  upstreamNotes: async (config) => (await import('./build/upstream-notes.ts')).upstreamNotes(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
   documentNotes: async (config) => (await import('./build/document-contract.ts')).documentNotes(config),
   explain: async (config, request, learn) => {

@@ -239,6 +239,10 @@ const sitePollMs = 5_000
 export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
   service.changes?.token.isSet === true ? service.changes : undefined
 
+/** The path of WordPress in front of its interface. */
+export const sitePath = (basePath: string): string =>
+  basePath.replace(/(?:\/index\.php)?\/(?:wp|site)-json$/, '').replace(/\/$/, '')
+
 export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
   pollMs ?? (contract === 'site' ? sitePollMs : 0)
 

@@ -15,7 +15,7 @@ import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
-import { changesOf, everythingNotes, outdateDocuments, ownGet, pollMsOf } from './built-service.ts'
+import { changesOf, everythingNotes, outdateDocuments, ownGet, pollMsOf, sitePath } from './built-service.ts'
 import type { Generation } from './generation.ts'
 
 const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
@@ -28,10 +28,6 @@ const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly
     ? [...dropped, { kind: 'documents', service: service.name, collection: 'settings' }]
     : dropped
 }
-
-/** The path of WordPress in front of its interface. */
-const sitePath = (basePath: string): string =>
-  basePath.replace(/(?:\/index\.php)?\/(?:wp|site)-json$/, '').replace(/\/$/, '')
 
 const mostLogBytes = 1024 * 1024
 const longestAskMs = 10_000

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { pollFields } from '../changes/change-feeds.ts'
 import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Endpoint, Row } from '../contracts/row.ts'
@@ -9,17 +11,29 @@ import { createMetrics } from '../observability/metrics.ts'
 import type { Difference } from '../site/drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from '../site/events.ts'
 import {
+  companionFinding,
   homeFinding,
   indexFinding,
   isIndex,
   loopFinding,
   otherRoots,
   type Reached,
+  reachFinding,
+  rootFinding,
   type Seen,
   type SiteFinding,
 } from '../site/site-findings.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { type BuiltService, closeServices, ownGet, serverOf, withoutRoot } from './built-service.ts'
+import {
+  type BuiltService,
+  changesOf,
+  closeServices,
+  ownGet,
+  pollMsOf,
+  serverOf,
+  sitePath,
+  withoutRoot,
+} from './built-service.ts'
 import { resourceFacts } from './document-contract.ts'
 import { buildService } from './service.ts'
 import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
@@ -49,7 +63,7 @@ const neverRun = (): never => {
 }
 
 /** A service built for a check; `refusal`: why the index of its upstream could not be read. */
-type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
+export type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
 
 const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
   let refusal: IndexRefusal | undefined
@@ -215,7 +229,7 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
 }
 
-type Ask = (target: string) => Promise<Seen>
+type Ask = (target: string, more?: readonly string[]) => Promise<Seen>
 
 /** Sends GETs to a service's upstream as a client's GETs are sent, without following redirects. */
 const asking = async <Value>(
@@ -234,11 +248,11 @@ const asking = async <Value>(
   const { protocol } = new URL(address.publicUrl)
   const whole = AbortSignal.timeout(serviceMs)
   const forwarded = ['x-forwarded-host', address.publicHost, 'x-forwarded-proto', protocol.slice(0, -1)]
-  const ask: Ask = async (target) => {
+  const ask: Ask = async (target, more = []) => {
     try {
       const request = {
         target,
-        fields: ['accept-encoding', 'identity', 'user-agent', 'trellis', ...forwarded],
+        fields: ['accept-encoding', 'identity', 'user-agent', 'trellis', ...forwarded, ...more],
         signal: AbortSignal.any([whole, AbortSignal.timeout(askMs)]),
       }
       const { status, fields, content = Buffer.alloc(0) } = await ownGet(upstream, request, mostBytes)
@@ -270,9 +284,20 @@ const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise
       if (found.length === 0 && isIndex(await ask(`${root}/`))) found.push(root)
     }
   }
-  return [indexFinding(basePath, seen, found), homeFinding(reachedBy(config, service), seen)].filter(
-    (finding) => finding !== undefined,
-  )
+  return [
+    indexFinding(basePath, seen, found),
+    homeFinding(reachedBy(config, service), seen),
+    rootFinding(basePath, service.mount, seen),
+  ].filter((finding) => finding !== undefined)
+}
+
+/** Asks the companion for what is new, once, where the service has its token. */
+const ofCompanion = async (ask: Ask, service: ServiceConfig): Promise<SiteFinding | undefined> => {
+  const changes = changesOf(service)
+  if (service.contract !== 'site' || changes === undefined || pollMsOf(service, changes) === 0)
+    return undefined
+  const target = `${sitePath(withoutRoot(service.upstream.basePath))}/?trellis-changes=0&nonce=${randomBytes(8).toString('hex')}`
+  return companionFinding(await ask(target, pollFields(changes.token.reveal(), target, systemClock)))
 }
 
 const ofPages = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
@@ -307,6 +332,32 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
     }),
   )
   return findings.flat()
+}
+
+/** Does each server of a service answer, and the companion of a site? */
+const reached = async (service: ServiceConfig, config: Config): Promise<readonly UpstreamFinding[]> => {
+  const { contract, name, upstream } = service
+  const path = `${withoutRoot(upstream.basePath)}${upstream.health.path}` || '/'
+  const isAlone = targetsOf(service).length === 1
+  const findings = await Promise.all(
+    targetsOf(service).map((target) =>
+      asking(service, [target], config, async (ask) => {
+        // The index of a site with one server is asked for already.
+        const seen = contract === 'site' && isAlone ? undefined : await ask(path)
+        return [seen && reachFinding(target, seen), await ofCompanion(ask, service)]
+      }),
+    ),
+  )
+  return findings.flat().flatMap((finding) => (finding === undefined ? [] : [{ service: name, ...finding }]))
+}
+
+/** The same with every server of every service, and with the WordPress companions. */
+export const allUpstreamFindings = async (config: Config): Promise<readonly UpstreamFinding[]> => {
+  const [found, ...more] = await Promise.all([
+    upstreamFindings(config),
+    ...config.services.map((service) => reached(service, config)),
+  ])
+  return [...found, ...more.flat()]
 }
 
 export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: UpstreamFinding): void =>

@@ -35,8 +35,10 @@ export type CliPorts = {
   startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
   /** `learn`: with the routes that upstreams announce beside the contract, which takes one request to each site's upstream. */
   describeRoutes(config: Config, learn: boolean): Promise<RouteReport>
-  /** Sends a few GETs to each upstream; never rejects. */
-  upstreamFindings(config: Config): Promise<readonly UpstreamFinding[]>
+  /** Sends a few GETs to the upstreams of sites and of their pages, `all`: to every server of every service; never rejects. */
+  upstreamFindings(config: Config, services: 'sites' | 'all'): Promise<readonly UpstreamFinding[]>
+  /** What sites announce otherwise than the contract: no fault. */
+  upstreamNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Sends one request to each upstream. */
   driftReport(config: Config): Promise<readonly ServiceDrift[]>
   /** `learn`: as for `describeRoutes`. */

@@ -135,8 +135,9 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
   const { config, hash, file } = loaded
   const notes = await notesOf(ports, config)
   if (json) {
-    const found = upstreams ? await ports.upstreamFindings(config) : []
-    const facts = { warnings: warningsOf(loaded), notes, upstreams: found }
+    const found = upstreams ? await ports.upstreamFindings(config, 'all') : []
+    const announced = upstreams ? await ports.upstreamNotes(config) : []
+    const facts = { warnings: warningsOf(loaded), notes, upstreams: found, announced }
     ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, ...facts }))
     return found.length > 0 ? 'findings' : 'ok'
   }
@@ -146,7 +147,9 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
   if (!upstreams) return 'ok'
-  const findings = await ports.upstreamFindings(config)
+  for (const note of await ports.upstreamNotes(config))
+    ports.stdout.write(printable(`${configName(file)}: note: upstream of ${note.service}: ${note.text}\n`))
+  const findings = await ports.upstreamFindings(config, 'all')
   for (const finding of findings) ports.stdout.write(printable(findingLine(file, finding)))
   if (findings.length > 0) return 'findings'
   ports.stdout.write(`${configName(file)}: the upstreams fit\n`)
@@ -253,7 +256,7 @@ const start = async (
   ports.stderr.write(welcomeText(config, gateway))
   // In the background: an upstream may be slow or start later than the gateway.
   const publicUrl = config.publicUrl.endsWith(':0') ? gateway.publicAddress : config.publicUrl
-  void ports.upstreamFindings({ ...config, publicUrl }).then((findings) => {
+  void ports.upstreamFindings({ ...config, publicUrl }, 'sites').then((findings) => {
     for (const finding of findings) gateway.warn(finding)
   })
   return 'running'

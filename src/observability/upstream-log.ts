@@ -17,6 +17,9 @@ const writeDrift = (log: UpstreamLog, event: DiscoveryEvent): void => {
       log.warn({ service, reason, keptLast, err: cause }, kind)
       return
     }
+    case 'routes-refused':
+      log.warn({ service: event.service, refused: event.refused }, event.kind)
+      return
     case 'drift-compared': {
       const { kind, service, differences } = event
       if (Object.keys(differences).length === 0) log.info({ service }, 'no-drift')

@@ -187,3 +187,5 @@ export const createDiscovery = (options: DiscoveryOptions) => {
 }
 
 export type Discovery = ReturnType<typeof createDiscovery>
+
+export { rowsBeforeIndex } from './discovery/follow-index.ts'

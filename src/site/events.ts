@@ -47,6 +47,12 @@ export type DiscoveryEvent =
       readonly refused: Readonly<Partial<Record<RouteRefusal, number>>>
     }
   | {
+      /** Sent when the announced routes of which no row could be made are others than before; they are passed on unread. */
+      readonly kind: 'routes-refused'
+      readonly service: string
+      readonly refused: Readonly<Partial<Record<RouteRefusal, number>>>
+    }
+  | {
       readonly kind: 'index-failed'
       readonly service: string
       readonly reason: IndexRefusal

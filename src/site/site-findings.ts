@@ -1,4 +1,5 @@
 import { isJsonObject, ownMember, parsedJson } from '../http/json-text.ts'
+import { readIndex, rootOf } from './discovery/index-document.ts'
 
 /** An upstream's response to one GET. */
 export type Seen =
@@ -22,6 +23,10 @@ export type SiteFinding = {
     | 'plain-permalinks'
     | 'no-wordpress'
     | 'home-elsewhere'
+    | 'root-elsewhere'
+    | 'wrong-token'
+    | 'no-companion'
+    | 'unreachable'
     | 'redirect-loop'
   /** The fault and its remedy, for a person. */
   readonly text: string
@@ -63,7 +68,7 @@ const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
   if (seen.kind === 'none') {
     return {
       kind: 'no-answer',
-      text: `The upstream does not respond (${seen.reason}): start it, or correct upstream.targets.`,
+      text: `The upstream ${noAnswer(seen.reason)}`,
     }
   }
   const { status, content, location } = seen
@@ -115,6 +120,49 @@ export const indexFinding = (
         kind: 'wrong-base-path',
         text: `There is no index at ${root} (${status}), but there is one at ${other}/: set upstream.basePath to ${other}, and also mount if clients should keep their URLs.`,
       }
+}
+
+const noAnswer = (reason: string): string =>
+  `does not respond (${reason}): start it, or correct upstream.targets.`
+
+/** Does a server answer at all? Its status says nothing where no contract names one. */
+export const reachFinding = (target: string, seen: Seen): SiteFinding | undefined =>
+  seen.kind === 'none' ? { kind: 'unreachable', text: `${target} ${noAnswer(seen.reason)}` } : undefined
+
+/** The root of the interface as the index names it itself; undefined where it does not. */
+const announcedRoot = (seen: Seen): string | undefined => {
+  if (!isIndex(seen) || seen.kind === 'none') return undefined
+  const reading = readIndex(seen.content)
+  return reading.kind === 'index' ? rootOf({ ...reading.index, identity: {} }, '') : undefined
+}
+
+/** Does the site announce its interface where the gateway asks for it, or where clients reach it? */
+export const rootFinding = (basePath: string, mount: string, seen: Seen): SiteFinding | undefined => {
+  const root = announcedRoot(seen)
+  if (root === undefined) return undefined
+  const path = new URL(root).pathname.replace(/\/$/, '')
+  if (path === basePath || path === mount) return undefined
+  return {
+    kind: 'root-elsewhere',
+    text: `WordPress announces its REST API at ${shown(path)} (Link: rel="https://api.w.org/"), but upstream.basePath is ${basePath === '' ? '/' : basePath}: the editor and all clients that follow the link are neither checked nor cached. Set mount and upstream.basePath to ${shown(path)}.`,
+  }
+}
+
+/** Is there a WordPress companion that knows the token? It answers polls with JSON, and refuses other signatures with 401. */
+export const companionFinding = (seen: Seen): SiteFinding | undefined => {
+  if (seen.kind === 'none') return undefined
+  if (seen.status === 401) {
+    return {
+      kind: 'wrong-token',
+      text: 'The WordPress companion refuses the signature (401): changes.token is not the token of the plugin, or the clocks differ by more than five minutes.',
+    }
+  }
+  const answer = seen.status === 200 ? parsedJson(seen.content.toString()) : undefined
+  if (isJsonObject(answer)) return undefined
+  return {
+    kind: 'no-companion',
+    text: `The WordPress companion does not answer (status ${seen.status}): changes.token is set, but the plugin is not in wp-content/mu-plugins, or a page cache or firewall answers in its place.`,
+  }
 }
 
 /** How clients reach the site, and how the gateway reaches the upstream. */

@@ -64,6 +64,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     startGateway: unused,
     describeRoutes: unused,
     upstreamFindings: unused,
+    upstreamNotes: unused,
     driftReport: unused,
     documentNotes: unused,
     explain: unused,

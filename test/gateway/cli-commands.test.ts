@@ -82,6 +82,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     }),
     describeRoutes: async (_config, learn) => ({ lines: learn ? [...listed, learned] : listed, unread: [] }),
     upstreamFindings: async () => [],
+    upstreamNotes: async () => [],
     documentNotes: async () => [],
     driftReport: async () => [],
     explain: async (_config, request, learn) => {

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { explainLearned } from '../../src/build/explain.ts'
-import { describeLearnedRoutes, upstreamFindings } from '../../src/build/upstream-findings.ts'
+import {
+  allUpstreamFindings,
+  describeLearnedRoutes,
+  upstreamFindings,
+} from '../../src/build/upstream-findings.ts'
+import { upstreamNotes } from '../../src/build/upstream-notes.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -215,6 +220,82 @@ test.each([1, 2])(
     await expect.poll(logged).toEqual(['home-elsewhere', 'redirect-loop'])
   },
 )
+
+describe('check --upstreams', () => {
+  const checked = async (services: object): Promise<Config> => {
+    const result = await checkConfig(stringify({ publicUrl, services }), {})
+    if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))
+    return result.config
+  }
+  const kinds = async (services: object) =>
+    (await allUpstreamFindings(await checked(services))).map(({ service, kind }) => `${service} ${kind}`)
+  const site = (more: object = {}) => ({
+    contract: 'site',
+    names: 'same',
+    mount: '/wp-json',
+    upstream: { targets: [origin.origin], basePath: '/wp-json', host: 'preserve' },
+    ...more,
+  })
+  const dead = 'http://127.0.0.1:1'
+
+  test('asks every server of every service', async () => {
+    serve({ '/v1/health': { status: 404 } })
+    const health = { path: '/health' }
+    expect(
+      await kinds({
+        one: { contract: 'open', mount: '/one', upstream: { targets: ['http://nosuchhost.invalid'] } },
+        two: {
+          contract: 'open',
+          mount: '/two',
+          upstream: { targets: [origin.origin, dead], basePath: '/v1', health },
+        },
+      }),
+    ).toEqual(['one unreachable', 'two unreachable'])
+    expect(origin.received.map(({ target }) => target)).toEqual(['/v1/health'])
+  })
+
+  test('finds that the site announces another root of its interface', async () => {
+    const content = JSON.stringify({
+      ...JSON.parse(index(publicUrl)),
+      routes: { '/': { _links: { self: [{ href: `${publicUrl}/index.php/wp-json/` }] } } },
+    })
+    serve({ '/wp-json/': { content } })
+    expect(await kinds({ site: site() })).toEqual(['site root-elsewhere'])
+    serve({ '/wp-json/': { content: content.replace('index.php/', '') } })
+    expect(await kinds({ site: site() })).toEqual([])
+  })
+
+  test.each<[string, Answer, readonly string[]]>([
+    ['the front page in its place', { content: '<html>' }, ['site no-companion']],
+    ['no page', { status: 404 }, ['site no-companion']],
+    ['a refusal', { status: 401, content: '' }, ['site wrong-token']],
+    ['a log', { content: '{"rows":[]}' }, []],
+  ])('asks the companion once: %s', async (_what, answer, expected) => {
+    const polls: string[] = []
+    origin.script = ({ target, fields }, wire) => {
+      if (!target.startsWith('/?trellis-changes='))
+        return wire.respond({ fields: json, content: index(publicUrl) })
+      polls.push(fields['trellis-signature'] ?? '')
+      wire.respond({ status: 200, ...answer })
+    }
+    expect(
+      await kinds({ site: site({ changes: { token: 'a-token-of-at-least-32-characters-x' } }) }),
+    ).toEqual(expected)
+    expect(polls).toEqual([expect.stringContaining('hmac=')])
+  })
+
+  test('notes the arguments that the site announces otherwise, and the routes that it cannot read', async () => {
+    const args = { per_page: { type: 'integer', default: 24, minimum: 1, maximum: 1000 } }
+    const posts = { namespace: 'wp/v2', endpoints: [{ methods: ['GET'], args }] }
+    const routes = { '/wp/v2/posts': posts, '/shop/(.*)': posts }
+    serve({ '/wp-json/': { content: JSON.stringify({ ...JSON.parse(index(publicUrl)), routes }) } })
+    const texts = (await upstreamNotes(await checked({ site: site() }))).map(({ text }) => text)
+    expect(texts).toEqual([
+      expect.stringContaining('per_page of GET /wp/v2/posts'),
+      expect.stringContaining('/shop/(.*) (pattern-unreadable)'),
+    ])
+  })
+})
 
 describe('rows that are learned from an upstream', () => {
   test('are listed as learned, and explained', async () => {

@@ -270,6 +270,8 @@ export const createEventObservers = (families: Families) => ({
     },
     'index-failed': ({ service, reason }) =>
       add(families.discoveryRefreshes.series({ service, result: reason })),
+    // `index-refreshed` counts them.
+    'routes-refused': () => {},
     'drift-compared': ({ service, differences }) => {
       resetService(families.discoveryDifferences, service)
       for (const [kind, count] of Object.entries(differences))

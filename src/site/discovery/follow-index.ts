@@ -60,7 +60,7 @@ export const rowsBeforeIndex = (rows: readonly Row[]): readonly Row[] =>
   )
 
 /** Patterns of routes by their templates: a pattern may differ between versions. */
-export const patternsByTemplate = (index: IndexDocument): ReadonlyMap<string, string> =>
+const patternsByTemplate = (index: IndexDocument): ReadonlyMap<string, string> =>
   new Map(
     [...index.routes.keys()].map((pattern) => [(routeTemplate(pattern) ?? pattern).toLowerCase(), pattern]),
   )

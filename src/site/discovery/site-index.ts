@@ -175,14 +175,19 @@ export const eventsOf = (
   next: SiteKnowledge,
   last: SiteKnowledge | undefined,
 ): DiscoveryEvent[] => {
-  const refreshed: DiscoveryEvent = {
-    kind: 'index-refreshed',
+  const refreshed = {
+    kind: 'index-refreshed' as const,
     service,
     unlistedRoutes: next.unlistedRoutes,
     learnedRows: next.learned.rows.length,
     refused: countBy(next.learned.refused.map(({ reason }) => reason)),
   }
+  const isRefusedAnew =
+    next.learned.refused.length > 0 && !isDeepStrictEqual(next.learned.refused, last?.learned.refused)
+  const events: DiscoveryEvent[] = isRefusedAnew
+    ? [refreshed, { kind: 'routes-refused', service, refused: refreshed.refused }]
+    : [refreshed]
   const drift = next.drift.filter(({ matters }) => matters)
-  if (last !== undefined && isDeepStrictEqual(next.drift, last.drift)) return [refreshed]
-  return [refreshed, { kind: 'drift-compared', service, differences: countBy(drift.map(({ kind }) => kind)) }]
+  if (last !== undefined && isDeepStrictEqual(next.drift, last.drift)) return events
+  return [...events, { kind: 'drift-compared', service, differences: countBy(drift.map(({ kind }) => kind)) }]
 }

@@ -279,6 +279,7 @@ describe('the command line of the demo with a document', () => {
       },
       describeRoutes: async () => ({ lines: [], unread: [] }),
       upstreamFindings: async () => [],
+      upstreamNotes: async () => [],
       documentNotes: async () => [],
       driftReport: async () => [],
       explain: async () => ({}) as never,

@@ -237,7 +237,9 @@ const known = (
         row: row.template,
         ...operationFacts(endpoint.operation),
         ...resourceFacts(contract.resources, endpoint),
-        ...(contract.rows.includes(row) ? {} : { rowFrom: 'learned from the index of the upstream' }),
+        ...(contract.rows.some(({ template }) => template === row.template)
+          ? {}
+          : { rowFrom: 'learned from the index of the upstream' }),
         canonicalTarget: targetOf(finding.path, validation.query),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'

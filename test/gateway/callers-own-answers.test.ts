@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -42,17 +43,10 @@ afterAll(async () => {
   await origin.close()
 })
 
-const update = { methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], args: {} }
-const route = { namespace: 'wp/v2', methods: update.methods, endpoints: [update] }
-const index = {
-  name: 'Test site',
-  namespaces: ['wp/v2'],
-  routes: {
-    '/wp/v2/users/(?P<id>[\\d]+)': route,
-    '/wp/v2/users/(?P<user_id>(?:[\\d]+|me))/application-passwords/(?P<uuid>[\\w\\-]+)': route,
-    '/wp/v2/tags/(?P<id>[\\d]+)': route,
-  },
-}
+/** Of a real WordPress: what the index does not show, a write may reach. */
+const index: unknown = JSON.parse(
+  readFileSync(new URL('../contracts/fixtures/discovery-wordpress-6.9.json', import.meta.url), 'utf8'),
+)
 
 const drafts = '/templates?context=edit'
 

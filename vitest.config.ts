@@ -60,6 +60,7 @@ const takeLong = [
   'gateway/stampede',
   'gateway/state-lines',
   'gateway/tracing',
+  'gateway/transfers',
   'gateway/upstream-findings',
   'gateway/upstream-health',
   'gateway/worker-handover',

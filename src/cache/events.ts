@@ -25,6 +25,8 @@ export const noStoreReasons = [
   'vary-any',
   'must-understand',
   'no-freshness',
+  /** Its pieces are of use only at once, and it may never end. */
+  'event-stream',
   'too-large',
   /** Too much is buffered already (limits.bufferedBytes). */
   'no-room',

@@ -79,6 +79,9 @@ const build = (
     requestTimeout: options.requestTimeoutMs,
     headersTimeout: Math.min(options.headersTimeoutMs, options.requestTimeoutMs || Number.POSITIVE_INFINITY),
     keepAliveTimeout: options.keepAliveTimeoutMs,
+    // TCP notices that the reader of a silent event stream is gone.
+    keepAlive: true,
+    keepAliveInitialDelay: 60_000,
     // front.ts checks Host, and answers in the format of the service.
     requireHostHeader: false,
   }

@@ -20,9 +20,9 @@ export type UpstreamOptions = {
     readonly connectMs: number
     /** From the last byte of the request to the response head. */
     readonly headersMs: number
-    /** Between two pieces of content, either way. */
+    /** Between two pieces of content, either way; event streams may be silent. */
     readonly idleMs: number
-    /** From `forward` to the last byte of the response, queue and retries included. */
+    /** From `forward` to the response head, queue and retries included; the time in which a streamed request body is sent is not. */
     readonly totalMs: number
   }
   /** `attempts` counts the first one too; `budget` is the share of requests that may be retried. */

@@ -33,6 +33,7 @@ const notStored: Record<NoStoreReason, true> = {
   'vary-any': true,
   'must-understand': true,
   'no-freshness': true,
+  'event-stream': true,
   'too-large': true,
   'no-room': true,
   overtaken: true,

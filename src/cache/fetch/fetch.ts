@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
@@ -31,7 +31,7 @@ import type {
   UnshareableOutcome,
   UpstreamResponse,
 } from './collapse.ts'
-import { declaredLength, Fill, type FillEnd } from './fill.ts'
+import { declaredLength, Fill } from './fill.ts'
 import type { PartialContentStore, PartialRequest } from './partial-content.ts'
 
 type Fields = Readonly<Record<string, string>>
@@ -43,6 +43,13 @@ const plain: ContentCoding = { kind: 'none' }
 /** A content up to this length is read whole before a reader gets it: it then has an entity tag and a length. */
 const heldBackBytes = 65_536
 
+/** What has not ended this long after its head passes as it arrives: a client sees a stream that pauses, or one of small pieces. */
+const heldBackMs = 100
+
+/** How long a response is held back: an error until it is whole, since something stale may be served instead. */
+const holdOf = (response: ResponseHead, isStored: boolean): number | undefined =>
+  isStored && !isServerError(response) ? heldBackMs : undefined
+
 const send = (fetch: FetchRequest, fields: Fields): GatewayResponse | Promise<GatewayResponse> => {
   const { forward, rangeFields, signal, background } = fetch
   return forward({
@@ -51,6 +58,9 @@ const send = (fetch: FetchRequest, fields: Fields): GatewayResponse | Promise<Ga
     background,
   })
 }
+
+/** What is stored beside the uncoded content of a coded response. */
+type SentForms = Parameters<ResponseStorage['create']>[3]
 
 type FetchOptions = {
   readonly store: MemoryStore
@@ -106,7 +116,8 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     fetch: FetchRequest,
     { response, times }: UpstreamResponse,
     content: Buffer,
-  ): StoredResponse => storage.create(fetch, { head: response, content }, times)
+    more?: SentForms,
+  ): StoredResponse => storage.create(fetch, { head: response, content }, times, more)
 
   const complete = (
     fetch: FetchRequest,
@@ -145,16 +156,6 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     return completeOrError(fetch, upstream, made, isStored)
   }
 
-  /** The end of a fill without readers. */
-  const filled = async (
-    fetch: FetchRequest,
-    head: ResponseHead,
-    source: Readable,
-  ): Promise<{ readonly fill: Fill; readonly end: FillEnd }> => {
-    const fill = new Fill(head, source, maxEntryBytes, reservationFor(fetch))
-    return { fill, end: await fill.done }
-  }
-
   /**
    * Reads a coded content whole and undoes its coding, so that one stored response serves every client. A response that cannot be
    * decoded within the bounds is sent unchanged to the client that accepts its coding.
@@ -169,15 +170,22 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const { response } = upstream
     let sent = content
     if (!Buffer.isBuffer(sent)) {
-      const { fill, end } = await filled(fetch, response, sent)
+      const fill = new Fill(response, sent, maxEntryBytes, reservationFor(fetch))
+      const end = await fill.endOrLongerThan(maxEntryBytes, holdOf(response, isStored))
+      if (end === undefined) return decodeOnTheWay(fetch, upstream, fill, coding)
       if (end.kind === 'failed') throw end.error
       if (end.kind === 'overflowed')
-        return unshareable(fetch, { ...response, content: fill.reader() }, fill.reasonOfOverflow)
+        return unshareable(
+          fetch,
+          { ...response, content: fill.reader(fetch.read.client) },
+          fill.reasonOfOverflow,
+        )
       sent = end.content
     }
     const decoder = createDecoder(coding)
     decoder.end(sent)
-    const { fill, end } = await filled(fetch, decodedHead(response), decoder)
+    const fill = new Fill(decodedHead(response), decoder, maxEntryBytes, reservationFor(fetch))
+    const end = await fill.done
     if (end.kind === 'complete') return storeDecoded(fetch, upstream, sent, coding, end.content, isStored)
     fill.abandon()
     const reason = end.kind === 'failed' ? 'coding' : fill.reasonOfOverflow
@@ -189,20 +197,27 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     upstream: UpstreamResponse,
     source: Readable,
     isStored: boolean,
+    more?: SentForms,
   ): Promise<FetchOutcome> => {
     const { response } = upstream
     // An error is read whole: something stale may be served instead of it.
     const heldBack = isStored && !isServerError(response) ? heldBackBytes : maxEntryBytes
-    const isLong = (declaredLength(response) ?? 0) > heldBack
+    // What is decoded on the way has been held back before.
+    const isLong = more !== undefined || (declaredLength(response) ?? 0) > heldBack
     const fill = new Fill(response, source, maxEntryBytes, reservationFor(fetch))
-    const end = isLong ? undefined : await fill.endOrLongerThan(Math.min(heldBack, maxEntryBytes))
+    const most = Math.min(heldBack, maxEntryBytes)
+    const end = isLong ? undefined : await fill.endOrLongerThan(most, holdOf(response, isStored))
     switch (end?.kind) {
       case 'complete':
         return completeOrError(fetch, upstream, make(fetch, upstream, end.content), isStored)
       case 'failed':
         throw end.error
       case 'overflowed':
-        return unshareable(fetch, { ...response, content: fill.reader() }, fill.reasonOfOverflow)
+        return unshareable(
+          fetch,
+          { ...response, content: fill.reader(fetch.read.client) },
+          fill.reasonOfOverflow,
+        )
       case undefined:
         return {
           kind: 'streaming',
@@ -212,7 +227,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
           fill,
           end: fill.done.then((last): StreamEnd => {
             if (last.kind === 'complete')
-              return complete(fetch, upstream, make(fetch, upstream, last.content))
+              return complete(fetch, upstream, make(fetch, upstream, last.content, more))
             if (last.kind === 'failed') return { kind: 'failed', error: last.error, hasBegun: true }
             report({ kind: 'not-stored', service: fetch.read.service, reason: fill.reasonOfOverflow })
             fill.abandon()
@@ -220,6 +235,22 @@ export const createFetch = (options: FetchOptions): RunFetch => {
           }),
         }
     }
+  }
+
+  /** A coded stream that goes on is decoded as it passes; the form in which it was sent is not kept. */
+  const decodeOnTheWay = (
+    fetch: FetchRequest,
+    upstream: UpstreamResponse,
+    coded: Fill,
+    coding: Decodable,
+  ): Promise<FetchOutcome> => {
+    const { response, times } = upstream
+    const decoder = createDecoder(coding)
+    // An error on either side ends both; the fill of the decoded content sees it.
+    pipeline(coded.reader(fetch.read.client), decoder, () => {})
+    const upstreamTag = fieldValue(response.fields, 'etag')
+    const decoded = { response: { ...decodedHead(response), content: decoder }, times }
+    return readStream(fetch, decoded, decoder, true, { upstreamTag, forms: [] })
   }
 
   const handleContent = (

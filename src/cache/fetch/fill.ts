@@ -1,28 +1,54 @@
 import { Readable } from 'node:stream'
+import { Deadline } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import { overheadOfChunk, type Reservation } from '../../http/bounds.ts'
+import { createFairTurns, overheadOfChunk, type Reservation } from '../../http/bounds.ts'
 import { fieldValue, type ResponseHead } from '../../http/message.ts'
+
+/** A chunk of the content; the last one of the list is empty, until its octets arrive. */
+type Chunk = {
+  bytes: Buffer | undefined
+  next: Chunk | undefined
+  /** Readers that get this chunk next: the slowest ones are found without asking all of them. */
+  readers: number
+}
+
+const emptyChunk = (): Chunk => ({ bytes: undefined, next: undefined, readers: 0 })
 
 /** One reader of a fill, at its own pace. */
 class FillReader extends Readable {
-  readonly #serve: (reader: FillReader) => void
+  readonly #wanted: (reader: FillReader) => void
   readonly #gone: (reader: FillReader) => void
-  /** Bytes and chunks that were passed to it. */
+  /** For turns: the address of its client. */
+  readonly client: string
+  /** The chunk that it gets next; undefined once the content is complete. */
+  next: Chunk | undefined
+  /** Bytes that were passed to it. */
   bytes = 0
-  chunks = 0
-  /** It has requested more than has arrived. */
+  /** It has requested more than was passed to it. */
   isWaiting = false
+  /** A turn of the event loop will serve it. */
+  hasTurn = false
+  /** Ends it in its next turn. */
+  failure: Error | undefined
 
-  constructor(serve: (reader: FillReader) => void, gone: (reader: FillReader) => void) {
+  constructor(
+    client: string,
+    next: Chunk | undefined,
+    wanted: (reader: FillReader) => void,
+    gone: (reader: FillReader) => void,
+  ) {
     super({ highWaterMark: 16 * 1024 })
-    this.#serve = serve
+    this.client = client
+    this.next = next
+    this.#wanted = wanted
     this.#gone = gone
     // It may fail before a listener is added: a later reader still gets the error.
     this.on('error', () => {})
   }
 
   override _read(): void {
-    this.#serve(this)
+    this.isWaiting = true
+    this.#wanted(this)
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
@@ -30,6 +56,10 @@ class FillReader extends Readable {
     callback(error)
   }
 }
+
+/** Readers of all fills that one turn of the event loop serves, and the pieces that each of them gets: some milliseconds. */
+const turns = createFairTurns(32)
+const piecesPerTurn = 8
 
 /** Content-Length, where it is valid. */
 export const declaredLength = (response: ResponseHead): number | undefined => {
@@ -59,10 +89,12 @@ export class Fill {
   readonly #reservation: Reservation
   readonly #stallTimeoutMs: number
   readonly #readers = new Set<FillReader>()
+  /** Kept for readers that are made later. */
+  #places = 0
   readonly #settle: (end: FillEnd) => void
-  #chunks: Buffer[] = []
-  /** Chunks and bytes that all readers have received; they are released. */
-  #droppedChunks = 0
+  /** The first chunk that some reader has not received, while the content is not complete. */
+  #first: Chunk = emptyChunk()
+  #last: Chunk = this.#first
   #droppedBytes = 0
   #length = 0
   #content: Buffer | undefined
@@ -109,26 +141,49 @@ export class Fill {
     return this.#overflow ?? 'too-large'
   }
 
-  /** How it ended, or undefined as soon as more than `bytes` have arrived without an overflow. */
-  async endOrLongerThan(bytes: number): Promise<FillEnd | undefined> {
+  /**
+   * How it ended, or undefined: more than `bytes` have arrived without an overflow, or it has not ended within `mostMs` (undefined =
+   * any time).
+   */
+  async endOrLongerThan(bytes: number, mostMs?: number): Promise<FillEnd | undefined> {
     if (this.#length <= bytes && !this.overflowed) {
+      let deadline: Deadline | undefined
       const passed = new Promise<void>((resolve) => {
         this.#threshold = { bytes, passed: resolve }
+        if (mostMs !== undefined) deadline = new Deadline(mostMs, resolve)
       })
       const end = await Promise.race([this.done, passed])
+      deadline?.stop()
       if (end !== undefined) return end
     }
     return this.overflowed ? { kind: 'overflowed' } : undefined
   }
 
   /** From the first byte; of an overflowed fill only the first reader gets that. */
-  reader(): Readable {
+  reader(client = ''): Readable {
+    return this.place()(client)
+  }
+
+  /** Keeps the place of a reader that is made later, by the returned function: making thousands of them takes long. */
+  place(): (client?: string) => Readable {
+    const first = this.#first
+    first.readers += 1
+    this.#places += 1
+    return (client = '') => {
+      this.#places -= 1
+      return this.#readerFrom(first, client)
+    }
+  }
+
+  #readerFrom(first: Chunk, client: string): Readable {
     const reader = new FillReader(
-      (one) => this.#serve(one),
+      client,
+      this.#content === undefined ? first : undefined,
+      (one) => this.#serveInTurn(one),
       (one) => this.#gone(one),
     )
     this.#readers.add(reader)
-    if (this.#failure !== undefined) reader.destroy(this.#failure)
+    if (this.#failure !== undefined) this.#endReader(reader, this.#failure)
     return reader
   }
 
@@ -139,12 +194,14 @@ export class Fill {
 
   /** Ends an overflowed fill without readers, which will not be stored. */
   abandon(): void {
-    if (this.#readers.size === 0 && !this.#ended) this.#source.destroy()
+    if (this.#readers.size + this.#places === 0 && !this.#ended) this.#source.destroy()
   }
 
   #take(chunk: Buffer): void {
-    if (this.#failure !== undefined) return
-    this.#chunks.push(chunk)
+    if (this.#failure !== undefined || chunk.length === 0) return
+    this.#last.bytes = chunk
+    this.#last.next = emptyChunk()
+    this.#last = this.#last.next
     this.#length += chunk.length
     const isReserved = this.#reservation.reserve(chunk.length + overheadOfChunk)
     if (!this.overflowed && (!isReserved || this.#length > this.#maxBytes)) {
@@ -156,8 +213,23 @@ export class Fill {
     if (this.overflowed) this.#release()
   }
 
+  /** Readers that wait get what has come, each in its turn. */
   #wake(): void {
-    for (const reader of this.#readers) if (reader.isWaiting) this.#serve(reader)
+    for (const reader of this.#readers) if (reader.isWaiting) this.#serveInTurn(reader)
+  }
+
+  #serveInTurn(reader: FillReader): void {
+    if (reader.hasTurn) return
+    reader.hasTurn = true
+    turns.begin(reader.client, () => {
+      reader.hasTurn = false
+      this.#serve(reader)
+    })
+  }
+
+  #endReader(reader: FillReader, failure: Error): void {
+    reader.failure ??= failure
+    this.#serveInTurn(reader)
   }
 
   #end(): void {
@@ -170,48 +242,76 @@ export class Fill {
     }
     this.#ended = true
     if (!this.overflowed) {
-      this.#content = Buffer.concat(this.#chunks, this.#length)
-      this.#chunks = []
+      this.#content = this.#joined()
       this.#settle({ kind: 'complete', content: this.#content })
     }
     this.#wake()
     this.#releaseReservation()
   }
 
+  /** The whole content; readers go on in it, so that the chunks are in memory no longer. */
+  #joined(): Buffer {
+    const chunks: Buffer[] = []
+    for (let chunk: Chunk | undefined = this.#first; chunk !== undefined; chunk = chunk.next)
+      if (chunk.bytes !== undefined) chunks.push(chunk.bytes)
+    for (const reader of this.#readers) reader.next = undefined
+    this.#first = this.#last
+    return Buffer.concat(chunks, this.#length)
+  }
+
   #fail(error: Error): void {
     if (this.#ended || this.#failure !== undefined) return
     this.#failure = error
-    this.#chunks = []
+    this.#first = this.#last
     this.#reservation.release()
     clearTimeout(this.#stallTimer)
     this.#settle({ kind: 'failed', error })
     // Readers that have received a part must see that it is incomplete.
-    for (const reader of this.#readers) reader.destroy(error)
+    for (const reader of this.#readers) this.#endReader(reader, error)
     this.#source.destroy()
   }
 
+  /** The next bytes for the reader; undefined: they have not arrived, or there are none. */
   #next(reader: FillReader): Buffer | undefined {
-    if (this.#content === undefined) return this.#chunks[reader.chunks - this.#droppedChunks]
+    if (this.#content === undefined) return reader.next?.bytes
     if (reader.bytes >= this.#content.length) return undefined
     return this.#content.subarray(reader.bytes, reader.bytes + sliceBytes)
   }
 
-  /** Pushes the next bytes to the reader, as long as it accepts more. */
+  #moveTo(reader: FillReader, chunk: Chunk | undefined): void {
+    if (reader.next !== undefined) reader.next.readers -= 1
+    if (chunk !== undefined) chunk.readers += 1
+    reader.next = chunk
+  }
+
+  #isAtEnd(reader: FillReader): boolean {
+    return this.#ended && reader.bytes >= this.#length
+  }
+
+  /** Passes the next pieces to the reader, as long as it accepts more. */
   #serve(reader: FillReader): void {
-    reader.isWaiting = false
-    for (let chunk = this.#next(reader); chunk !== undefined; chunk = this.#next(reader)) {
-      reader.chunks += 1
-      reader.bytes += chunk.length
-      if (!reader.push(chunk)) break
+    if (reader.destroyed) return
+    if (reader.failure !== undefined) {
+      reader.destroy(reader.failure)
+      return
     }
-    const isBehind = this.#next(reader) !== undefined
-    if (!isBehind && this.#ended) reader.push(null)
-    else reader.isWaiting = !isBehind
+    for (let pieces = 0; reader.isWaiting && pieces < piecesPerTurn; pieces += 1) {
+      const bytes = this.#next(reader)
+      if (bytes === undefined) break
+      reader.bytes += bytes.length
+      this.#moveTo(reader, reader.next?.next)
+      // Where it is full it requests more itself.
+      reader.isWaiting = false
+      if (reader.push(bytes)) reader.isWaiting = true
+    }
+    if (this.#isAtEnd(reader)) reader.push(null)
+    else if (reader.isWaiting && this.#next(reader) !== undefined) this.#serveInTurn(reader)
     if (this.overflowed) this.#release()
   }
 
   #gone(reader: FillReader): void {
     this.#readers.delete(reader)
+    this.#moveTo(reader, undefined)
     this.#releaseReservation()
     if (!this.overflowed || this.#ended) return
     this.abandon()
@@ -220,7 +320,7 @@ export class Fill {
 
   /** The content counts as buffered until its readers have received it: the cache may evict it before. */
   #releaseReservation(): void {
-    if (this.#ended && this.#readers.size === 0) this.#reservation.release()
+    if (this.#ended && this.#readers.size + this.#places === 0) this.#reservation.release()
   }
 
   /** Releases what all readers have received; pauses the source while the slowest reader is too far behind. */
@@ -231,12 +331,11 @@ export class Fill {
       source.pause()
       return
     }
-    const slowest = Math.min(...[...this.#readers].map(({ chunks }) => chunks))
-    while (this.#droppedChunks < slowest && this.#chunks.length > 0) {
-      const bytes = this.#chunks.shift()?.length ?? 0
+    while (this.#first.readers === 0 && this.#first.next !== undefined) {
+      const bytes = this.#first.bytes?.length ?? 0
       this.#droppedBytes += bytes
-      this.#droppedChunks += 1
       this.#reservation.shrink(bytes + overheadOfChunk)
+      this.#first = this.#first.next
     }
     // If the reservation is used up, the next chunk is read after all readers have received this one.
     const most = this.#overflow === 'no-room' ? 0 : this.#maxBytes
@@ -253,10 +352,8 @@ export class Fill {
   /** Ends readers without progress while others wait for them; a single reader may take any time. */
   #dropSlowest(): void {
     this.#stallTimer = undefined
-    const slow = [...this.#readers].filter(({ chunks }) => chunks === this.#droppedChunks)
-    if (slow.length === this.#readers.size) return
-    for (const reader of slow) {
-      reader.destroy(new GatewayError('client_gone', { detail: 'too slow to share a response' }))
-    }
+    if (this.#first.readers === this.#readers.size + this.#places) return
+    const error = new GatewayError('client_gone', { detail: 'too slow to share a response' })
+    for (const reader of this.#readers) if (reader.next === this.#first) this.#endReader(reader, error)
   }
 }

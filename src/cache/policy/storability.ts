@@ -6,6 +6,7 @@ import {
   type FieldLines,
   fieldValue,
   fieldValues,
+  isEventStream,
   type ResponseHead,
   requestField,
   withoutFields,
@@ -106,6 +107,7 @@ const directiveReason = (
 }
 
 const fieldReason = (head: ResponseHead, policy: CachePolicy): NoStoreReason | undefined => {
+  if (isEventStream(head)) return 'event-stream'
   if (parseVary(head.fields).kind === 'any') return 'vary-any'
   if (policy.profile === 'rfc-shared-cache') return undefined
   if (fieldValue(head.fields, 'set-cookie') !== undefined) return 'set-cookie'

@@ -59,6 +59,7 @@ const wordpressLines = (upstream: Upstream): string[] => {
     `      basePath: ${rest}`,
     `      ${host}`,
     '      maxConcurrent: 16 # at most the number of PHP workers',
+    '      timeouts: &timeouts { headers: 90s, idle: 60s, total: 2m } # an upload waits for its thumbnails',
     '    cache:',
     '      rules:',
     '        # Writes through Trellis are visible immediately; ttl limits the delay of changes that bypass it (WP-CLI, cron).',
@@ -71,7 +72,7 @@ const wordpressLines = (upstream: Upstream): string[] => {
     '      targets: *targets',
     `      ${host}`,
     '      maxConcurrent: 16',
-    '      timeouts: { headers: 60s, total: 5m } # updates and imports take long',
+    '      timeouts: *timeouts # updates and imports take long',
   ]
 }
 

@@ -46,8 +46,10 @@ const upstreamSettings = {
     .strictObject({
       connect: wait.prefault('1s').describe('Until the connection is open'),
       headers: wait.prefault('10s').describe('From the request sent to the response headers'),
-      idle: wait.prefault('10s').describe('Longest pause within a response'),
-      total: wait.prefault('30s').describe('Whole request, with queue and retries'),
+      idle: wait.prefault('10s').describe('Longest pause within a body; event streams may pause'),
+      total: wait
+        .prefault('30s')
+        .describe('Until the response headers, with queue and retries; not while a file is uploaded'),
     })
     .transform(inMs('connect', 'headers', 'idle', 'total'))
     .prefault({}),

@@ -13,6 +13,7 @@ import {
   EndSignal,
   fieldValue,
   type GatewayResponse,
+  isEventStream,
   teeContent,
   whenKnown,
 } from '../../http/message.ts'
@@ -114,7 +115,7 @@ const forward = async (
       signal: new EndSignal(),
     }),
   )
-  return streamsResponse(exchange)
+  return streamsResponse(exchange) || (exchange.origin !== 'batch' && isEventStream(response))
     ? response
     : completed(response, exchange.service.bodyBytes, budget('write-answer', exchange.client.address))
 }
@@ -217,7 +218,7 @@ export const forwardWrite = async (
     const notes = writeNotes(
       exchange,
       // A content that has not been read for it does not count: the row and the path decide.
-      streams ? { ...response, content: undefined } : response,
+      streams || !isOver ? { ...response, content: undefined } : response,
       tracked.isAlone() ? context.cache.contentsWithTag : undefined,
       saidIn(response, question),
     )

@@ -193,21 +193,25 @@ const createCompressionSlots = (): TakeSlot => {
   }
 }
 
-/** The received part of a stream is sent when no more data arrives for this time: a page appears while it is made. */
+/** Longest time that the coder keeps what it has received, however fast more arrives: a page appears while it is made. */
 const flushAfterMs = 20
 
 const codedStream = (content: Readable, coding: StreamCoding, done: () => void): Readable => {
   const { stream, flush } = createCoder(coding)
-  const timer = setTimeout(() => {
+  let timer: NodeJS.Timeout | undefined
+  const flushUnsent = (): void => {
+    timer = undefined
     if (!stream.destroyed && !stream.writableEnded) flush()
-  }, flushAfterMs)
+  }
   stream.once('close', () => {
     clearTimeout(timer)
     done()
   })
   // An error on either side ends both; the reader of the coded stream sees it.
   pipeline(content, stream, () => {})
-  content.on('data', () => timer.refresh())
+  content.on('data', () => {
+    timer ??= setTimeout(flushUnsent, flushAfterMs)
+  })
   return stream
 }
 

@@ -25,8 +25,14 @@ const cut = (raw: ServerResponse): void => {
  * and a DOMException for each response, which doubles the cost of a small one.
  */
 const pump = (content: Readable, raw: ServerResponse, broken: (error: Error) => void): void => {
+  let hasBegun = false
   content.on('data', (chunk: Buffer) => {
+    hasBegun = true
     if (!raw.write(chunk)) content.pause()
+  })
+  // node:http keeps the head for the first octets of the content, which may come much later.
+  setImmediate(() => {
+    if (!hasBegun && !raw.destroyed && !raw.writableEnded) raw.flushHeaders()
   })
   raw.on('drain', () => content.resume())
   raw.once('close', () => content.destroy())

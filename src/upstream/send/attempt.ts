@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { type Clock, Deadline } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { FairTurns } from '../../http/bounds.ts'
-import type { FieldLines } from '../../http/message.ts'
+import { type FieldLines, isEventStream } from '../../http/message.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
 import { type ForwardRequest, fieldTexts, Upload } from '../messages.ts'
 import type { UpstreamOptions } from '../options.ts'
@@ -91,6 +91,8 @@ export class Attempt implements Handler {
   #stopped: Error | undefined
   #released: (() => void) | undefined
   #ended = false
+  /** Its response may pause for as long as its connection lives: keep-alive of TCP notices that the upstream is gone. */
+  #mayBeSilent = false
   /** A part of the request may have been sent. */
   sent = false
   /** Bytes of content in both directions. */
@@ -203,7 +205,7 @@ export class Attempt implements Handler {
 
   /** Call it in the microtask after `head`, when content that arrived with the head has been received. */
   awaitContent(): void {
-    if (!this.#ended && !this.#paused)
+    if (!this.#ended && !this.#paused && !this.#mayBeSilent)
       this.#arm(this.#context.options.timeouts.idleMs, 'no data for too long')
   }
 
@@ -233,7 +235,9 @@ export class Attempt implements Handler {
     this.#resume = resume
     this.#deadline?.stop()
     this.#deadline = undefined
-    this.#listener.head(status, fieldTexts(rawFields))
+    const fields = fieldTexts(rawFields)
+    this.#mayBeSilent = isEventStream({ status, fields })
+    this.#listener.head(status, fields)
     return !this.#paused
   }
 

@@ -77,6 +77,41 @@ const crowdedPatienceMs = 2_000
 /** Bytes between two checks, 64 KiB per second; a client that moves more is not ended to free a slot. */
 const fastBytes = 32 * 1024
 
+/** The bound on the time until a response head. Most requests end long before it, and need no timer. */
+export class TotalTimeout {
+  readonly #totalMs: number
+  readonly #expire: () => void
+  #fromMs: number
+  #timer: NodeJS.Timeout | undefined
+
+  /** `totalMs` 0 = no bound. */
+  constructor(totalMs: number, nowMs: number, expire: () => void) {
+    this.#totalMs = totalMs
+    this.#fromMs = nowMs
+    this.#expire = expire
+  }
+
+  leftMs(nowMs: number): number {
+    return this.#totalMs > 0 ? this.#fromMs + this.#totalMs - nowMs : Number.POSITIVE_INFINITY
+  }
+
+  /** To be called every `lookEveryMs`. */
+  look(nowMs: number): void {
+    const leftMs = this.leftMs(nowMs)
+    if (leftMs <= 2 * lookEveryMs) this.#timer ??= setTimeout(this.#expire, leftMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  restart(nowMs: number): void {
+    this.stop()
+    this.#fromMs = nowMs
+  }
+}
+
 type Pace = {
   readonly request: PacedRequest
   readonly wait: ClientWait | undefined

@@ -29,7 +29,7 @@ import {
   retryAfterMs,
   type Ticket,
 } from './circuit-breaking.ts'
-import { type Abortable, type InFlight, lookEveryMs, type PacedRequest } from './in-flight.ts'
+import { type Abortable, type InFlight, type PacedRequest, TotalTimeout } from './in-flight.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 export type UpstreamContext = AttemptContext & {
@@ -57,6 +57,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   readonly #reject: (error: GatewayError) => void
   readonly #tried: Target[] = []
   readonly #startedMs: number
+  readonly #total: TotalTimeout
   readonly #slot: RequestSlot
   #state: State = 'queued'
   #ticket: Ticket | undefined
@@ -64,7 +65,6 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** An earlier attempt may have sent a part of the request. */
   #everSent = false
   #retryTimer: NodeJS.Timeout | undefined
-  #totalTimer: NodeJS.Timeout | undefined
   /** The accepted head, until it is given to the caller. */
   #head: ResponseHead | undefined
   /** Content that arrived before the head was given to the caller. */
@@ -85,6 +85,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#resolve = resolve
     this.#reject = reject
     this.#startedMs = context.clock.monotonic()
+    const { totalMs } = context.options.timeouts
+    this.#total = new TotalTimeout(totalMs, this.#startedMs, () => this.#expire())
     const { method, target, host, fields, content, clientAddress = '', line = '' } = request
     this.#dispatched = {
       path: target,
@@ -112,12 +114,9 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#enqueue()
   }
 
-  /** Called every `lookEveryMs`: most requests end long before their total timeout, and need no timer. */
+  /** Called every `lookEveryMs`. */
   boundTotal(nowMs: number): void {
-    const { totalMs } = this.#context.options.timeouts
-    const leftMs = this.#startedMs + totalMs - nowMs
-    if (totalMs > 0 && leftMs <= 2 * lookEveryMs)
-      this.#totalTimer ??= setTimeout(() => this.#expire(), leftMs)
+    if (this.#state !== 'answering' && this.#attempt?.isUploading !== true) this.#total.look(nowMs)
   }
 
   abort(reason: Error): void {
@@ -193,6 +192,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   contentSent(): void {
     this.#slot.contentArrived()
+    // How fast a request body moves is bounded by `timeouts.idle` and by the minimum rate.
+    this.#total.restart(this.#context.clock.monotonic())
   }
 
   head(status: number, fields: FieldLines): void {
@@ -205,6 +206,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (isFailure && this.#retriesInsteadOf(attempt, fields)) return
     this.#settleBreaker(isFailure ? 'failed' : 'answered')
     this.#state = 'answering'
+    this.#total.stop()
     this.#hasContent = !hasNoContent(this.#request.method, status)
     this.#head = responseHead(status, fields)
     // One read of the socket often contains head and content; all its events come before this microtask.
@@ -313,7 +315,6 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   #decideRetry(attempt: Attempt, failure: AttemptFailure): RetryDecision {
     const { options, clock, targets, budget, report, random } = this.#context
     const now = clock.monotonic()
-    const { totalMs } = options.timeouts
     const decision = decideRetry({
       failure,
       method: this.#request.method,
@@ -323,7 +324,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       attemptsMade: this.#tried.length,
       attemptsAllowed: options.retry.attempts,
       otherTarget: targets.hasOther(now, this.#tried),
-      remainingMs: totalMs > 0 ? this.#startedMs + totalMs - now : Number.POSITIVE_INFINITY,
+      remainingMs: this.#total.leftMs(now),
       random: random(),
     })
     const facts = { service: options.service, target: attempt.choice.target.origin }
@@ -348,10 +349,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   #expire(): void {
-    const timeout = new GatewayError('upstream_timeout', { detail: 'The total timeout has passed.' })
-    // A slow upload may be the client's fault; `timeouts.idle` finds an upstream that reads none of it.
-    if (this.#attempt?.isUploading !== true) this.#fail(timeout, 'timeout')
-    else this.abort(this.#attempt.awaitsBody ? new GatewayError('request_timeout') : timeout)
+    if (this.#attempt?.isUploading === true) return
+    this.#fail(new GatewayError('upstream_timeout', { detail: 'The total timeout has passed.' }), 'timeout')
   }
 
   /** Only the first call counts. */
@@ -388,7 +387,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   #finish(outcome: AttemptOutcome): void {
     if (this.#state === 'done') return
     this.#state = 'done'
-    clearTimeout(this.#totalTimer)
+    this.#total.stop()
     clearTimeout(this.#retryTimer)
     // A client's signal outlives many requests.
     this.#request.signal.removeEventListener('abort', this)

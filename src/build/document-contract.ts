@@ -1,7 +1,8 @@
-import type { CachePolicy, CacheRule } from '../cache/decide-caching.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import { strictestPolicy } from '../cache/strictest-rule.ts'
 import { plantsDocument } from '../config/api-document.ts'
 import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
-import { matchesRule } from '../config/rule-match.ts'
+import { firstRules } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
 import { hasUnseenCredential, isPublicOperation, type Operation } from '../contracts/openapi/operation.ts'
@@ -131,6 +132,8 @@ export const documentRequests = async (
   return { find: createRouter(documentRows(service)).find, validator }
 }
 
+const everyRequest = { text: '', methods: ['*'], segments: ['**'] }
+
 /**
  * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a
  * credential are stored for each credential or, where the document does not describe it, not at all, and the document says which operations write although they are a GET, or only read although they are a POST.
@@ -141,7 +144,8 @@ export const operationPolicies = (
   byPath: PolicyFor,
   find: OpenApiRequests['find'],
 ): PolicyFor => {
-  const policyOf = (operation: Operation, rule: CacheRule | undefined, general: CachePolicy): CachePolicy => {
+  const policyOf = (operation: Operation, general: CachePolicy): CachePolicy => {
+    const { rule } = general
     const { effect, parameters } = operation
     const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
     const scope = isPublicOperation(operation) ? rule?.scope : 'credential'
@@ -156,17 +160,17 @@ export const operationPolicies = (
     }
   }
   return (method, path) => {
-    const general = byPath(method, path)
+    const { isAmbiguous: _other, ...general } = byPath(method, path)
     const found = find(method, path)
     const operation = found.kind === 'found' ? found.endpoint.operation : undefined
     if (operation === undefined) return { ...general, rule: undefined }
     const text = `${operation.method} ${operation.template}`
-    const rule = rules.find((one) =>
-      'operation' in one && one.operation !== ''
-        ? one.operation === text
-        : matchesRule(one.match, method, path),
-    )
-    return policyOf(operation, rule, general)
+    const own = rules.flatMap((rule) => {
+      if (!('operation' in rule) || rule.operation === '') return [{ match: rule.match, rule }]
+      return rule.operation === text ? [{ match: everyRequest, rule }] : []
+    })
+    const first = [...firstRules(own, method, path)].map((one) => one?.rule)
+    return policyOf(operation, strictestPolicy(new Set(first), general))
   }
 }
 

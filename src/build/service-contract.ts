@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 import { batchRequests, batchRows, withOwnBatch } from '../batch/batch-route.ts'
-import type { CachePolicy, WhileHeard } from '../cache/decide-caching.ts'
+import type { CachePolicy, CacheRule, WhileHeard } from '../cache/decide-caching.ts'
 import { createOpenTagger, createServiceTagger, createSiteTagger } from '../cache/site-tagger.ts'
+import { strictestPolicy } from '../cache/strictest-rule.ts'
 import { createStructuralTagger } from '../cache/structural-tagger.ts'
 import type { Tagger } from '../cache/tagger.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, OpenConfig, ServiceConfig, SiteConfig } from '../config/config.ts'
-import { matchesRule } from '../config/rule-match.ts'
+import { firstRules, mayMatchRule } from '../config/rule-match.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
 import type { Resources } from '../contracts/openapi/resources.ts'
 import type { RouteFinding, Row } from '../contracts/row.ts'
@@ -86,8 +87,13 @@ const policies = (
   const harmlessFields = [...cache.harmlessFields, ...withheldFields(service)]
   const settings = { ...cache, harmlessFields, whileHeard }
   const none: CachePolicy = { ...settings, rule: undefined }
-  const byRule = rules.map((rule) => ({ match: rule.match, policy: { ...settings, rule } }))
-  return (method, path) => byRule.find(({ match }) => matchesRule(match, method, path))?.policy ?? none
+  const byRule = new Map<CacheRule, CachePolicy>(rules.map((rule) => [rule, { ...settings, rule }]))
+  return (method, path) => {
+    const first = firstRules(rules, method, path)
+    if (first.size > 1) return strictestPolicy(first, settings)
+    const [rule] = first
+    return (rule && byRule.get(rule)) ?? none
+  }
 }
 
 /** Requests to an open service are counted by the path pattern of the first rule that is for their path, whatever their method. */
@@ -102,7 +108,7 @@ const byRules = (
   return (method, path) => {
     const finding = find(method, path)
     if (finding.kind !== 'found') return finding
-    const route = routes.find(({ match }) => matchesRule(match, match.methods[0] ?? 'GET', path))
+    const route = routes.find(({ match }) => mayMatchRule(match, match.methods[0] ?? 'GET', finding.path))
     return route === undefined ? finding : { ...finding, row: route.row }
   }
 }

@@ -4,6 +4,7 @@ import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/side
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { otherCredential } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
+import { pathReadings } from '../http/path-readings.ts'
 import { foldPhpName } from '../http/php-names.ts'
 
 /**
@@ -166,8 +167,9 @@ export const sensitivityOf = (
   query: string,
 ): Sensitivity | undefined => {
   if (contract === 'openapi') return undefined
-  if (createsWhenRead(path)) return 'creating-read'
-  return runsCron(path) ? 'cron' : sensitiveParameter(query)
+  const readings = pathReadings(path)
+  if (readings.some(createsWhenRead)) return 'creating-read'
+  return readings.some(runsCron) ? 'cron' : sensitiveParameter(query)
 }
 
 /** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
@@ -198,6 +200,8 @@ export type FeedLease = {
 export type CachePolicy = {
   readonly profile: CacheProfile
   readonly rule: CacheRule | undefined
+  /** Servers may read the path as one of several rules, and which is the strictest is not known: nothing is stored. */
+  readonly isAmbiguous?: boolean | undefined
   /** Absent for services without a change feed. */
   readonly whileHeard?: WhileHeard | undefined
   /** Request fields (lower case) that are no credentials though their names look so. */
@@ -213,6 +217,7 @@ export type CachePolicy = {
 export type BypassReason =
   | 'method'
   | 'no-rule'
+  | 'ambiguous-path'
   | 'request-content'
   | 'request-no-store'
   | 'authorization'
@@ -297,6 +302,7 @@ export const decideCaching = (facts: CachingFacts, policy: CachePolicy): Caching
   if (facts.method !== 'GET' && facts.method !== 'HEAD')
     return isSafe(facts.method) || policy.effect === 'safe' ? bypass('method') : write
   if (policy.effect === 'writes') return write
+  if (policy.isAmbiguous === true) return bypass('ambiguous-path')
   if (facts.hasContent) return bypass('request-content')
   if (forbidsStoring(facts.fields)) return bypass('request-no-store')
   if (policy.profile === 'safe') return decideSafely(facts, policy)

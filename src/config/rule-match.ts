@@ -1,3 +1,5 @@
+import { rememberedFor } from '../http/memo.ts'
+import { folded, pathReadings } from '../http/path-readings.ts'
 import { fault, type Reading } from './fault.ts'
 
 /** The requests that a cache rule or rate limit applies to, parsed from a text such as `GET /site/v2/**`. */
@@ -89,10 +91,44 @@ const sameText = (item: string, element: string): boolean => item === element
 const sameSegment = (item: string, element: string): boolean =>
   item === element || (item.includes('*') && matchesSequence(item, element, isStar, sameText))
 
-/** Does the rule apply to this method and this path (or route template) below the mount? */
+const segmentsOf = (path: string): readonly string[] => (path === '/' ? [] : path.slice(1).split('/'))
+
+const hasMethod = ({ methods }: RuleMatch, method: string): boolean =>
+  methods.includes(method) || methods[0] === '*'
+
+const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
+  matchesSequence(pattern, path, isDoubleStar, sameSegment)
+
+/** Does the rule apply to this method and this path (or route template) below the mount, letter by letter? */
 export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
-  (match.methods.includes(method) || match.methods[0] === '*') &&
-  matchesSequence(match.segments, path === '/' ? [] : path.slice(1).split('/'), isDoubleStar, sameSegment)
+  hasMethod(match, method) && fits(match.segments, segmentsOf(path))
+
+const foldedSegments = rememberedFor(({ segments }: RuleMatch) =>
+  segmentsOf(folded(`/${segments.join('/')}`)),
+)
+
+/** For a limit: does the rule apply to this path in any form in which a server may read it? */
+export const mayMatchRule = (match: RuleMatch, method: string, path: string): boolean =>
+  hasMethod(match, method) &&
+  (fits(match.segments, segmentsOf(path)) ||
+    pathReadings(path).some((reading) => fits(foldedSegments(match), segmentsOf(reading))))
+
+/** For cache rules: the first one that applies to each form in which a server may read this path, each once; undefined for none. */
+export const firstRules = <Rule extends { readonly match: RuleMatch }>(
+  rules: readonly Rule[],
+  method: string,
+  path: string,
+): ReadonlySet<Rule | undefined> => {
+  const own = rules.filter(({ match }) => hasMethod(match, method))
+  const asSent = segmentsOf(path)
+  return new Set([
+    own.find(({ match }) => fits(match.segments, asSent)),
+    ...pathReadings(path).map((reading) => {
+      const segments = segmentsOf(reading)
+      return own.find(({ match }) => fits(foldedSegments(match), segments))
+    }),
+  ])
+}
 
 const coversSegment = (item: string, element: string): boolean =>
   item === element || (element !== '**' && sameSegment(item, element))

@@ -29,8 +29,11 @@ const controlEscape = /%(?:[01][0-9A-Fa-f]|7[Ff])/
 const backslash = /\\|%5[Cc]/
 const escapes = /(?:%[0-9A-Fa-f]{2})+/g
 const unreserved = /[\w\-.~]/
-/** A separator in an escape counts too: decoded once more, the dots are a segment. */
-const dotSegment = /(?:^|[/\u0080]|%2F)\.\.?(?:[/\u0080]|%2F|$)/
+/**
+ * A separator in an escape counts too: decoded once more, the dots are a segment. Java servers cut `;params` before they resolve
+ * segments, and Windows cuts spaces at the end.
+ */
+const dotSegment = /(?:^|[/\u0080]|%2F)\.\.?(?: |%20)*(?:[/\u0080;]|%2F|%3B|$)/
 
 /** Why the raw spelling is refused. `#` and `?` never belong to a path (RFC 9112 §3.2.1). */
 const refusalOfSpelling = (raw: string): PathRefusal | undefined => {

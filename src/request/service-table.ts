@@ -1,5 +1,6 @@
 import { createHostTable, hostOf } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
+import { folded, pathReadings } from '../http/path-readings.ts'
 
 type Located = {
   /** Host patterns in lower case; none = every host. */
@@ -29,27 +30,6 @@ const isUnder = (mount: string, target: string): boolean => {
 
 const hasNested = ({ mount }: Located, services: readonly Located[]): boolean =>
   services.some((other) => other.mount.startsWith(`${mount}/`))
-
-/** Without these, all upstreams read a path alike. */
-const severalReadings = /%|\/\/|;/
-
-const dotSegment = /\/\.\.?(?:\/|$)/
-
-/**
- * The path as some upstreams read it: decoded, without the parameters of segments, and with merged slashes. Undefined if it leads
- * upwards then.
- */
-const otherReading = (path: string): string | undefined => {
-  try {
-    const text = decodeURIComponent(path)
-      .replace(/;[^/]*/g, '')
-      .replace(/\/{2,}/g, '/')
-    return dotSegment.test(text) ? undefined : text
-  } catch {
-    // The router refuses it.
-    return path
-  }
-}
 
 const pathOf = (target: string): string => {
   const at = target.indexOf('?')
@@ -90,9 +70,10 @@ const hasOtherReading = <Service extends Located>(
   target: string,
 ): boolean => {
   const path = pathOf(target)
-  if (!severalReadings.test(path)) return false
-  const read = otherReading(path)
-  return read === undefined || (read !== path && firstUnder(services, read) !== service)
+  return pathReadings(path).some(
+    (reading) =>
+      reading !== path && services.find(({ mount }) => isUnder(folded(mount), reading)) !== service,
+  )
 }
 
 /**

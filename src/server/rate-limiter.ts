@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import type { Config, RateLimitConfig } from '../config/config.ts'
-import { matchesRule } from '../config/rule-match.ts'
+import { mayMatchRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { addressGroup } from '../http/bounds.ts'
 import type { Identity } from '../pipeline/access.ts'
@@ -126,7 +126,7 @@ export const buildRateLimits = (
     counted,
     count: ({ service, method, path, ...caller }) => {
       const matching = counted.filter(
-        ({ config }) => config.service === service && matchesRule(config.match, method, path),
+        ({ config }) => config.service === service && mayMatchRule(config.match, method, path),
       )
       const verdicts: RateLimitVerdict[] = []
       const later: Promise<RateLimitVerdict>[] = []

@@ -8,6 +8,7 @@ import type { HitDetail, NoStoreReason, StatusDetail } from '../../src/cache/eve
 const bypass: Record<BypassReason, true> = {
   method: true,
   'no-rule': true,
+  'ambiguous-path': true,
   'request-content': true,
   'request-no-store': true,
   authorization: true,

@@ -44,13 +44,20 @@ const rank = (hosts: readonly string[], name: string): number => {
 }
 const fits = (prefix: string, path: string): boolean => path === prefix || path.startsWith(`${prefix}/`)
 
-const expected = (all: readonly Located[], name: string, path: string): Located | string => {
+const best = (all: readonly Located[], name: string, path: string): Located | string => {
   const known = all.filter(({ hosts }) => rank(hosts, name) >= 0)
   if (known.length === 0 && all.some(({ hosts }) => hosts.length > 0)) return 'unknown-host'
-  const [best] = known
+  const [first] = known
     .filter((one) => fits(one.mount, path))
     .sort((a, b) => rank(b.hosts, name) - rank(a.hosts, name) || b.mount.length - a.mount.length)
-  return best ?? 'no-service'
+  return first ?? 'no-service'
+}
+
+/** Some upstreams ignore case: a path that is another service's then is refused. */
+const expected = (all: readonly Located[], name: string, path: string): Located | string => {
+  const asSent = best(all, name, path)
+  if (typeof asSent === 'string' || best(all, name, path.toLowerCase()) === asSent) return asSent
+  return 'ambiguous'
 }
 
 describe('the service table', () => {

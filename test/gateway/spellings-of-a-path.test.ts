@@ -1,0 +1,247 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { exchangeBytes } from '../support/raw-client.ts'
+
+type Tree = { readonly [key: string]: unknown }
+
+const json = { 'Content-Type': 'application/json; charset=UTF-8' }
+
+let origin: Origin
+let gateway: TestGateway
+beforeEach(async () => {
+  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"id":1}' }))
+})
+afterEach(async () => {
+  await gateway.close()
+  await origin.close()
+})
+
+const openService = (more: Tree = {}): Tree => ({
+  contract: 'open',
+  mount: '/',
+  upstream: { targets: [origin.origin] },
+  ...more,
+})
+
+const start = async (services: Tree, rateLimits: readonly Tree[] = []): Promise<void> => {
+  gateway = await startTestGateway({ rateLimits, services })
+}
+
+const request = async (method: string, path: string): Promise<Response> => {
+  const response = await fetch(gateway.publicAddress + path, { method })
+  await response.arrayBuffer()
+  return response
+}
+const statusOf = async (method: string, path: string): Promise<number> => (await request(method, path)).status
+
+describe('a limit of a site counts every spelling of its path', () => {
+  const limit = { name: 'comments', service: 'wp', match: 'POST /site/v2/comments', max: 1, window: '1h' }
+  const login = { name: 'login', service: 'wp', match: 'POST /jwt-auth/v1/token', max: 1, window: '1h' }
+  beforeEach(() => start({ wp: siteService(origin.origin, { mount: '/wp' }) }, [limit, login]))
+
+  test.each([
+    '/wp/site/v2/Comments',
+    '/wp/SITE/v2/comments',
+    '/wp/site/V2/comments/',
+    '/wp/site//v2/comments',
+    '/wp/site/v2/c%6Fmments',
+  ])('%s', async (spelling) => {
+    await statusOf('POST', '/wp/site/v2/comments')
+    expect(await statusOf('POST', spelling)).toBe(429)
+  })
+
+  test.each(['/wp/jwt-auth/v1/Token', '/wp/JWT-auth/v1/token', '/wp/jwt-auth/v1//token/'])(
+    '%s of a plugin',
+    async (spelling) => {
+      expect(await statusOf('POST', '/wp/jwt-auth/v1/token')).toBe(200)
+      expect(await statusOf('POST', spelling)).toBe(429)
+    },
+  )
+})
+
+test('a limit of a site counts items of a batch in every spelling', async () => {
+  const limit = { name: 'posts', service: 'site', match: 'PUT /site/v2/posts/*', max: 1, window: '1h' }
+  await start({ site: siteService(origin.origin, { batch: { split: 'item' } }) }, [limit])
+  const requests = ['/site/v2/posts/1', '/site/v2/Posts/2', '/SITE/v2/posts/3'].map((path) => ({
+    method: 'PUT',
+    path,
+    body: {},
+  }))
+  const response = await postBatch(gateway, { requests }, { Authorization: 'Basic YTpi' })
+  const { responses } = (await response.json()) as { responses: { status: number }[] }
+  expect(responses.map(({ status }) => status).sort()).toEqual([200, 429, 429])
+})
+
+describe('a limit of an open service counts every spelling that a server may read as its path', () => {
+  const limit = {
+    name: 'login',
+    service: 'blog',
+    match: 'POST /blog/wp-login.php',
+    max: 1,
+    window: '1h',
+  }
+  beforeEach(() => start({ blog: openService() }, [limit]))
+
+  test.each([
+    '/blog//wp-login.php',
+    '//blog///wp-login.php',
+    '/blog%2fwp-login.php',
+    '/blog/wp-login.php/',
+    '/blog/wp-login.php/x/y',
+    '/blog/wp-login.php;a',
+    '/blog/wp-login.php%3Ba',
+    '/blog;x/wp-login.php',
+    '/blog/wp-login.php%20',
+    '/blog/wp-login.php.',
+    '/blog/wp-login.php%20/x',
+    '/blog/WP-login.php',
+    '/Blog;x%2f%2fwp-login.PHP%20/x?y',
+  ])('%s', async (spelling) => {
+    expect(await statusOf('POST', '/blog/wp-login.php')).toBe(200)
+    expect(await statusOf('POST', spelling)).toBe(429)
+  })
+
+  test('and counts no other path', async () => {
+    for (const path of ['/blog/wp-login.php', '/blog', '/blog/wp-login', '/blog/x/wp-login.php'])
+      expect(await statusOf('POST', path)).toBe(200)
+  })
+
+  test('random ones among them', async () => {
+    expect(await statusOf('POST', '/blog/wp-login.php')).toBe(200)
+    const letter = (text: string) =>
+      fc.constantFrom(text, text.toUpperCase(), `%${text.charCodeAt(0).toString(16)}`)
+    const letters = (text: string) => fc.tuple(...[...text].map(letter)).map((all) => all.join(''))
+    const slash = fc.constantFrom('/', '//', '%2f', '/%2F', ';x/', ';a=b;c/', '%3b/', './', '%20/', '/;a/')
+    const end = fc.constantFrom('', '/', '//', '/a/b', ';', ';a/b', '%20', '.', '.%20', '%2Fx', '/x.php')
+    await fc.assert(
+      fc.asyncProperty(letters('blog'), slash, letters('wp-login.php'), end, async (...parts) => {
+        expect(await statusOf('POST', `/${parts.join('')}`)).toBe(429)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('a spelling that servers read in several ways is never stored longer than in the strictest of them', () => {
+  const rules = [
+    { match: 'GET /site/v2/users/**', ttl: '0s' },
+    { match: 'GET /acme/v1/secret', ttl: '0s' },
+    { match: 'GET /**', ttl: '60s' },
+  ]
+  const isStored = async (path: string): Promise<boolean> => {
+    await request('GET', path)
+    return ((await request('GET', path)).headers.get('cache-status') ?? '').includes('; hit')
+  }
+
+  test.each([
+    ['/wp/site/v2/Users/5', false],
+    ['/wp/SITE/V2/users/5', false],
+    ['/wp/acme/v1/Secret', false],
+    ['/wp/acme/v1/secret/', false],
+    ['/wp/acme/v1/public', true],
+    ['/wp/acme/v1/Public', true],
+  ])('of a site: %s, stored: %s', async (path, stored) => {
+    await start({ wp: siteService(origin.origin, { mount: '/wp', cache: { rules } }) })
+    expect(await isStored(path)).toBe(stored)
+  })
+
+  test.each([
+    ['/account/me', false],
+    ['/Account/me', false],
+    ['//account/me', false],
+    ['/account%2Fme', false],
+    ['/account/me/', false],
+    ['/account;x/me', false],
+    ['/account/me;x', false],
+    ['/account/me%20', false],
+    ['/index.php/x', false],
+    ['/news/me', true],
+    ['/news/a;b', true],
+  ])('of an open service: %s, stored: %s', async (path, stored) => {
+    const ruled = [
+      { match: 'GET /account/*', ttl: '0s' },
+      { match: 'GET /index.php', ttl: '0s' },
+      { match: 'GET /**', ttl: '60s' },
+    ]
+    await start({ blog: openService({ cache: { rules: ruled } }) })
+    expect(await isStored(path)).toBe(stored)
+  })
+
+  test('with the narrower scope, and without an override that holds for one reading only', async () => {
+    const ruled = [
+      { match: 'GET /mine/*', ttl: '60s', scope: 'credential' },
+      { match: 'GET /live/*', ttl: '0s', override: true },
+      { match: 'GET /**', ttl: '60s' },
+    ]
+    await start({ blog: openService({ cache: { rules: ruled } }) })
+    const as = async (name: string, path: string) => {
+      const response = await fetch(gateway.publicAddress + path, {
+        headers: { Authorization: `Bearer ${name}` },
+      })
+      await response.arrayBuffer()
+      return response.headers.get('cache-status') ?? ''
+    }
+    await as('ann', '/Mine/a')
+    expect(await as('ann', '/Mine/a')).toContain('; hit')
+    expect(await as('bob', '/Mine/a')).not.toContain('; hit')
+    expect(await as('ann', '/Live/a')).toContain('detail=ambiguous-path')
+  })
+})
+
+describe('a dot segment with parameters leaves no mount, base path or document', () => {
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'files', version: '1' },
+    paths: {
+      '/files/{name}': {
+        get: {
+          parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
+          responses: { 200: { description: 'a file' } },
+        },
+      },
+    },
+  }
+
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'spellings-'))
+    await writeFile(join(folder, 'api.json'), JSON.stringify(document))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  test.each([
+    '/shop/..;/admin',
+    '/shop/%2e%2e;/admin',
+    '/shop/..%3B/admin',
+    '/shop/a/.;x/..;/..;/admin',
+    '/shop/..;',
+    '/shop/..%20/admin',
+    '/api/files/..;',
+    '/api/files/..;%2f..;%2fadmin',
+    '/api/files/..%3Bx',
+    '/wp/site/v2/..;/x',
+    '/wp/site/v2/posts/.%3B',
+  ])('%s is refused', async (path) => {
+    await start({
+      shop: openService({ mount: '/shop' }),
+      api: {
+        contract: 'openapi',
+        mount: '/api',
+        document: join(folder, 'api.json'),
+        upstream: { targets: [origin.origin], basePath: '/v1/internal' },
+      },
+      wp: siteService(origin.origin, { mount: '/wp' }),
+    })
+    const response = await exchangeBytes(
+      gateway.publicAddress,
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    )
+    expect(response).toMatch(/^HTTP\/1\.1 400 /)
+    expect(origin.received).toHaveLength(0)
+  })
+})

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { folded, pathReadings } from '../../../src/http/path-readings.ts'
+import { cost } from '../../support/cost.ts'
+
+describe('a path is read', () => {
+  test.each([
+    ['in one way where servers do not differ', '/blog/a-b~c.d', ['/blog/a-b~c.d']],
+    ['without regard to case', '/Blog', ['/blog']],
+    ['without a slash at the end', '/blog/', ['/blog']],
+    ['with merged slashes', '//blog///a', ['/blog/a']],
+    ['without dots and spaces at the end of a segment', '/blog./a%20', ['/blog/a']],
+    ['with and without parameters', '/a;x/b', ['/a;x/b', '/a/b']],
+    ['with parameters in an escape', '/a%3Bx', ['/a;x', '/a']],
+    ['with an escaped slash as text and as a slash', '/a%2Fb', ['/a%2fb', '/a/b']],
+    ['as a script with the rest of the path', '/a.PHP/b', ['/a.php/b', '/a.php']],
+    ['as each of two scripts', '/a.php/b.php/c', ['/a.php/b.php/c', '/a.php', '/a.php/b.php']],
+    ['as a script with a space behind its name', '/a.php%20/b', ['/a.php/b', '/a.php']],
+    ['as the root', '/', ['/']],
+    ['as the root, of nothing but slashes', '///', ['/']],
+  ])('%s: %s', (_how, path, readings) => {
+    expect(pathReadings(path)).toEqual(readings)
+  })
+
+  test('in its folded form, which folding does not change', () => {
+    const text = fc.string({ unit: fc.constantFrom('/', 'a', 'B', '.', ';', '%2F', '%20', '%3B', '.php') })
+    fc.assert(
+      fc.property(text, (rest) => {
+        const form = folded(`/${rest}`)
+        expect(pathReadings(`/${rest}`)).toContain(form)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test.each(['.', '/', ';', 'a.', '%2F', '.php/', ' .', '.php'])(
+    'in linear time, of nothing but %j',
+    (piece) => {
+      const path = `/${piece.repeat(16_000 / piece.length)}x`
+      expect(cost(() => pathReadings(path), 50)).toBeLessThan(50)
+    },
+  )
+})

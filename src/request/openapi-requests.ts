@@ -17,17 +17,19 @@ import { asFragment, checkBody, faultOf, problemOf } from './openapi/check-body.
 import {
   cookiePairs,
   formPairsOf,
+  ownsPair,
   type Pair,
   pairsOf,
   type TextSources,
   textsOf,
 } from './openapi/parameter-text.ts'
+import { createReadAlike } from './openapi/read-alike.ts'
 import { safePattern } from './openapi/safe-pattern.ts'
 import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { createShapes, type SchemaShape } from './openapi/schema-shape.ts'
 import { createTemplateRouter } from './openapi/template-router.ts'
 import { readValue, type ValueParts } from './openapi/values.ts'
-import { trackingMatcher } from './validation/php-query.ts'
+import { decodeFormText, isUnreadable, trackingMatcher } from './validation/php-query.ts'
 
 export type OpenApiRequestsOptions = {
   readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }
@@ -84,6 +86,8 @@ type Plan = {
   readonly headers: readonly string[]
   readonly cookies: ReadonlySet<string>
   readonly order: QueryOrder
+  /** Find the declared name that servers may read in place of an undeclared one. */
+  readonly readAlike: Readonly<Record<'query' | 'cookie', (name: string) => string | undefined>>
 }
 
 const planOf = (operation: Operation, parts: ValueParts): Plan => {
@@ -95,14 +99,59 @@ const planOf = (operation: Operation, parts: ValueParts): Plan => {
     : declared.map((parameter) => ({ parameter, shape: parts.shapeOf(parameter.schema) }))
   const isOfTarget = ({ parameter: { location } }: ReadParameter) =>
     location === 'path' || location === 'query'
+  const order = queryOrderOf(operation, parts)
   return {
     parameters,
     ofTarget: parameters.filter(isOfTarget),
     headers: namesIn('header').filter((name) => !conditionalFields.has(name)),
     cookies: new Set(namesIn('cookie')),
-    order: queryOrderOf(operation, parts),
+    order,
+    readAlike: { query: createReadAlike(order.positions.keys()), cookie: createReadAlike(namesIn('cookie')) },
   }
 }
+
+const isReadAs = (location: 'query' | 'cookie', name: string): RequestFault =>
+  faultOf('invalid_parameter', `${location}.${name}`, [
+    {
+      pointer: '#',
+      parameter: name,
+      in: location,
+      detail: 'is sent by a name that servers may read as this one',
+    },
+  ])
+
+const decodedCookieName = (name: string): string => {
+  const text = decodeFormText(name.replaceAll('+', '%2B'))
+  return isUnreadable(text) ? name : text
+}
+
+/** An undeclared cookie whose name servers may read as a declared one. */
+const cookieFault = ({ parameters, readAlike }: Plan, cookies: readonly Pair[]): RequestFault | undefined => {
+  for (const cookie of cookies) {
+    const isOwned = parameters.some(
+      ({ parameter, shape }) => parameter.location === 'cookie' && ownsPair(parameter, shape, cookie),
+    )
+    const name = isOwned ? undefined : readAlike.cookie(decodedCookieName(cookie.name))
+    if (name !== undefined) return isReadAs('cookie', name)
+  }
+  return undefined
+}
+
+type Handling = 'sent' | 'stripped'
+
+const aliasFault = (
+  plan: Plan,
+  cookies: readonly Pair[],
+  undeclared: readonly string[],
+  handling: Handling,
+): RequestFault | undefined => {
+  const sent = handling === 'sent' ? undeclared : []
+  const name = sent.map(plan.readAlike.query).find((one) => one !== undefined)
+  return name === undefined ? cookieFault(plan, cookies) : isReadAs('query', name)
+}
+
+const undeclaredOf = (names: readonly string[], handling: Handling) =>
+  names.length === 0 ? {} : { undeclared: { handling, names } }
 
 const noVariant = {}
 
@@ -204,14 +253,14 @@ export const createOpenApiRequests = (
     const path = hasDecodedPaths ? encodedValues(input.pathParameters) : input.pathParameters
     const checked = checkParameters(plan, { path, query, fields, cookies }, parts)
     if (isFault(checked)) return refusalOf(checked)
-    const fault = checkBody(operation, input, parts)
-    if (fault !== undefined) return refusalOf(fault)
     const { query: canonical, undeclared } = canonicalQuery(plan.order, query, parts, unknown, hasFormQueries)
+    const fault = checkBody(operation, input, parts) ?? aliasFault(plan, cookies, undeclared, handling)
+    if (fault !== undefined) return refusalOf(fault)
     return {
       kind: 'valid',
       query: canonical,
       arguments: checked,
-      ...(undeclared.length === 0 ? {} : { undeclared: { handling, names: undeclared } }),
+      ...undeclaredOf(undeclared, handling),
       ...variantOf(plan, fields, cookies),
       ...(hasKey(query, keyParameters) ? { hasQueryCredential: true } : {}),
     }

@@ -76,7 +76,7 @@ const rankOf = (
   const parameter = order.declared[position]
   if (parameter === undefined) return { position, member: '', isPadded: false }
   const { types, integers } = shapeOf(parameter.schema)
-  const text = parameter.isSet === true && pair.name === parameter.name ? sortText(pair) : ''
+  const text = parameter.isSet === true && pair.name.startsWith(parameter.name) ? sortText(pair) : ''
   return { position, member: types.has('object') ? pair.name : text, isPadded: integers === 'padded' }
 }
 

@@ -4,6 +4,7 @@ import type { Invalid, RequestFault, ValidationInput } from '../../contracts/val
 import { contentFor } from '../openapi-operation.ts'
 import { decodeFormText, isUnreadable } from '../validation/php-query.ts'
 import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
+import { createReadAlike } from './read-alike.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
 import { readExactJson, readValue, type ValueParts } from './values.ts'
 
@@ -105,6 +106,16 @@ const othersOf = (
   return others
 }
 
+const aliasFault = (declared: Iterable<string>, others: Iterable<string>): RequestFault | undefined => {
+  const readAlike = createReadAlike(declared)
+  for (const name of others) {
+    const alike = readAlike(name)
+    if (alike !== undefined)
+      return invalid(`/${pointerStep(alike)}`, 'is sent by a name that servers may read as this one')
+  }
+  return undefined
+}
+
 const readForm = (
   pairs: readonly Pair[],
   described: BodyContent,
@@ -129,10 +140,15 @@ const readForm = (
   }
   const found = byStart(pairs)
   const { properties, additional } = parts.shapeOf(described.schema)
+  const ownedNames = new Set<string>()
   for (const [name, schema] of properties) {
     const parameter = memberOf(described, name, schema)
     const shape = parts.shapeOf(schema)
-    const starts = new Set(ownNames(parameter, shape).map(startOf))
+    const names = ownNames(parameter, shape)
+    names.forEach((own) => {
+      ownedNames.add(own)
+    })
+    const starts = new Set(names.map(startOf))
     const own = [...starts]
       .flatMap((start) => found.get(start) ?? [])
       .filter((pair) => ownsPair(parameter, shape, pair))
@@ -140,7 +156,10 @@ const readForm = (
     const refusal = read(name, schema, own)
     if (refusal !== undefined) return refusal
   }
-  for (const [name, own] of othersOf(pairs, claimed)) {
+  const others = othersOf(pairs, claimed)
+  const alike = aliasFault(ownedNames, others.keys())
+  if (alike !== undefined) return alike
+  for (const [name, own] of others) {
     if (typeof additional === 'boolean') {
       const texts = own.map((pair) => textOf(pair))
       value.set(name, texts.length > 1 ? texts : texts[0])

@@ -230,6 +230,8 @@ export const separatorOf = (style: Parameter['style']): RegExp =>
 const queryListTexts = (parameter: Parameter, pairs: readonly Pair[]): Texts => {
   const { style, explode } = parameter
   const decode = decoderOf(parameter)
+  // Of `ids` and `ids[]` servers read one.
+  if (pairs.some(({ name }) => name !== pairs[0]?.name)) return malformed
   if (explode) return listText(pairs.map(({ value }) => decode(value ?? '')))
   const pair = once(pairs)
   if (pair === undefined) return repeated
@@ -242,22 +244,30 @@ const queryListTexts = (parameter: Parameter, pairs: readonly Pair[]): Texts => 
 const isSpread = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
   style !== 'deepObject' && explode && encoding === 'style' && kindOf(shape) === 'members'
 
+/** Is each item of the parameter a pair of its own? PHP and Rack read `ids[]=1` as the items of `ids`. */
+const isRepeated = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
+  style !== 'deepObject' && explode && encoding === 'style' && kindOf(shape) === 'list'
+
 /** The names of the pairs that belong to a parameter; with deepObject also those that begin with its name and a bracket. */
-export const ownNames = (parameter: Parameter, shape: SchemaShape): readonly string[] =>
-  isSpread(parameter, shape) ? [parameter.name, ...shape.properties.keys()] : [parameter.name]
+export const ownNames = (parameter: Parameter, shape: SchemaShape): readonly string[] => {
+  const { name } = parameter
+  if (isRepeated(parameter, shape) && !name.endsWith(']')) return [name, `${name}[]`]
+  return isSpread(parameter, shape) ? [name, ...shape.properties.keys()] : [name]
+}
 
 /** Does a pair of a query belong to a parameter? */
 export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pair): boolean =>
   name === parameter.name ||
   (parameter.style === 'deepObject' && name.startsWith(`${parameter.name}[`)) ||
-  (shape.properties.has(name) && isSpread(parameter, shape))
+  (shape.properties.has(name) && isSpread(parameter, shape)) ||
+  (name === `${parameter.name}[]` && isRepeated(parameter, shape))
 
 export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const kind = parameter.encoding === 'style' ? kindOf(shape) : 'text'
   if (parameter.style === 'deepObject') return bracketTexts(parameter, shape, pairs)
   if (kind === 'members' && parameter.explode) return spreadTexts(shape, pairs)
   if (kind === 'list') {
-    const own = pairs.filter(({ name }) => name === parameter.name)
+    const own = pairs.filter((pair) => ownsPair(parameter, shape, pair))
     return own.length === 0 ? absent : queryListTexts(parameter, own)
   }
   let found: Pair | undefined

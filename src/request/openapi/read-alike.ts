@@ -1,0 +1,50 @@
+/** Deeper names are no declared name's with more brackets. */
+const mostSteps = 8
+
+const stepsOf = (text: string): readonly string[] =>
+  text
+    .split(/[[\]]/, 2 * mostSteps)
+    .map((step) => step.trim())
+    .filter((step) => step !== '')
+    .slice(0, mostSteps)
+
+/** PHP takes these for `_`; some servers ignore case. */
+const foldedStep = (step: string): string => step.replace(/[ .]/g, '_').toLowerCase()
+
+const keyOf = (steps: readonly string[]): string => steps.map(foldedStep).join('[')
+
+/** What stands behind a NUL is cut. */
+const beforeNul = (name: string): string => {
+  const end = name.indexOf('\0')
+  return (end < 0 ? name : name.slice(0, end)).trim()
+}
+
+/** The keys of the names that servers may read: `[i]`, `i[]` and `i[a]` as `i`, and by PHP `page[size` as `page_size`. */
+const keysOf = (name: string): readonly string[] => {
+  const text = beforeNul(name)
+  const steps = stepsOf(text)
+  const nested = steps.map((_, at) => keyOf(steps.slice(0, at + 1)))
+  return text.includes('[') && !text.includes(']') ? [...nested, foldedStep(text.replace('[', '_'))] : nested
+}
+
+/** Longer names than any declared one with brackets are compared by their beginning. */
+const longestCompared = 1024
+
+/**
+ * Finds the declared name that PHP, Rack, qs or a server that ignores case may read in place of an undeclared one, whose value no
+ * schema describes.
+ */
+export const createReadAlike = (declared: Iterable<string>): ((name: string) => string | undefined) => {
+  const names = new Map<string, string>()
+  for (const name of declared) {
+    const key = keyOf(stepsOf(beforeNul(name)))
+    if (!names.has(key)) names.set(key, name)
+  }
+  return (name) => {
+    for (const key of keysOf(name.slice(0, longestCompared))) {
+      const found = names.get(key)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}

@@ -61,7 +61,9 @@ const firstUnder = <Service extends Located>(
  * service is mounted below it. Otherwise the table decides.
  */
 export const isCertain = (mount: string, isOuter: boolean, target: string): boolean =>
-  isUnder(mount, target) && !(isOuter && severalReadings.test(pathOf(target)))
+  isUnder(mount, target) && (!isOuter || hasOneReading(pathOf(target)))
+
+const hasOneReading = (path: string): boolean => pathReadings(path).every((reading) => reading === path)
 
 /** May an upstream read the path as one of another service? */
 const hasOtherReading = <Service extends Located>(

@@ -74,7 +74,6 @@ const takeLong = [
   'unit/cluster/cluster-answers',
   'unit/cluster/damaged-answers',
   'unit/cluster/listener',
-  'unit/upstream/http2-pool',
 ]
 const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)
 

@@ -6,6 +6,8 @@ const removedKeys: Readonly<Record<string, string>> = {
     'removed in 0.1.0: reads and Idempotency-Key work in every batch; send references and items for other services as requests of their own; leave the key out',
   'services.*.batch.services':
     'removed in 0.1.0: send items for another service to that service; leave the key out',
+  'services.*.upstream.http2':
+    'removed in 0.1.0: upstreams get HTTP/1.1 over connections that are kept; leave the key out',
   'services.*.responseChecks':
     'removed in 0.1.0: responses are not compared with the document any more; leave the section out',
 }

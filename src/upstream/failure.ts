@@ -52,9 +52,9 @@ const failureDetails: Readonly<Record<string, string>> = {
 /** TLS alerts, and certificates that were not accepted. */
 const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$)/
 
-/** Codes that come in families: those of TLS, parser errors, streams and sessions of HTTP/2 that were ended. */
+/** Codes that come in families: those of TLS, and parser errors. */
 const familyOf = (code: string): ErrorCode | undefined => {
-  if (code.startsWith('HPE_') || code.startsWith('ERR_HTTP2_')) return 'upstream_broken'
+  if (code.startsWith('HPE_')) return 'upstream_broken'
   return tlsCode.test(code) ? 'upstream_unreachable' : undefined
 }
 

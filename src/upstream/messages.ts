@@ -120,16 +120,12 @@ export const isReplayable = (content: unknown, sent: boolean): boolean => {
   return content instanceof Readable && !sent && !content.destroyed && !content.readableDidRead
 }
 
-/** A stream or session of HTTP/2 that ended may destroy the content with its error before the error is reported. */
-const isOfStream = (error: Error): boolean =>
-  'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_HTTP2_')
-
 /**
  * The error of an attempt that failed. When its content failed, the client is at fault: the gateway's own error (too large), otherwise a
  * client that disconnected. When the connection breaks, undici reports that before it destroys the content with the same error.
  */
 export const attemptError = (content: unknown, error: Error): GatewayError => {
-  const isOfContent = content instanceof Readable && content.errored === error && !isOfStream(error)
+  const isOfContent = content instanceof Readable && content.errored === error
   if (!isOfContent || error instanceof GatewayError) return toGatewayError(error)
   return new GatewayError('client_gone', { cause: error })
 }

@@ -57,8 +57,6 @@ export type UpstreamOptions = {
   }
   /** Of the fields of a response head. */
   readonly headerBytes: number
-  /** Offers HTTP/2 to https targets (ALPN); they choose. */
-  readonly http2: boolean
   /** The Host that targets get; '' = their own. */
   readonly hostField: string
   /** A connection that is older is not used again, so that a changed DNS answer is followed; 0 = no bound. */

@@ -6,7 +6,7 @@ import { operatorRows } from './rows/operators.ts'
 import { peerRows } from './rows/peers.ts'
 import { poisoningRows } from './rows/poisoning.ts'
 import { starvingRows } from './rows/starving.ts'
-import { upstreamHttp2Rows } from './rows/upstream-http2.ts'
+import { upstreamEndRows } from './rows/upstream-ends.ts'
 
 /** Every attack, in the order in which they run. */
 export const attacks: readonly AttackRow[] = [
@@ -17,5 +17,5 @@ export const attacks: readonly AttackRow[] = [
   ...batchRows,
   ...peerRows,
   ...operatorRows,
-  ...upstreamHttp2Rows,
+  ...upstreamEndRows,
 ]

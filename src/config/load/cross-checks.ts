@@ -209,10 +209,5 @@ export function* crossChecks(config: Config, sources: ConfigShape['services']): 
     }
     yield* batchFaults(service)
     yield* accessFaults(service)
-    if (service.contract === 'open' && service.websockets && service.upstream.http2)
-      yield faultAt(
-        ['services', service.name, 'websockets'],
-        'requires upstream.http2: false, because WebSockets are opened over HTTP/1.1',
-      )
   }
 }

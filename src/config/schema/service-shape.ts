@@ -86,7 +86,6 @@ const upstreamSettings = {
     .describe(
       '`Host` sent upstream: that of the target; or the requested one of `hosts`, without `hosts` that of `publicUrl`',
     ),
-  http2: flag.prefault(false).describe('Offer HTTP/2 to https targets'),
   limits: z
     .strictObject({
       headerBytes: size.prefault('64KiB').describe('All headers of a response together; more is 502'),
@@ -333,9 +332,7 @@ const open = z.strictObject({
   ...publicSide,
   mount: mount,
   access,
-  websockets: flag
-    .prefault(false)
-    .describe('Clients may open WebSockets (a read); not with `upstream.http2`'),
+  websockets: flag.prefault(false).describe('Clients may open WebSockets (a read)'),
   upstream: upstreamShape(
     '/',
     targets.describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),

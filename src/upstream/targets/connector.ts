@@ -173,7 +173,6 @@ export const createConnector = (
   options: UpstreamOptions,
   lookup: LookupFunction,
   faulted: (error: unknown) => void,
-  allowH2 = false,
 ): buildConnector.connector => {
   const { tls } = options
   const { ca, cert, key } = tls
@@ -184,7 +183,7 @@ export const createConnector = (
     rejectUnauthorized: !tls.acceptAnyCertificate,
     lookup,
     timeout: 0,
-    allowH2,
+    allowH2: false,
   })
   const { connectMs } = options.timeouts
   return (target, callback) => {

@@ -1,10 +1,10 @@
 import type { LookupFunction } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'undici'
 import { type Clock, Deadline } from '../../clock.ts'
 import type { CheckResult, UpstreamEvent } from '../events.ts'
 import { checkFault } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
-import type { ConnectionPool } from './http2-pool.ts'
 import { poolOf, type Target, type Targets } from './targets.ts'
 
 /** How a check ended. The words of the cause contain nothing that the target sent, except a status. */
@@ -20,7 +20,7 @@ const joined = (basePath: string, path: string): string =>
 
 /** The status of the response to a GET, when the response is complete or long. */
 const statusOf = (
-  pool: ConnectionPool,
+  pool: Pool,
   options: { readonly path: string; readonly headers: string[] },
 ): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -46,10 +46,7 @@ const statusOf = (
   })
 
 /** One GET. Redirects are responses like others. Throws without a complete response. */
-const ask = async (
-  pool: ConnectionPool,
-  { basePath, hostField, health }: UpstreamOptions,
-): Promise<Finding> => {
+const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<Finding> => {
   const statusCode = await statusOf(pool, {
     path: joined(basePath, health.path),
     headers: ['user-agent', 'trellis', ...(hostField === '' ? [] : ['host', hostField])],
@@ -65,11 +62,7 @@ const ask = async (
  * One check, beside the slots: an upstream that is busy must not look like a dead one. It has its own connection, as a new
  * client would: a target may close a kept one at any moment, which is no sign of a fault.
  */
-const check = async (
-  pool: ConnectionPool,
-  options: UpstreamOptions,
-  stopped: AbortSignal,
-): Promise<Finding> => {
+const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal): Promise<Finding> => {
   const { timeoutMs } = options.health
   const end = (): void => void pool.destroy()
   let timedOut = false

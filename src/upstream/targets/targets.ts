@@ -3,7 +3,6 @@ import { type Client, Pool } from 'undici'
 import type { CheckResult, TargetState, UpstreamEvent } from '../events.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { AgingClient, createConnector } from './connector.ts'
-import { type ConnectionPool, Http2Pool } from './http2-pool.ts'
 
 /** The health of a target, from the outcomes of requests. Times are monotonic milliseconds. */
 export type TargetHealth =
@@ -104,7 +103,7 @@ export const afterAbandonedTrial = (health: TargetHealth, nowMs: number): Target
 
 export type Target = {
   readonly origin: string
-  readonly pool: ConnectionPool
+  readonly pool: Pool
   /** Attempts begun and not ended. */
   outstanding: number
   health: TargetHealth
@@ -132,7 +131,7 @@ const connectionLife = {
 }
 
 /** Connections to one target, by the settings. */
-const http1Pool = (
+export const poolOf = (
   origin: string,
   options: UpstreamOptions,
   lookup: LookupFunction,
@@ -154,27 +153,6 @@ const http1Pool = (
     maxHeaderSize: headerBytes,
     ...connectionLife,
   })
-}
-
-/** Connections to one target, by the settings. */
-export const poolOf = (
-  origin: string,
-  options: UpstreamOptions,
-  lookup: LookupFunction,
-  report: (event: UpstreamEvent) => void,
-): ConnectionPool => {
-  const http1 = http1Pool(origin, options, lookup, report)
-  return options.http2 && origin.startsWith('https:')
-    ? new Http2Pool(
-        origin,
-        createConnector(options, lookup, () => {}, true),
-        http1,
-        {
-          connectMs: options.timeouts.connectMs,
-          maxAgeMs: options.connectionMaxAgeMs,
-        },
-      )
-    : http1
 }
 
 /** Of those that will do; the search begins elsewhere each time, so that equals take turns. */

@@ -13,8 +13,6 @@ test.each([
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'upstream_unreachable'],
   ['ECONNRESET', 'upstream_broken'],
   ['HPE_INVALID_CONSTANT', 'upstream_broken'],
-  ['ERR_HTTP2_STREAM_ERROR', 'upstream_broken'],
-  ['ERR_HTTP2_GOAWAY_SESSION', 'upstream_broken'],
   ['ETIMEDOUT', 'upstream_timeout'],
   ['UND_ERR_ABORTED', 'client_gone'],
   ['UND_ERR_CLOSED', 'shutting_down'],

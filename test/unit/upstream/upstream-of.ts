@@ -50,7 +50,6 @@ export const upstreamOf = (
     eject: { after: 3, forMs: 100, maxShare: 0.5 },
     tls: noTls,
     headerBytes: 64 * 1024,
-    http2: false,
     hostField: '',
     connectionMaxAgeMs: 0,
     breaker: { failureRatio: 0, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },

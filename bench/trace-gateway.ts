@@ -174,6 +174,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
           code: undefined,
           reason: undefined,
           invalidated: undefined,
+          taken: undefined,
           trace: undefined,
         },
         send: undefined,

@@ -168,6 +168,12 @@ export const cache: DashboardFacts = {
           queries: [[rate(series('cacheInvalidatedEntries'), ['by']), '{{by}}']],
         }),
         lines({
+          title: 'Requests that may write',
+          description: 'What they were taken for; `unknown` may have changed everything.',
+          unit: 'ops',
+          queries: [[rate(series('cacheWrites'), ['taken']), '{{taken}}']],
+        }),
+        lines({
           title: 'Fetches overtaken by an invalidation',
           description:
             'Upstream requests in flight whose response was not stored because of an invalidation.',

@@ -31,6 +31,7 @@ import {
   serverOf,
   withoutRoot,
 } from './built-service.ts'
+import { harmlessWritesOf } from './harmless-writes.ts'
 import {
   addressOf,
   buildAccess,
@@ -341,6 +342,7 @@ export const buildService = async (
       feed === undefined || changes === undefined || pollMsOf(config, changes) === 0
         ? undefined
         : createWitness(changes.token.reveal(), feed, parts.clock),
+    harmlessWrite: harmlessWritesOf(config),
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     contentId: contentIdIn(contentIdOf(config, targets, parts.config), contract),

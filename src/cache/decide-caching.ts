@@ -258,7 +258,8 @@ const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhol
 const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
 
 /** An unknown method counts as a write (RFC 9111 §4.4). */
-const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE'
+/** RFC 9110 §9.2.1; RFC 10008 for QUERY. */
+const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE' || method === 'QUERY'
 
 const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&

@@ -47,8 +47,17 @@ export type NoStoreReason = (typeof noStoreReasons)[number]
 /** `detail` of a response from the cache: stale while it is validated, stale because the upstream failed, from the shared store. */
 export type HitDetail = 'revalidating' | 'error' | 'shared'
 
+/** Why a write dropped less than everything that it could have changed. */
+export type WriteDetail = 'nothing' | 'reported' | 'harmless'
+
 /** Every `detail` that Cache-Status can carry. docs/why-not-cached.md has a row for each. */
-export type StatusDetail = BypassReason | NoStoreReason | HitDetail | 'streamed' | 'only-if-cached'
+export type StatusDetail =
+  | BypassReason
+  | NoStoreReason
+  | HitDetail
+  | WriteDetail
+  | 'streamed'
+  | 'only-if-cached'
 
 export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 

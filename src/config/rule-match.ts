@@ -51,6 +51,32 @@ export const parseRouteMatch = (text: string): Reading<RuleMatch> =>
       : 'expected methods in capitals, separated by commas, or "*"',
   )
 
+/** Requests that count as no write, parsed from a text such as `POST /?wc-ajax=*`. */
+export type WriteMatch = RuleMatch & {
+  /** All parameters of the query; `*` in a value matches any text. */
+  readonly query: readonly { readonly name: string; readonly value: string }[]
+}
+
+const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+const parameterPattern = /^([A-Za-z0-9_-]{1,100})=([A-Za-z0-9_.*~-]{0,200})$/
+
+export const parseWriteMatch = (text: string): Reading<WriteMatch> => {
+  const [requests = '', query, ...more] = text.trim().split('?')
+  const parameters = query === undefined ? [] : query.split('&').map((part) => parameterPattern.exec(part))
+  const named = parameters.flatMap((part) =>
+    part === null ? [] : [{ name: part[1] ?? '', value: part[2] ?? '' }],
+  )
+  const isPlain = new Set(named.map(({ name }) => name)).size === parameters.length
+  if (more.length > 0 || !isPlain)
+    return fault('expected parameters as name=value behind one "?", each once, e.g. "POST /?wc-ajax=*"')
+  const reading = readMatch(requests, (method) =>
+    /^[A-Z][A-Z-]{0,31}$/.test(method) && !readingMethods.has(method)
+      ? undefined
+      : 'expected methods that write, e.g. POST',
+  )
+  return reading.kind === 'read' ? { kind: 'read', value: { ...reading.value, text, query: named } } : reading
+}
+
 /**
  * Does a sequence match a pattern in which `isAny` items match any number of elements?
  * Backtracks to the last such item only, so the cost is at most pattern × sequence.
@@ -128,6 +154,42 @@ export const firstRules = <Rule extends { readonly match: RuleMatch }>(
       return own.find(({ match }) => fits(foldedSegments(match), segments))
     }),
   ])
+}
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined when upstreams may read the query in several ways: a name twice or in another spelling, or another separator. */
+const parametersIn = (query: string): ReadonlyMap<string, string> | undefined => {
+  const parameters = new Map<string, string>()
+  if (query === '') return parameters
+  if (query.includes(';')) return undefined
+  for (const part of query.split('&')) {
+    const at = part.indexOf('=')
+    const name = decoded(at === -1 ? part : part.slice(0, at))
+    const value = at === -1 ? '' : decoded(part.slice(at + 1))
+    if (name === undefined || value === undefined || parameters.has(name)) return undefined
+    parameters.set(name, value)
+  }
+  return parameters
+}
+
+/** Does the request match, with the parameters that are named and no others? */
+export const matchesWrite = (match: WriteMatch, method: string, path: string, query: string): boolean => {
+  if (!matchesRule(match, method, path)) return false
+  const parameters = parametersIn(query)
+  return (
+    parameters?.size === match.query.length &&
+    match.query.every(({ name, value }) => {
+      const sent = parameters.get(name)
+      return sent !== undefined && (value === sent || matchesSequence(value, sent, isStar, sameText))
+    })
+  )
 }
 
 const coversSegment = (item: string, element: string): boolean =>

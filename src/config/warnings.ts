@@ -1,4 +1,5 @@
 import * as zlib from 'node:zlib'
+import { siteRows } from '../contracts/site/route-table.ts'
 import type { Config, ServiceConfig } from './config.ts'
 import { coversRule, type RuleMatch } from './rule-match.ts'
 
@@ -64,6 +65,29 @@ const uselessness = (service: ServiceConfig, rule: Rule, index: number): string 
   return mismatch(service, rule.match)
 }
 
+/** A route of the contract as a pattern, in the names of the service. */
+const patternOf = (template: string, names: string, method: string): RuleMatch => {
+  const path = names === 'same' ? template.replace(/^\/site\//, '/wp/') : template
+  const segments = path
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replace(/\{[^}]*\}/g, '*'))
+  return { text: path, methods: [method], segments }
+}
+
+/** The first route of the contract that writes and that the pattern covers, or is a part of. */
+const knownWrite = (service: ServiceConfig, match: RuleMatch): string | undefined => {
+  if (service.contract !== 'site') return undefined
+  const { names } = service
+  return siteRows.find(({ template, endpoints }) =>
+    match.methods.some((method) => {
+      if (!endpoints.some(({ methods }) => methods.some((one) => one === method))) return false
+      const pattern = patternOf(template, names, method)
+      return coversRule(match, pattern) || coversRule(pattern, { ...match, methods: [method] })
+    }),
+  )?.template
+}
+
 function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
   const { upstream, access, cache } = service
   const path = `services.${service.name}`
@@ -78,6 +102,14 @@ function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
       path: `${path}.access.jwt.jwks`,
       message: 'is not https: an attacker in between can replace the keys, and make tokens',
     }
+  for (const [index, match] of cache.harmlessWrites.entries()) {
+    const route = knownWrite(service, match)
+    if (route !== undefined)
+      yield {
+        path: `${path}.cache.harmlessWrites[${index}]`,
+        message: `covers ${route}, which writes: after such a write, readers get older data until the ttl ends`,
+      }
+  }
   for (const [index, rule] of cache.rules.entries()) {
     const message = uselessness(service, rule, index)
     if (message !== undefined) yield { path: `${path}.cache.rules[${index}].match`, message }

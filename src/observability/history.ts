@@ -173,7 +173,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         by: 'write',
         id,
         service,
-        cause: `${event.method} ${route}`,
+        cause: `${event.method} ${route}${event.taken === 'reported' ? ' (reported)' : ''}`,
         reach: bounded(tags),
         tags: tags.length,
         entries,

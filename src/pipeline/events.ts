@@ -1,3 +1,4 @@
+import type { WriteDetail } from '../cache/events.ts'
 import type { UndeclaredParameters } from '../contracts/validation.ts'
 import type { AccessRefusal } from './access.ts'
 
@@ -8,6 +9,8 @@ export type ExchangeEvent = {
   readonly id?: string
   /** Of a write: the tags that it invalidated, and the number of stored responses dropped. For lists of recent requests, never a label. */
   readonly invalidated?: Invalidated | undefined
+  /** Absent for requests that cannot write. */
+  readonly taken?: WriteKind | undefined
   readonly service: string
   /** Row template, e.g. `/site/v2/posts/{id}`; `unlisted` or `unmatched` where no row applies. */
   readonly route: string
@@ -26,6 +29,16 @@ export type ExchangeEvent = {
   /** The trace that it is part of, and when it ended; absent unless the trace is recorded. For exemplars, never a label. */
   readonly trace?: { readonly id: string; readonly epochMs: number } | undefined
 }
+
+/**
+ * What a request that may write was taken for: `reported` and `nothing` by the companion, `harmless` by the configuration, `unknown`
+ * all others.
+ */
+export const writeKinds = ['reported', 'nothing', 'harmless', 'unknown'] as const satisfies readonly (
+  | WriteDetail
+  | 'unknown'
+)[]
+export type WriteKind = (typeof writeKinds)[number]
 
 /** The responses that a write invalidated in this process. */
 export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }

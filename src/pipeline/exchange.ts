@@ -13,7 +13,7 @@ import {
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Identity } from './access.ts'
-import type { CacheOutcome, Invalidated } from './events.ts'
+import type { CacheOutcome, Invalidated, WriteKind } from './events.ts'
 import type { Client, RecalledTarget, Service } from './service.ts'
 
 /** The phases behind. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
@@ -45,6 +45,8 @@ type ExchangeRecord = {
   reason: string | undefined
   /** The responses that the write invalidated. */
   invalidated: Invalidated | undefined
+  /** What a request that may write was taken for. */
+  taken: WriteKind | undefined
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
@@ -104,6 +106,7 @@ export const arrived = (
       code: undefined,
       reason: undefined,
       invalidated: undefined,
+      taken: undefined,
       trace: undefined,
     },
     send: item?.send,

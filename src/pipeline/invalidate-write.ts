@@ -297,10 +297,9 @@ export const writeNotes = (
   response: GatewayResponse | undefined,
   /** Contents that show the state right before the write. */
   shown: Shown = () => [],
-  statement?: Said,
+  said?: Said,
 ): readonly Note[] => {
   const { service, matching, sensitive } = exchange
-  const said = response?.isRepeated === true ? undefined : statement
   const written = writtenBy(exchange, response, said)
   const tags = ownWriteTags(exchange, written, shown, said)
   // It may still be carried out, until the total timeout of the upstream.

@@ -119,6 +119,13 @@ export type Service = {
   hasRow(row: Row): boolean
   /** Does the current configuration have this service, with the same rules? */
   isCurrent(): boolean
+  /**
+   * The administrator says that such a request changes nothing: the parameters that its URL names, which its form must not have too.
+   * Undefined: any other request.
+   */
+  readonly harmlessWrite?:
+    | ((method: string, path: string, query: string) => readonly string[] | undefined)
+    | undefined
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
   /** A write also invalidates the targets that it and its response name (RFC 9111 §4.4), where tags do not reach everything. */

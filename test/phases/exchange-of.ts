@@ -75,6 +75,7 @@ export const received = (
       code: undefined,
       reason: undefined,
       invalidated: undefined,
+      taken: undefined,
       trace: undefined,
     },
     send: undefined,

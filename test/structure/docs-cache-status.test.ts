@@ -51,6 +51,9 @@ const noFault: Record<HitDetail | Exclude<StatusDetail, BypassReason | NoStoreRe
   shared: true,
   streamed: true,
   'only-if-cached': true,
+  nothing: true,
+  reported: true,
+  harmless: true,
 }
 
 const page = await readFile('docs/why-not-cached.md', 'utf8')

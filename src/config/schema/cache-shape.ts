@@ -1,5 +1,16 @@
 import * as z from 'zod'
-import { duration, flag, inMs, oneOf, parameterName, routeMatch, ruleMatch, secret, wait } from './leaves.ts'
+import {
+  duration,
+  flag,
+  inMs,
+  oneOf,
+  parameterName,
+  routeMatch,
+  ruleMatch,
+  secret,
+  wait,
+  writeMatch,
+} from './leaves.ts'
 
 /** Members of a cache rule beside the requests that it is for. */
 const ruleSettings = {
@@ -69,6 +80,11 @@ const cacheSettings = {
     .max(100)
     .prefault([])
     .describe('Cookies that do not affect responses; removed from cacheable requests'),
+  harmlessWrites: z
+    .array(writeMatch)
+    .max(100)
+    .prefault([])
+    .describe('Requests that change nothing that a reader sees, e.g. `POST /?wc-ajax=*`: they drop nothing'),
 }
 
 const rulesMeaning = (defaults: string): string => `First match applies; without rules: ${defaults}`

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { ApiDocument } from '../api-document.ts'
 import { fault, type Reading } from '../fault.ts'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
-import { parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
+import { parseRouteMatch, parseRuleMatch, parseWriteMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
 
 // Zod compiles a function for each object schema, which pays when a schema is used often. A configuration is checked once.
@@ -283,7 +283,7 @@ export const optionalUrl = z
   .string({ error: 'expected a URL, or an empty text for "off"' })
   .check(refusedBy(httpUrlFault))
 
-const matchBy = (parse: typeof parseRuleMatch, example: string) =>
+const matchBy = <Match>(parse: (text: string) => Reading<Match>, example: string) =>
   z.string({ error: `expected methods and a path, e.g. "${example}"` }).transform((text, context) => {
     const reading = parse(text)
     return reading.kind === 'read' ? reading.value : refuse(context, text, reading.message)
@@ -294,6 +294,9 @@ export const ruleMatch = matchBy(parseRuleMatch, 'GET /site/v2/**')
 
 /** Methods, or `*`, and path of a rate limit; a RuleMatch after parsing. */
 export const routeMatch = matchBy(parseRouteMatch, 'POST /site/v2/**')
+
+/** Methods, path and parameters of requests that change nothing; a WriteMatch after parsing. */
+export const writeMatch = matchBy(parseWriteMatch, 'POST /acme/v1/ping')
 
 /** A field name (RFC 9110 §5.1). */
 export const fieldName = z

@@ -217,6 +217,11 @@ export const cacheMetrics = {
     ['by'],
     'Stored responses invalidated.',
   ),
+  cacheWrites: counter(
+    'cache_writes_total',
+    ['service', 'taken'],
+    'Requests that may write, by what they were taken for: `reported` and `nothing` by the WordPress companion, `harmless` by `cache.harmlessWrites`, `unknown` all others.',
+  ),
   cacheCutForwards: counter(
     'cache_cut_forwards_total',
     ['by'],

@@ -11,7 +11,7 @@ import {
 } from '../../cluster/events.ts'
 import { bufferedWork } from '../../http/bounds.ts'
 import { codings } from '../../http/content-coding.ts'
-import { cacheOutcomes } from '../../pipeline/events.ts'
+import { cacheOutcomes, writeKinds } from '../../pipeline/events.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
 import { differenceKinds, indexRefusals, routeRefusals } from '../../site/events.ts'
@@ -99,6 +99,7 @@ export const closedLabels: {
   cacheServedStale: each('reason', ['revalidating', 'error']),
   cacheInvalidations: byInvalidator,
   cacheInvalidatedEntries: byInvalidator,
+  cacheWrites: each('taken', writeKinds),
   cacheCutForwards: byInvalidator,
   changesState: 'open',
   changesApplied: 'open',

@@ -18,8 +18,10 @@ import {
   whenKnown,
 } from '../../http/message.ts'
 import { permitted, plainOrigin } from '../any-origin.ts'
-import { questionFor } from '../ask-witness.ts'
+import { isTold, questionFor } from '../ask-witness.ts'
+import type { WriteKind } from '../events.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
+import { judgeWrite } from '../harmless-write.ts'
 import {
   completed,
   concurrentWritesOf,
@@ -124,10 +126,18 @@ const forward = async (
 const wasIncomplete = (error: unknown): boolean =>
   error instanceof GatewayError && (error.unsent || error.incomplete)
 
-/** What the companion states about the write. */
-const saidIn = ({ hints }: GatewayResponse, question: Question | undefined): Said | undefined => {
-  const statement = question?.read(hints?.statement)
+/** What the companion states about the write; of one that was sent twice it says too little. */
+const saidIn = ({ hints, isRepeated }: GatewayResponse, question: Question | undefined): Said | undefined => {
+  const statement = isRepeated === true ? undefined : question?.read(hints?.statement)
   return statement === undefined || question === undefined ? undefined : { ...statement, key: question.key }
+}
+
+const kindOf = (exchange: Ready, said: Said | undefined): WriteKind => {
+  if (said === undefined) return 'unknown'
+  if (said.kind !== 'rows') return 'nothing'
+  return [exchange.service, ...exchange.service.sharing()].some((service) => isTold(service, said))
+    ? 'reported'
+    : 'unknown'
 }
 
 type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
@@ -199,6 +209,7 @@ export const forwardWrite = async (
   exchange: Ready,
   next: Next<Outgoing>,
 ): Promise<GatewayResponse> => {
+  exchange.record.taken = 'unknown'
   const tracked = track(context, exchange)
   const streams = streamsResponse(exchange)
   const storable = storableResponse(context, exchange)
@@ -215,12 +226,14 @@ export const forwardWrite = async (
     const isStored =
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
     const isOver = !(response.content instanceof Readable)
+    const said = saidIn(response, question)
+    exchange.record.taken = kindOf(exchange, said)
     const notes = writeNotes(
       exchange,
       // A content that has not been read for it does not count: the row and the path decide.
       streams || !isOver ? { ...response, content: undefined } : response,
       tracked.isAlone() ? context.cache.contentsWithTag : undefined,
-      saidIn(response, question),
+      said,
     )
     const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.
@@ -248,10 +261,10 @@ const withholding = {
   withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
 } as const
 
-const withStatus = (answer: Answer, status: string): Answer =>
+const withStatus = (answer: Answer, status: string | (() => string)): Answer =>
   whenKnown(answer, (response) => ({
     ...response,
-    fields: [...response.fields, 'Cache-Status', status],
+    fields: [...response.fields, 'Cache-Status', typeof status === 'string' ? status : status()],
   }))
 
 const nothing: ReadonlySet<string> = new Set()
@@ -339,6 +352,27 @@ const readThrough = (
   return whenKnown(answer, (answered) => forOrigin(exchange, origin, recorded(exchange, answered)))
 }
 
+/** A write of which more is known says why it dropped less than everything. */
+const ofWrite = (taken: WriteKind | undefined) =>
+  ({ reason: 'method', detail: taken === 'unknown' ? undefined : taken }) as const
+
+const forwardJudged = (context: CacheContext, exchange: Ready, next: Next<Outgoing>): Answer =>
+  exchange.service.harmlessWrite === undefined
+    ? forwardWrite(context, exchange, next)
+    : forwardHarmless(context, exchange, next)
+
+/** A request that changes nothing, as the configuration says, drops nothing. */
+const forwardHarmless = async (
+  context: CacheContext,
+  exchange: Ready,
+  next: Next<Outgoing>,
+): Promise<GatewayResponse> => {
+  const judged = await judgeWrite(exchange, context.budget)
+  if (!judged.isHarmless) return forwardWrite(context, judged.exchange, next)
+  exchange.record.taken = 'harmless'
+  return next(outgoing(judged.exchange))
+}
+
 /** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
 export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
   name: 'cache',
@@ -350,10 +384,9 @@ export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
       return readThrough(context, exchange, decision, next)
     record.cache = 'bypass'
     if (acts || decision.kind === 'write') {
-      const facts = acts
-        ? ({ reason: 'bypass', detail: sensitive } as const)
-        : ({ reason: 'method' } as const)
-      return withStatus(forwardWrite(context, exchange, next), forwardedStatus(facts))
+      const status = () =>
+        forwardedStatus(acts ? { reason: 'bypass', detail: sensitive } : ofWrite(record.taken))
+      return withStatus(forwardJudged(context, exchange, next), status)
     }
     const answer = next(outgoing(exchange))
     // A WebSocket is no response, and is for one client. An upstream without WebSockets still carries out a write.

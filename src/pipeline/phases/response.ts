@@ -69,6 +69,7 @@ export const stamp = (options: {
       kind: 'exchange-finished',
       id: exchange.id,
       invalidated: record.invalidated,
+      taken: record.taken,
       service: exchange.service.name,
       route: record.route,
       method: methodName(request.method),

@@ -52,6 +52,24 @@ test.each([
 const upstream = 'upstream: { targets: ["http://127.0.0.1:1"] }'
 
 test.each([
+  ['contract: site, names: same', 'POST /wp/v2/**', 'covers /site/v2/'],
+  ['contract: site, names: same', 'PUT /wp/v2/posts/5', 'covers /site/v2/posts/'],
+  ['contract: site', 'DELETE /site/v2/posts/*', 'covers /site/v2/posts/'],
+  ['contract: site, names: same', 'POST /acme/v1/ping', undefined],
+  [`contract: open, mount: /, ${upstream}`, 'POST /wp/v2/**', undefined],
+])('{ %s } with the harmless write %j has the warning %j', async (service, match, expected) => {
+  const result = await checkConfig(
+    `services: { a: { ${service}, cache: { harmlessWrites: ["${match}"] } } }`,
+    {},
+  )
+  const warnings = result.kind === 'ok' ? configWarnings(result.config) : []
+  const found = warnings.filter(({ path }) => path === 'services.a.cache.harmlessWrites[0]')
+  expect(found.map(({ message }) => message)).toEqual(
+    expected === undefined ? [] : [expect.stringContaining(expected)],
+  )
+})
+
+test.each([
   ['contract: site, names: same', ['GET /site/v2/**'], [[0, 'matches nothing']]],
   ['contract: site', ['GET /wp/v2/**'], [[0, 'matches nothing: the public names are neutral']]],
   ['contract: site, mount: /api', ['GET /api/site/v2/**'], [[0, 'so write /site/v2/**']]],

@@ -436,6 +436,26 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
     '1:108 services.a.cache.harmlessCookies[0]: expected the name of a cookie, e.g. PHPSESSID; "*" is allowed at the end',
   ],
   [
+    'a harmless write that reads',
+    open('cache: { harmlessWrites: [GET /a] }'),
+    '1:107 services.a.cache.harmlessWrites[0]: expected methods that write, e.g. POST',
+  ],
+  [
+    'a harmless write with all methods',
+    open('cache: { harmlessWrites: ["* /a"] }'),
+    '1:107 services.a.cache.harmlessWrites[0]: expected methods that write, e.g. POST',
+  ],
+  [
+    'a harmless write with a parameter twice',
+    open('cache: { harmlessWrites: ["POST /?a=1&a=2"] }'),
+    '1:107 services.a.cache.harmlessWrites[0]: expected parameters as name=value behind one "?", each once, e.g. "POST /?wc-ajax=*"',
+  ],
+  [
+    'a harmless write with an encoded parameter',
+    open('cache: { harmlessWrites: ["POST /?a%5B%5D=1"] }'),
+    '1:107 services.a.cache.harmlessWrites[0]: expected parameters as name=value behind one "?", each once, e.g. "POST /?wc-ajax=*"',
+  ],
+  [
     'a header name with a colon',
     open('cache: { harmlessFields: ["a:b"] }'),
     '1:107 services.a.cache.harmlessFields[0]: expected the name of a request header, e.g. X-User-Agent-Class',

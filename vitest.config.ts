@@ -49,6 +49,7 @@ const takeLong = [
   'gateway/hostile/costly-*',
   'gateway/hostile/http2-*',
   'gateway/hostile/raw-requests',
+  'gateway/hostile/request-contents',
   'gateway/hostile/secrets',
   'gateway/hostile/unfinished-uploads',
   'gateway/hostile/websocket-floods',

@@ -244,6 +244,7 @@ export const buildGeneration = async (
     },
     report: metrics.observe.edge,
     unread: lasting.unread,
+    buffered: lasting.buffered,
     websockets: lasting.websockets,
     isDraining: lasting.isDraining,
     turnedAway: () =>

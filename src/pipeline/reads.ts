@@ -1,4 +1,4 @@
-import { pipeline, type Readable, Transform } from 'node:stream'
+import { Readable } from 'node:stream'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import { actsAsWrite, type CachePolicy } from '../cache/decide-caching.ts'
 import { requestTags } from '../cache/tagger.ts'
@@ -109,20 +109,18 @@ const createSentField = (
           : forwardableField(fields, name, unsent)))
 }
 
-/** The content, broken off with content_too_large as soon as it exceeds the bound: for content without a length. */
-export const boundedContent = (content: Readable, mostBytes: number): Readable => {
+async function* boundedPieces(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0
-  const bounded = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length
-      if (bytes > mostBytes) done(new GatewayError('content_too_large'))
-      else done(null, chunk)
-    },
-  })
-  // An error on either side ends both; the reader gets it.
-  pipeline(content, bounded, () => {})
-  return bounded
+  for await (const chunk of content as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > mostBytes) throw new GatewayError('content_too_large')
+    yield chunk
+  }
 }
+
+/** The content, broken off with content_too_large as soon as it exceeds the bound: for content without a length. Nothing is read ahead. */
+export const boundedContent = (content: Readable, mostBytes: number): Readable =>
+  Readable.from(boundedPieces(content, mostBytes), { objectMode: false, highWaterMark: 1 })
 
 /** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound, `overloaded` when too much is held already. */
 export const readContent = async (

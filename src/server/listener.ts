@@ -14,6 +14,7 @@ import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
+import { createRequestContents } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
@@ -39,6 +40,7 @@ type ListenerLimits =
   | 'headerBytes'
   | 'headersTimeoutMs'
   | 'requestTimeoutMs'
+  | 'minBytesPerSecond'
   | 'keepAliveTimeoutMs'
   | 'readerTimeoutMs'
   | 'connections'
@@ -76,8 +78,9 @@ const build = (
     maxHeaderSize: options.headerBytes,
     // This interval bounds how late an overdue request is ended.
     connectionsCheckingInterval: Math.max(50, Math.min(5_000, options.headersTimeoutMs / 2)),
-    requestTimeout: options.requestTimeoutMs,
-    headersTimeout: Math.min(options.headersTimeoutMs, options.requestTimeoutMs || Number.POSITIVE_INFINITY),
+    // It would also end a content that moves (listener/request-content.ts).
+    requestTimeout: 0,
+    headersTimeout: options.headersTimeoutMs,
     keepAliveTimeout: options.keepAliveTimeoutMs,
     // TCP notices that the reader of a silent event stream is gone.
     keepAlive: true,
@@ -125,15 +128,6 @@ const trackSessions = (server: AnyServer, idleMs: number): ReadonlySet<ServerHtt
   return sessions
 }
 
-/**
- * Sends an interim response when its turn on the connection comes, if there is no final response yet: node:http would queue it
- * and write it behind the head of the final response, as part of its content.
- */
-const tellToContinue = (outgoing: ServerResponse): void => {
-  if (outgoing.socket !== null) outgoing.writeContinue()
-  else outgoing.once('socket', () => outgoing.headersSent || outgoing.writeContinue())
-}
-
 /** The public port, before it listens. It outlives configurations: a reload replaces the handlers and keeps the connections. */
 export const createListener = (options: ListenerOptions) => {
   let contextFor: ChooseContext =
@@ -171,14 +165,17 @@ export const createListener = (options: ListenerOptions) => {
     server.close(() => {})
   }
 
-  const take = createRequestTurns(handlers, options.report)
+  const contents = createRequestContents(options)
+  const takeInTurn = createRequestTurns(handlers, options.report)
+  const takeWith =
+    (awaitsContinue: boolean) =>
+    (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+      contents.take(incoming, outgoing, awaitsContinue)
+      takeInTurn(incoming, outgoing)
+    }
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
-  for (const event of ['request', 'checkExpectation']) server.on(event, take)
-  // RFC 9110 §10.1.1.
-  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    tellToContinue(outgoing)
-    take(incoming, outgoing)
-  })
+  for (const event of ['request', 'checkExpectation']) server.on(event, takeWith(false))
+  server.on('checkContinue', takeWith(true))
   server.on('clientError', (error: Error, socket: Socket) => handlers.current?.clientError(error, socket))
 
   return {
@@ -216,6 +213,7 @@ export const createListener = (options: ListenerOptions) => {
       if (server.listening) await closeGently()
       clearTimeout(hard)
       connections.close()
+      contents.close()
       return cut
     },
   }

@@ -192,32 +192,64 @@ const hopOf = (element: string): Hop => {
 
 const hasOpenQuote = (text: string): boolean => text.replace(/\\./g, '').split('"').length % 2 === 0
 
+/** The parts between commas, the last one first, each when it is asked for: a field may have thousands, of which one is needed. */
+function* fromRight(value: string): Generator<string> {
+  let end = value.length
+  while (end > 0) {
+    const comma = value.lastIndexOf(',', end - 1)
+    yield value.slice(comma + 1, end)
+    end = comma
+  }
+  if (end === 0) yield ''
+}
+
+/** No element of a proxy is longer; an open quote of a client could make one of the whole field. */
+const longestElement = 1_024
+
 /**
  * The elements of Forwarded, the last one first. Parsed from the right, where the trusted proxy wrote: from the left, an open
  * quote of the client would swallow the proxy's element.
  */
-const elementsFromRight = (value: string): readonly string[] => {
-  const elements: string[] = []
+function* elementsFromRight(value: string): Generator<string> {
   let rest: string | undefined
-  for (const piece of value.split(',').reverse()) {
-    const element = rest === undefined ? piece : `${piece},${rest}`
+  for (const piece of fromRight(value)) {
+    const element: string = rest === undefined ? piece : `${piece},${rest}`
+    // What cannot be read names no client.
+    if (element.length > longestElement) {
+      yield ''
+      return
+    }
     if (hasOpenQuote(piece) === (rest === undefined)) rest = element
     else {
-      elements.push(element)
+      yield element
       rest = undefined
     }
   }
-  return rest === undefined ? elements : [...elements, rest]
+  if (rest !== undefined) yield rest
 }
 
+/** Further proxies behind each other are not believed. */
+const mostProxies = 32
+
 /** The first address from the right that is not a trusted proxy: the client may have invented everything left of it. */
-const clientAmong = (hopsFromRight: readonly Hop[], isTrusted: TrustedProxies): Hop => {
+const clientAmong = (
+  hopsFromRight: Iterable<string>,
+  read: (hop: string) => Hop,
+  isTrusted: TrustedProxies,
+): Hop => {
   let client = unknown
-  for (const hop of hopsFromRight) {
-    client = hop
-    if (hop.address === undefined || !isTrusted(hop.address)) break
+  let left = mostProxies
+  for (const text of hopsFromRight) {
+    client = read(text)
+    left -= 1
+    if (left === 0 || client.address === undefined || !isTrusted(client.address)) break
   }
   return client
+}
+
+const forwardedForHop = (text: string): Hop => {
+  const hop = text.trim()
+  return { address: ipOf(hop) ?? nodeOf(hop), protocol: undefined }
 }
 
 /**
@@ -229,13 +261,10 @@ const clientSaid = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
   const protocol = requestField(fields, 'x-forwarded-proto')
   if (addresses === undefined && protocol === undefined) {
     const forwarded = requestField(fields, 'forwarded')
-    return forwarded === undefined ? unknown : clientAmong(elementsFromRight(forwarded).map(hopOf), isTrusted)
+    return forwarded === undefined ? unknown : clientAmong(elementsFromRight(forwarded), hopOf, isTrusted)
   }
-  const hops = (addresses ?? '')
-    .split(',')
-    .reverse()
-    .map((hop): Hop => ({ address: ipOf(hop.trim()) ?? nodeOf(hop.trim()), protocol: undefined }))
-  return { address: clientAmong(hops, isTrusted).address, protocol: protocolOf(protocol) }
+  const { address } = clientAmong(fromRight(addresses ?? ''), forwardedForHop, isTrusted)
+  return { address, protocol: protocolOf(protocol) }
 }
 
 /** The additional members of an encrypted socket. */
@@ -318,23 +347,19 @@ const gone = (): Error => new Error('the client has closed its connection')
 
 /** A client's request. Its abort signal is created on first use: a hit does not use it. */
 export class EdgeRequest implements GatewayRequest {
-  readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
   #signal: EndSignal | undefined
   readonly method: string
   readonly target: string
   readonly fields: RequestFields
+  readonly content: Readable | undefined
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
-    this.#incoming = incoming
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, content?: Readable) {
     this.#outgoing = outgoing
+    this.content = content
     this.method = incoming.method as string
     this.target = incoming.url as string
     this.fields = incoming.headers
-  }
-
-  get content(): Readable | undefined {
-    return hasContent(this.fields) ? this.#incoming : undefined
   }
 
   get interim(): Interim {

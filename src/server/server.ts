@@ -16,11 +16,12 @@ import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, changedResponse, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable, type ServiceTable } from '../request/service-table.ts'
-import type { UnreadAnswers } from './buffered-bytes.ts'
+import type { BufferedBytes, UnreadAnswers } from './buffered-bytes.ts'
 import { withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest } from './listener/http2.ts'
+import { contentOf } from './listener/request-content.ts'
 import {
   authorityOf,
   createAddressList,
@@ -76,6 +77,7 @@ type EdgeOptions = Omit<
   /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }
   readonly unread: UnreadAnswers
+  readonly buffered: Pick<BufferedBytes, 'budget'>
 }
 
 /** Handles the requests of one configuration. */
@@ -129,7 +131,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     sendResponse(outgoing, withUnreadContent(outgoing, changed, options.distrusted), sending)
   }
   const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
-    isHttp2(incoming) ? new Http2EdgeRequest(incoming, outgoing) : new EdgeRequest(incoming, outgoing)
+    isHttp2(incoming)
+      ? new Http2EdgeRequest(incoming, outgoing, contentOf(incoming))
+      : new EdgeRequest(incoming, outgoing, contentOf(incoming))
   /** A response that is not flushed synchronously is in flight until its connection has finished with it. */
   const watch = (raw: ServerResponse): void => {
     options.inFlight.enter()
@@ -251,6 +255,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       return
     }
     const exchange = receive(service, incoming, requestOf(incoming, outgoing), request.id)
+    contentOf(incoming)?.count(options.buffered.budget('request-body', exchange.client.address))
     const response = options.run(exchange)
     const destination = hijacked(reply)
     if (response instanceof Promise) answerLater(exchange, destination, response)

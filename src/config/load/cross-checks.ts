@@ -44,8 +44,6 @@ function* rateLimitFaults({ rateLimits, services }: Config): Faults {
 function* limitFaults({ limits, services }: Config): Faults {
   if (limits.urlBytes > limits.headerBytes)
     yield faultAt(['limits', 'urlBytes'], 'must be at most limits.headerBytes, which includes the URL')
-  if (limits.requestTimeoutMs > 0 && limits.headersTimeoutMs > limits.requestTimeoutMs)
-    yield faultAt(['limits', 'headersTimeout'], 'must be at most limits.requestTimeout, which includes it')
   if (limits.bufferedBytes < 2 * limits.bodyBytes)
     yield faultAt(
       ['limits', 'bufferedBytes'],

@@ -66,13 +66,17 @@ const limits = z
       .prefault('32MiB')
       .describe('Memory per process for bodies in flight; a client gets half of what others leave'),
     headersTimeout: wait.prefault('10s').describe('Until all headers of a request have arrived'),
-    requestTimeout: wait.prefault('30s').describe('Until a request has arrived completely'),
+    requestTimeout: wait
+      .prefault('30s')
+      .describe('Longest pause of a client within its request body; 0s = no limit'),
     readerTimeout: wait
       .prefault('30s')
       .describe('Clients that read nothing of their response for this long are disconnected; 0s = no limit'),
     minBytesPerSecond: size
       .prefault('1KiB')
-      .describe('Slowest pace of a client that occupies an upstream slot; 0 = no limit'),
+      .describe(
+        'Slowest pace of a request body, and of a client that occupies an upstream slot; 0 = no limit',
+      ),
     keepAliveTimeout: wait.prefault('72s').describe('How long an idle connection stays open'),
     connections: whole(0, 1_000_000).prefault(0).describe('Open connections; 0 = no limit'),
     connectionsPerAddress: whole(0, 1_000_000)

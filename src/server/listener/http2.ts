@@ -8,7 +8,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { GatewayError } from '../../errors.ts'
 import { addressGroup } from '../../http/bounds.ts'
 import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
@@ -27,24 +26,20 @@ export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | und
 
 /** A request over HTTP/2. It gets no interim responses, because Node sends some of them over HTTP/1.1 only. */
 export class Http2EdgeRequest implements GatewayRequest {
-  readonly #incoming: Http2ServerRequest
   readonly #outgoing: Http2ServerResponse
   #controller: AbortController | undefined
   readonly method: string
   readonly target: string
   readonly fields: RequestFields
+  readonly content: Readable | undefined
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
-    this.#incoming = incoming as unknown as Http2ServerRequest
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, content: Readable | undefined) {
+    const { method, url, headers } = incoming as unknown as Http2ServerRequest
     this.#outgoing = outgoing as unknown as Http2ServerResponse
-    this.method = this.#incoming.method
-    this.target = this.#incoming.url
-    this.fields = this.#incoming.headers
-  }
-
-  /** RFC 9113 §8.1: frames mark the end of content; it needs no length. */
-  get content(): Readable | undefined {
-    return this.#incoming.stream.endAfterHeaders ? undefined : this.#incoming
+    this.method = method
+    this.target = url
+    this.fields = headers
+    this.content = content
   }
 
   get signal(): AbortSignal {
@@ -62,8 +57,6 @@ export class Http2EdgeRequest implements GatewayRequest {
 export type StreamBounds = {
   /** Longest time without progress while response bytes wait for the client; 0 = no bound. */
   readonly readerTimeoutMs: number
-  /** Time for the whole request to arrive; 0 = no bound. */
-  readonly requestTimeoutMs: number
   /** Addresses without these bounds: many clients share a session of a trusted proxy. */
   readonly isExempt: (address: string) => boolean
   /** Refuses new connections of an address group for a while, after one of its clients reset too many streams. */
@@ -113,42 +106,6 @@ const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: St
   server.once('close', () => clearInterval(timer))
 }
 
-/** Time to send a response after the request has timed out. */
-const lastAnswerMs = 2_000
-
-/**
- * Fails the request body, which the phases answer with 408 in the format of the service. The reset after the response says that the
- * rest of the body is not needed (RFC 9113 §8.1).
- */
-const answerTimeout = (request: Http2ServerRequest): void => {
-  const { stream } = request
-  stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR))
-  const timer = setTimeout(() => end(stream, 'the client did not read the response'), lastAnswerMs).unref()
-  stream.once('close', () => clearTimeout(timer))
-  request.on('error', () => {})
-  request.destroy(new GatewayError('request_timeout'))
-}
-
-const watchRequests = (server: Http2SecureServer, { requestTimeoutMs, report }: StreamBounds): void => {
-  const requests = new WeakMap<ServerHttp2Stream, Http2ServerRequest>()
-  const note = (request: Http2ServerRequest | IncomingMessage): void => {
-    if ('stream' in request && !request.stream.endAfterHeaders) requests.set(request.stream, request)
-  }
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, note)
-  server.on('stream', (stream) => {
-    if (stream.endAfterHeaders) return
-    const timer = setTimeout(() => {
-      report({ kind: 'no-request', reason: 'timeout' })
-      const request = requests.get(stream)
-      if (request === undefined || stream.headersSent) end(stream, 'the request did not arrive in time')
-      else answerTimeout(request)
-    }, requestTimeoutMs).unref()
-    const arrived = (): void => clearTimeout(timer)
-    stream.once('end', arrived)
-    stream.once('close', arrived)
-  })
-}
-
 /** A browser that leaves a page resets the requests in flight, up to `mostStreams` (listener.ts) at once. */
 const resetBurst = 100
 const resetsPerSecond = 33
@@ -185,10 +142,9 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
 
 /**
  * Bounds for slow clients on HTTP/2 streams. The socket bounds do not apply: a closed window leaves no data in the socket (RFC 9113
- * §5.2), a PING keeps a connection active, and node:http2 has no `requestTimeout`.
+ * §5.2), and a PING keeps a connection active.
  */
 export const boundStreams = (server: Http2SecureServer, bounds: StreamBounds): void => {
   watchResets(server, bounds)
   if (bounds.readerTimeoutMs > 0) watchReaders(server, bounds)
-  if (bounds.requestTimeoutMs > 0) watchRequests(server, bounds)
 }

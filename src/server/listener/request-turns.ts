@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
-import { addressGroup, createFairTurns, type FairTurns } from '../../http/bounds.ts'
+import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
-import { hasContent, isHttp2, isReset } from '../read-request.ts'
+import { isHttp2, isReset } from '../read-request.ts'
+import { continueReading, holdReading } from './socket-reading.ts'
 
 /**
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
@@ -33,16 +33,11 @@ const connectionOf = (incoming: IncomingMessage): Connection | undefined =>
   isHttp2(incoming) ? (incoming as unknown as Http2ServerRequest).stream.session : incoming.socket
 
 const hasLeft = (incoming: IncomingMessage): boolean =>
-  isHttp2(incoming) ? isReset(incoming) : incoming.socket.destroyed
+  isHttp2(incoming) ? isReset(incoming) : !incoming.socket.writable
 
 /** A session that has ended has no socket. */
 const groupOf = (connection: Connection): string =>
   addressGroup(('socket' in connection ? connection.socket : connection)?.remoteAddress ?? '')
-
-// node:http resumes the socket after each response.
-const stayPaused = function (this: Socket): void {
-  this.pause()
-}
 
 /**
  * Begins a bounded number of requests in each turn of the event loop, with addresses in rotation, and the connections of each: one with
@@ -54,7 +49,6 @@ export const createRequestTurns = (
   handlers: { readonly current: { readonly request: TakeRequest } | undefined },
   report: (event: EdgeEvent) => void,
 ): TakeRequest => {
-  const boundContent = createContentTurns()
   const turns = createFairTurns(requestsPerTurn)
   const waiting = new Map<Connection, Behind>()
   let pipelined = 0
@@ -66,13 +60,13 @@ export const createRequestTurns = (
       socket.destroy()
       return 'cut'
     }
-    if (behind.length === 0) socket.on('resume', stayPaused).pause()
+    if (behind.length === 0) holdReading(socket)
     pipelined += 1
     return 'counted'
   }
   const uncountPipelined = (socket: Socket, behind: Behind): void => {
     pipelined -= 1
-    if (behind.length === 0) socket.off('resume', stayPaused).resume()
+    if (behind.length === 0) continueReading(socket)
   }
   const enter = (connection: Connection, { incoming, outgoing }: Waiting, behind: Behind): void => {
     turns.begin(groupOf(connection), () => {
@@ -87,7 +81,6 @@ export const createRequestTurns = (
   return (incoming, outgoing) => {
     const connection = connectionOf(incoming)
     if (connection === undefined) return
-    if (isHttp2(incoming) || hasContent(incoming.headers)) boundContent(incoming)
     const behind = waiting.get(connection)
     if (behind === undefined) {
       if (turns.mayBegin()) handlers.current?.request(incoming, outgoing)
@@ -101,75 +94,5 @@ export const createRequestTurns = (
     if (hasLeft(incoming)) return
     if (connection === incoming.socket && countPipelined(connection, behind) === 'cut') return
     behind.push({ incoming, outgoing })
-  }
-}
-
-/** Each piece of a body is copied, counted and written by itself. */
-const piecesPerTurn = 32
-
-/** Longer pieces cost their client as much as the gateway. */
-const longestGathered = 4_096
-const mostGathered = 16 * 1024
-
-const noBytes = Buffer.alloc(0)
-
-/**
- * Joins short pieces of a content that arrive in one turn of the event loop, and reads no more of it before they are passed on: a
- * client decides how many chunks or DATA frames it makes of a body. node:http and node:http2 give each piece to `push`.
- */
-const gather = (content: Readable, socket: Socket | undefined, client: string, turns: FairTurns): void => {
-  const { push } = content
-  let gathered = noBytes
-  let length = 0
-  let isWaiting = false
-  /** Returns whether the connection is read on; the rest of a destroyed content is dropped. */
-  const pushOn = (chunk: Buffer | null, encoding?: BufferEncoding): boolean =>
-    push.call(content, chunk, encoding) || content.destroyed
-  const pass = (): void => {
-    if (length === 0) return
-    const piece = gathered.subarray(0, length)
-    gathered = noBytes
-    length = 0
-    pushOn(piece)
-  }
-  /** Otherwise the next request on the connection would wait for the rest of a content that has no reader. */
-  const readOn = (): void => {
-    if (content.destroyed && !content.readableEnded) socket?.resume()
-  }
-  content.once('close', readOn)
-  const passInTurn = (): void => {
-    isWaiting = false
-    pass()
-    readOn()
-  }
-  content.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
-    if (chunk === null || chunk.length > longestGathered) {
-      pass()
-      return pushOn(chunk, encoding)
-    }
-    if (!isWaiting && turns.mayBegin()) return pushOn(chunk, encoding)
-    if (length + chunk.length > mostGathered) pass()
-    if (length === 0) gathered = Buffer.allocUnsafe(mostGathered)
-    length += chunk.copy(gathered, length)
-    if (!isWaiting) {
-      isWaiting = true
-      turns.begin(client, passInTurn)
-    }
-    return false
-  }
-}
-
-/** Bounds what the pieces of all request bodies cost in one turn of the event loop, with clients in rotation. For requests with a body. */
-const createContentTurns = (): ((incoming: IncomingMessage) => void) => {
-  const turns = createFairTurns(piecesPerTurn)
-  return (incoming) => {
-    if (!isHttp2(incoming)) {
-      const { socket } = incoming
-      gather(incoming, socket, addressGroup(socket.remoteAddress ?? ''), turns)
-      return
-    }
-    const { stream } = incoming as unknown as Http2ServerRequest
-    if (!stream.endAfterHeaders)
-      gather(stream, undefined, addressGroup(stream.session?.socket?.remoteAddress ?? ''), turns)
   }
 }

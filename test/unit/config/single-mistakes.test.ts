@@ -746,11 +746,6 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
     '1:26 limits.bufferedBytes: must be at least twice limits.bodyBytes, because one client gets half of it and a body is read completely',
   ],
   [
-    'headers that may take longer than the request',
-    'limits: { headersTimeout: 1m }',
-    '1:27 limits.headersTimeout: must be at most limits.requestTimeout, which includes it',
-  ],
-  [
     'no depth of JSON',
     'limits: { jsonDepth: 0 }',
     '1:22 limits.jsonDepth: expected a whole number from 1 to 1000',

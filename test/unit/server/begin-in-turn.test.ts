@@ -25,6 +25,7 @@ const portOf = async (
     headerBytes: 16 * 1024,
     headersTimeoutMs: 60_000,
     requestTimeoutMs: 60_000,
+    minBytesPerSecond: 0,
     keepAliveTimeoutMs: 60_000,
     readerTimeoutMs: 60_000,
     connections: 0,

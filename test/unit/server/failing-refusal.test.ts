@@ -7,6 +7,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import type { Service } from '../../../src/pipeline/service.ts'
+import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 import { createEdge } from '../../../src/server/server.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 
@@ -36,6 +37,7 @@ const edgeOf = (
     refusedEarly,
     report: () => undefined,
     unread: { hold: () => undefined },
+    buffered: createBufferedBytes({ mostBytes: () => 1_000_000, report: () => undefined }),
     websockets: { count: () => undefined },
     isDraining: () => false,
     turnedAway: () => undefined,

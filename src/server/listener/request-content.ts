@@ -1,0 +1,433 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants, type Http2ServerRequest, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { GatewayError } from '../../errors.ts'
+import {
+  addressGroup,
+  createFairTurns,
+  type FairTurns,
+  overheadOfChunk,
+  type Reservation,
+} from '../../http/bounds.ts'
+import type { EdgeEvent } from '../events.ts'
+import { hasContent, isHttp2 } from '../read-request.ts'
+import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
+
+/** Each piece that is passed on is counted and written by itself. */
+const piecesPerTurn = 32
+
+/**
+ * A connection that is read on may bring ten thousand pieces of one octet, some 20 ms of work: then the next one waits for some turns,
+ * in which new connections are accepted.
+ */
+const readOnPerTurn = 1
+const parsedPerTurn = 1_024
+
+/** Longer pieces cost their client as much as the gateway. */
+const longestGathered = 4_096
+
+/** Of a content whose reader is slow or has not begun; then its connection is not read. */
+const mostHeld = 64 * 1024
+
+/** Of a content that is not needed any more, so that the next request on the connection can be read. */
+const mostDiscarded = 256 * 1024
+
+/** A client that keeps sending gets the response within this time; closed at once, the connection could lose it (RFC 9112 §9.6). */
+const lingerMs = 2_000
+
+/** Where a content comes from. */
+type Source = {
+  /** Emits `data`, `end`, `error`, `close`. */
+  readonly stream: Readable
+  readonly client: string
+  /** The response; node:http2 emits `finish` on its own form of it only when the stream closes. */
+  readonly response: { readonly writableFinished: boolean; once(event: 'finish', then: () => void): unknown }
+  /** Octets that are read for the sake of the next request, when the response has been sent. */
+  readonly mostDiscarded: number
+  hold(): void
+  proceed(): void
+  /** The response has been sent, and the rest of the content is too much. */
+  cut(): void
+  destroy(): void
+}
+
+const http1Source = (stream: IncomingMessage, response: ServerResponse): Source => {
+  const socket: Socket = stream.socket
+  readAsStream(socket)
+  return {
+    stream,
+    client: addressGroup(socket.remoteAddress ?? ''),
+    response,
+    mostDiscarded,
+    hold: () => holdReading(socket),
+    proceed: () => continueReading(socket),
+    cut: () => {
+      const timer = setTimeout(() => socket.destroy(), lingerMs)
+      socket.once('close', () => clearTimeout(timer))
+      socket.end()
+    },
+    destroy: () => void socket.destroy(),
+  }
+}
+
+const http2Source = (stream: ServerHttp2Stream): Source => ({
+  stream,
+  client: addressGroup(stream.session?.socket?.remoteAddress ?? ''),
+  response: stream,
+  mostDiscarded: 0,
+  hold: () => void stream.pause(),
+  proceed: () => void stream.resume(),
+  // The rest of the body is not needed (RFC 9113 §8.1).
+  cut: () => stream.close(constants.NGHTTP2_NO_ERROR),
+  // `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once.
+  destroy: () => void stream.destroy(new Error('the client did not read the response')),
+})
+
+export type ContentBounds = {
+  /** Longest silence of a client that is to send content; 0 = no bound. */
+  readonly requestTimeoutMs: number
+  /** A slower client counts as silent; 0 = no bound. */
+  readonly minBytesPerSecond: number
+  readonly report: (event: EdgeEvent) => void
+}
+
+type Shared = ContentBounds & {
+  readonly pieces: FairTurns
+  readonly waiting: FairTurns
+  /** Pieces of waiting contents, less those that turns have made up for. */
+  parsed: number
+}
+
+/** A slice keeps the whole block that it was read into. */
+const ownMemory = (chunk: Buffer): Buffer => {
+  if (chunk.length * 2 >= chunk.buffer.byteLength) return chunk
+  const copy = Buffer.allocUnsafeSlow(chunk.length)
+  chunk.copy(copy)
+  return copy
+}
+
+/** Octets that wait for their reader: short pieces joined, since a client decides how many pieces it makes of a content. */
+class HeldOctets {
+  #pieces: Buffer[] = []
+  #block: Buffer | undefined
+  #inBlock = 0
+  /** Octets. */
+  length = 0
+  /** The memory that they take. */
+  cost = 0
+
+  add(chunk: Buffer): void {
+    this.length += chunk.length
+    if (chunk.length > longestGathered) {
+      this.#endBlock()
+      this.#keep(ownMemory(chunk))
+      return
+    }
+    const block = this.#blockFor(chunk.length)
+    this.#inBlock += chunk.copy(block, this.#inBlock)
+  }
+
+  takeAll(): readonly Buffer[] {
+    this.#endBlock()
+    const pieces = this.#pieces
+    this.#pieces = []
+    this.length = 0
+    this.cost = 0
+    return pieces
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece)
+    this.cost += piece.length + overheadOfChunk
+  }
+
+  #endBlock(): void {
+    if (this.#block === undefined) return
+    this.cost -= this.#block.length
+    this.#keep(ownMemory(this.#block.subarray(0, this.#inBlock)))
+    this.#block = undefined
+    this.#inBlock = 0
+  }
+
+  /** Twice as long each time that it is full, so that a short content has a short one. */
+  #blockFor(more: number): Buffer {
+    const before = this.#block
+    if (before !== undefined && this.#inBlock + more <= before.length) return before
+    const block = Buffer.allocUnsafeSlow(Math.max(512, 2 * (this.#inBlock + more)))
+    before?.copy(block, 0, 0, this.#inBlock)
+    this.cost += block.length - (before?.length ?? 0)
+    this.#block = block
+    return block
+  }
+}
+
+/**
+ * The content of a request. It is taken from the connection from its first octet, so that what waits for a reader is in blocks of
+ * known size and counted, and not in as many objects of node:http as the client made pieces; and until its last octet, so that a
+ * content that nobody needs does not stop its connection.
+ */
+export class RequestContent extends Readable {
+  readonly #source: Source
+  readonly #shared: Shared
+  readonly #outgoing: ServerResponse
+  readonly #held = new HeldOctets()
+  #reservation: Reservation | undefined
+  #counted = 0
+  /** Octets since the last look at the clock. */
+  #moved = 0
+  #isWanted = false
+  #waitsForTurn = false
+  #isHeldUp = false
+  #hasEnded = false
+  #isDiscarded = false
+  #discarded = 0
+  #isCut = false
+  #awaitsContinue: boolean
+  /** When the client counts as silent, unless it sends more; moved by the time that it is held up. */
+  #deadlineMs: number
+  #heldUpSinceMs = 0
+
+  constructor(source: Source, outgoing: ServerResponse, shared: Shared, awaitsContinue: boolean) {
+    // The octets that wait are the held ones.
+    super({ highWaterMark: 1 })
+    this.#source = source
+    this.#shared = shared
+    this.#outgoing = outgoing
+    this.#awaitsContinue = awaitsContinue
+    this.#deadlineMs = performance.now() + shared.requestTimeoutMs
+    // It may fail before it has a reader; without a listener the process would end.
+    this.on('error', () => {})
+    const { stream } = source
+    stream.on('data', (chunk: Buffer) => this.#take(chunk))
+    stream.once('end', () => this.#end())
+    stream.on('error', (error) => this.#breakOff(error))
+    stream.once('close', () => this.#breakOff(new Error('the client has closed its connection')))
+    source.response.once('finish', () => this.#discardRest())
+  }
+
+  /** From now on what it holds counts for its client. */
+  count(reservation: Reservation): void {
+    this.#reservation = reservation
+    this.#recount()
+    this.#proceedWithRoom()
+  }
+
+  /** Ends a content whose client is silent. */
+  endIfSilent(nowMs: number): void {
+    const { requestTimeoutMs, minBytesPerSecond } = this.#shared
+    if (this.#moved > 0) {
+      const gainedMs = minBytesPerSecond === 0 ? requestTimeoutMs : (this.#moved * 1000) / minBytesPerSecond
+      this.#deadlineMs = Math.min(nowMs + requestTimeoutMs, this.#deadlineMs + gainedMs)
+      this.#moved = 0
+    }
+    if (this.#isHeldUp || this.#hasEnded || nowMs < this.#deadlineMs) return
+    this.#deadlineMs = Number.POSITIVE_INFINITY
+    this.#shared.report({ kind: 'no-request', reason: 'timeout' })
+    this.destroy(new GatewayError('request_timeout'))
+    this.#cutAfterResponse()
+    const timer = setTimeout(() => this.#source.destroy(), lingerMs)
+    this.#outgoing.once('close', () => clearTimeout(timer))
+  }
+
+  /** RFC 9110 §10.1.1: only a client whose content is read is asked for it. */
+  override _read(): void {
+    this.#isWanted = true
+    if (this.#awaitsContinue) {
+      this.#awaitsContinue = false
+      if (!this.#outgoing.headersSent) this.#outgoing.writeContinue()
+    }
+    if (this.#waitsForTurn) return
+    this.#passOn()
+    this.#proceedWithRoom()
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#discard()
+    callback(error)
+  }
+
+  #take(chunk: Buffer): void {
+    this.#moved += chunk.length
+    if (this.#waitsForTurn) this.#shared.parsed += 1
+    if (this.#isDiscarded) {
+      this.#drop(chunk.length)
+      return
+    }
+    if (chunk.length > longestGathered && this.#isWanted && this.#held.length === 0) {
+      this.#isWanted = false
+      this.push(ownMemory(chunk))
+      return
+    }
+    this.#held.add(chunk)
+    if (this.#held.cost !== this.#counted) this.#recount()
+    if (this.#held.length >= mostHeld || this.#reservation === undefined) this.#holdUp()
+    if (this.#waitsForTurn) return
+    // Short pieces are passed on when the turn of their client comes, together with what arrives until then.
+    if (!this.#shared.pieces.mayBegin()) this.#waitForTurn()
+    else if (this.#isWanted) this.#passOn()
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    this.#proceed()
+    if (this.#isDiscarded || this.#held.length > 0) return
+    this.push(null)
+  }
+
+  #breakOff(error: Error): void {
+    if (!this.#hasEnded) this.destroy(error)
+  }
+
+  #waitForTurn(): void {
+    this.#waitsForTurn = true
+    this.#holdUp()
+    const shared = this.#shared
+    const readOn = (): void => {
+      if (shared.parsed > 0) {
+        shared.parsed -= parsedPerTurn
+        wait()
+        return
+      }
+      this.#waitsForTurn = false
+      if (this.#isWanted) this.#passOn()
+      this.#proceedWithRoom()
+    }
+    const wait = (): void => {
+      // Not in this turn: its work is done.
+      shared.waiting.mayBegin()
+      shared.waiting.begin(this.#source.client, readOn)
+    }
+    wait()
+  }
+
+  #passOn(): void {
+    if (this.#held.length > 0) {
+      this.#isWanted = false
+      const pieces = this.#held.takeAll()
+      this.#recount()
+      for (const piece of pieces) this.push(piece)
+    }
+    if (this.#hasEnded && this.#held.length === 0 && !this.readableEnded) this.push(null)
+  }
+
+  /** Counts what waits for the first reader; later a reader counts what it takes, or has an upstream slot. */
+  #recount(): void {
+    const reservation = this.#reservation
+    if (reservation === undefined) return
+    const cost = this.readableDidRead ? 0 : this.#held.cost
+    const more = cost - this.#counted
+    if (more > 0 && !reservation.reserve(more)) {
+      this.destroy(tooManyBodies())
+      return
+    }
+    if (more < 0) reservation.shrink(-more)
+    this.#counted = cost
+  }
+
+  #drop(bytes: number): void {
+    this.#discarded += bytes
+    if (this.#discarded > this.#source.mostDiscarded) this.#cutAfterResponse()
+    else if (!this.#waitsForTurn && !this.#shared.pieces.mayBegin()) this.#waitForTurn()
+  }
+
+  #discardRest(): void {
+    if (this.#hasEnded) return
+    this.destroy()
+    if (this.#source.mostDiscarded === 0) this.#cutAfterResponse()
+  }
+
+  #discard(): void {
+    if (this.#isDiscarded) return
+    this.#isDiscarded = true
+    this.#held.takeAll()
+    this.#reservation?.release()
+    this.#reservation = undefined
+    if (!this.#waitsForTurn) this.#proceed()
+  }
+
+  #cutAfterResponse(): void {
+    if (this.#isCut) return
+    this.#isCut = true
+    const { response } = this.#source
+    if (response.writableFinished) {
+      this.#source.cut()
+      return
+    }
+    this.#holdUp()
+    response.once('finish', () => {
+      this.#proceed()
+      this.#source.cut()
+    })
+  }
+
+  #holdUp(): void {
+    if (this.#isHeldUp || this.#hasEnded) return
+    this.#isHeldUp = true
+    this.#heldUpSinceMs = performance.now()
+    this.#source.hold()
+  }
+
+  #proceedWithRoom(): void {
+    if (!this.#waitsForTurn && this.#held.length < mostHeld) this.#proceed()
+  }
+
+  #proceed(): void {
+    if (!this.#isHeldUp) return
+    this.#isHeldUp = false
+    this.#deadlineMs += performance.now() - this.#heldUpSinceMs
+    this.#source.proceed()
+  }
+}
+
+const contents = new WeakMap<IncomingMessage, RequestContent>()
+
+/** The content of a request that the listener has taken; undefined if it has none. */
+export const contentOf = (incoming: IncomingMessage): RequestContent | undefined => contents.get(incoming)
+
+/** Creates the function to call for each request before anything reads it. */
+export const createRequestContents = (bounds: ContentBounds) => {
+  const shared: Shared = {
+    ...bounds,
+    pieces: createFairTurns(piecesPerTurn),
+    waiting: createFairTurns(readOnPerTurn),
+    parsed: 0,
+  }
+  const open = new Set<RequestContent>()
+  const { requestTimeoutMs } = bounds
+  const endSilent = (): void => {
+    const nowMs = performance.now()
+    for (const content of open) content.endIfSilent(nowMs)
+  }
+  const timer =
+    requestTimeoutMs === 0
+      ? undefined
+      : setInterval(endSilent, Math.max(20, Math.min(1_000, requestTimeoutMs / 10))).unref()
+  const sourceOf = (incoming: IncomingMessage, outgoing: ServerResponse): Source | undefined => {
+    if (!isHttp2(incoming)) return hasContent(incoming.headers) ? http1Source(incoming, outgoing) : undefined
+    // RFC 9113 §8.1: frames mark the end of content; it needs no length.
+    const { stream } = incoming as unknown as Http2ServerRequest
+    return stream.endAfterHeaders ? undefined : http2Source(stream)
+  }
+  return {
+    take: (incoming: IncomingMessage, outgoing: ServerResponse, awaitsContinue: boolean): void => {
+      const source = sourceOf(incoming, outgoing)
+      if (source === undefined) return
+      const content = new RequestContent(source, outgoing, shared, awaitsContinue)
+      contents.set(incoming, content)
+      open.add(content)
+      const { stream } = source
+      for (const event of ['end', 'close']) stream.once(event, () => open.delete(content))
+    },
+    close: (): void => clearInterval(timer),
+  }
+}
+
+export type RequestContents = ReturnType<typeof createRequestContents>
+
+export const tooManyBodies = (): GatewayError =>
+  new GatewayError('overloaded', {
+    detail: 'Too many request bodies are in flight.',
+    retryAfterSeconds: 1,
+    unsent: true,
+  })

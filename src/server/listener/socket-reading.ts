@@ -1,0 +1,40 @@
+import type { Socket } from 'node:net'
+
+/** The number of reasons not to read a connection. */
+const holds = new WeakMap<Socket, number>()
+
+/** node:http resumes a socket after each response, and whenever its request is read. */
+const stayPaused = function (this: Socket): void {
+  this.pause()
+}
+
+const ignore = (): void => {}
+
+const streams = new WeakSet<Socket>()
+
+/**
+ * With a listener for its data, node:http parses what the socket gives it, in place of reading the connection below the socket. There
+ * it runs all pending ticks after each chunk of a content, and loses what TLS has decrypted behind the request that pauses the parser
+ * (HPE_PAUSED).
+ */
+export const readAsStream = (socket: Socket): void => {
+  if (streams.has(socket)) return
+  streams.add(socket)
+  socket.on('data', ignore)
+}
+
+/** Reads no more of a connection until each reason is gone. What has been read already is still parsed. */
+export const holdReading = (socket: Socket): void => {
+  const count = holds.get(socket) ?? 0
+  holds.set(socket, count + 1)
+  if (count === 0) socket.on('resume', stayPaused).pause()
+}
+
+export const continueReading = (socket: Socket): void => {
+  const count = holds.get(socket) ?? 0
+  if (count > 1) holds.set(socket, count - 1)
+  else if (count === 1) {
+    holds.delete(socket)
+    socket.off('resume', stayPaused).resume()
+  }
+}

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
@@ -5,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { times } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
-import { poll, sign } from './companion/intake.ts'
+import { poll, sign, token } from './companion/intake.ts'
 import { type CompanionSite, startCompanionStack } from './companion/site.ts'
 
 // The requests of a pair follow each other, so that the load of the machine meets both.
@@ -152,6 +153,22 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     expect(more.statements).toBe(0)
     expect(more.processor).toBeLessThan(2 * slower)
     if (isIdle) expect(more.waited).toBeLessThan(2 * slower)
+  }, 120_000)
+
+  test('a statement costs a POST no SQL statement and at most 0.3 ms of PHP', async () => {
+    const act = (query: string) => () => {
+      const nonce = randomBytes(16).toString('hex')
+      const asked = createHmac('sha256', token).update(`ask\n${nonce}`).digest('hex')
+      const headers: Record<string, string> = query.includes('unasked')
+        ? {}
+        : { 'Trellis-Nonce': `${nonce}.${asked}` }
+      const body = new URLSearchParams({ action: 'none' })
+      return fetch(`${site.origin}/wp-admin/admin-ajax.php${query}`, { method: 'POST', headers, body })
+    }
+    expect((await act('?pair=with')()).headers.get('trellis-statement')).toMatch(/^nothing; hmac=/)
+    const { more } = await cost('a statement', act, 'unasked')
+    expect(more.statements).toBe(0)
+    expect(more.processor).toBeLessThan(0.3 * slower)
   }, 120_000)
 
   test('a poll without news sends two SQL statements more than a refused one and takes at most 5 ms of PHP', async () => {

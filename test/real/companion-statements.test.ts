@@ -3,7 +3,13 @@ import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { poll, token } from './companion/intake.ts'
-import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+import {
+  addObjectCache,
+  type CompanionSite,
+  loadCompanionFirst,
+  startCompanionSite,
+} from './companion/site.ts'
+import type { RedisServer } from './shared/redis-server.ts'
 
 const hmac = (text: string): string => createHmac('sha256', token).update(text).digest('hex')
 
@@ -226,5 +232,27 @@ describeWith('php', 'the WordPress companion states what a request has written',
   test('a write through the interface names its row, and no other field does', async () => {
     const answer = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })
     expect([...answer.headers.keys()].filter((name) => name.startsWith('trellis-'))).toEqual([])
+  })
+
+  describeWith('redis', 'with a persistent object cache', () => {
+    let redis: RedisServer
+
+    beforeAll(async () => {
+      await loadCompanionFirst(site)
+      redis = await addObjectCache(site)
+    })
+    afterAll(() => redis?.stop())
+
+    test.each([
+      ['nothing', `wp_cache_get( 'acme', 'acme' ); get_option( 'acme_none' ); wp_send_json_success();`],
+      ['', `wp_cache_set( 'acme', uniqid(), 'acme' ); wp_send_json_success();`],
+      ['', `wp_cache_incr( 'acme', 1, 'acme' ); wp_send_json_success();`],
+      ['', `set_transient( 'acme', uniqid(), 60 ); wp_send_json_success();`],
+      ['rows', `${writes} wp_send_json_success();`],
+    ])('%j: %s', async (expected, code) => {
+      await acts(code)
+      await act()
+      expect((await act()).text.split(' ')[0]).toBe(expected)
+    })
   })
 })

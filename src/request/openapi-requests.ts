@@ -126,11 +126,16 @@ const decodedCookieName = (name: string): string => {
 }
 
 /** An undeclared cookie whose name servers may read as a declared one. */
-const cookieFault = ({ parameters, readAlike }: Plan, cookies: readonly Pair[]): RequestFault | undefined => {
+const cookieFault = (
+  { parameters, cookies: names, readAlike }: Plan,
+  cookies: readonly Pair[],
+): RequestFault | undefined => {
   for (const cookie of cookies) {
-    const isOwned = parameters.some(
-      ({ parameter, shape }) => parameter.location === 'cookie' && ownsPair(parameter, shape, cookie),
-    )
+    const isOwned =
+      names.has(cookie.name) ||
+      parameters.some(
+        ({ parameter, shape }) => parameter.location === 'cookie' && ownsPair(parameter, shape, cookie),
+      )
     const name = isOwned ? undefined : readAlike.cookie(decodedCookieName(cookie.name))
     if (name !== undefined) return isReadAs('cookie', name)
   }

@@ -64,7 +64,6 @@ const absent: Readonly<Record<string, string>> = {
   trellis_changes_poll_failures_total: 'only of services with the setting',
   trellis_changes_refused_total: 'only of services with the setting',
   trellis_changes_service_drops_total: 'only of services with the setting',
-  trellis_response_checks_total: 'only of services with a document',
   trellis_changes_state: 'only of services with the setting',
   trellis_websockets_open: 'only of services with the setting',
   trellis_websockets_total: 'only of services with the setting',

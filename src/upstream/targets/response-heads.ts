@@ -7,6 +7,7 @@ const mostInterim = 1_000
 const mostPieces = 1_000
 
 const noOctets = Buffer.alloc(0)
+const version = 'HTTP/1.'
 const endOfHead = '\r\n\r\n'
 const digitOne = 0x31
 /** Of the first digit of the status in `HTTP/1.1 200`. */
@@ -79,10 +80,11 @@ export class ResponseHeads {
     return octets.length === 0 ? undefined : octets
   }
 
-  /** Holds the beginning of a head back; what is too long for one is the client's to refuse. Returns what is not held. */
+  /** Holds the beginning of a head back; what is none, or too long for one, is the client's to refuse. Returns what is not held. */
   #held(begun: Buffer): Buffer {
     this.#pieces += 1
-    this.#awaitsHead = begun.length <= this.#mostBytes && this.#pieces <= mostPieces
+    const isHead = begun.toString('latin1', 0, version.length) === version.slice(0, begun.length)
+    this.#awaitsHead = isHead && begun.length <= this.#mostBytes && this.#pieces <= mostPieces
     if (!this.#awaitsHead) return begun
     this.#begun = begun
     return noOctets

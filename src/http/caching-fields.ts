@@ -1,6 +1,6 @@
 import { conditionalFields } from './conditional/preconditions.ts'
 import { remembered } from './memo.ts'
-import { type FieldLines, fieldValue, shortText } from './message.ts'
+import { type FieldLines, fieldValue, fieldValues, shortText } from './message.ts'
 
 /** Directives of a Cache-Control field (RFC 9111 §5.2): lower-case name to argument, undefined without one. */
 export type Directives = ReadonlyMap<string, string | undefined>
@@ -8,77 +8,86 @@ export type Directives = ReadonlyMap<string, string | undefined>
 /** RFC 9111 §1.2.2: an overflowing delta-seconds counts as 2^31. */
 const longestSeconds = 2_147_483_648
 
+/** One directive (RFC 9111 §5.2) with the white space around it: token [ "=" ( token / quoted-string ) ]. */
+const directive =
+  /[ \t]*([!#$%&'*+.^_`|~\dA-Za-z-]+)(?:=(?:([!#$%&'*+.^_`|~\dA-Za-z-]+)|"((?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*)"))?[ \t]*(?:,|$)/y
+
+/** RFC 9110 §5.6.1: a recipient accepts empty members. */
+const emptyMember = /[ \t]*(?:,|$)/y
+
 type Member = {
   readonly name: string
   readonly argument: string | undefined
-  readonly end: number
-  readonly isOpen?: true
+  readonly isQuoted: boolean
 }
 
-/** A quoted-string from its opening quote on; without a closing quote `end` lies behind the value. */
-const readQuoted = (value: string, start: number): { readonly text: string; readonly end: number } => {
-  let text = ''
-  let i = start + 1
-  while (i < value.length && value[i] !== '"') {
-    if (value[i] === '\\' && i + 1 < value.length) i += 1
-    text += value[i]
-    i += 1
+/** Undefined where the text has something that is no directive. */
+const readMembers = (value: string): readonly Member[] | undefined => {
+  const members: Member[] = []
+  let at = 0
+  while (at < value.length) {
+    directive.lastIndex = at
+    const [read, name, token, quoted] = directive.exec(value) ?? []
+    if (name !== undefined) {
+      const argument = token ?? quoted?.replace(/\\(.)/g, '$1')
+      members.push({ name: name.toLowerCase(), argument, isQuoted: quoted !== undefined })
+    }
+    emptyMember.lastIndex = at
+    const end = read ?? emptyMember.exec(value)?.[0]
+    if (end === undefined) return undefined
+    at += end.length
   }
-  return { text, end: i + 1 }
+  return members
 }
 
-const endOfMember = (value: string, start: number): number => {
-  const comma = value.indexOf(',', start)
-  return comma === -1 ? value.length : comma
-}
-
-const readMember = (value: string, start: number): Member => {
-  let i = start
-  while (i < value.length && value[i] !== ',' && value[i] !== '=') i += 1
-  const rawName = value.slice(start, i)
-  const name = rawName.trim().toLowerCase()
-  if (value[i] !== '=') return { name, argument: undefined, end: i }
-  // Space around `=` is not in the grammar: it stays in the argument, which makes a number invalid.
-  const gap = rawName.trimEnd() === rawName ? '' : ' '
-  if (value[i + 1] === '"') {
-    const quoted = readQuoted(value, i + 1)
-    if (quoted.end > value.length)
-      return { name, argument: gap + quoted.text, end: value.length, isOpen: true }
-    const end = endOfMember(value, quoted.end)
-    // Text behind the quotes is not in the grammar either: kept apart, it cannot complete a number.
-    const rest = value.slice(quoted.end, end).trim()
-    return { name, argument: gap + quoted.text + (rest === '' ? '' : ` ${rest}`), end }
-  }
-  const end = endOfMember(value, i + 1)
-  return { name, argument: gap + value.slice(i + 1, end).trimEnd(), end }
-}
+/**
+ * Nobody knows what the sender wanted: `no-store`, and whatever else forbids something and occurs in the text. Other caches look for
+ * the words too.
+ */
+export const unreadableDirectives = (value: string): Directives =>
+  new Map(
+    ['no-store', ...['private', 'no-transform'].filter((word) => value.toLowerCase().includes(word))].map(
+      (name) => [name, undefined],
+    ),
+  )
 
 /** For no-cache and private, which may name fields: without an argument they mean the whole response, and that wins. */
 const mergeQualified = (known: string | undefined, added: string | undefined): string | undefined =>
   known === undefined || added === undefined ? undefined : `${known},${added}`
 
+const isQualifiable = (name: string): boolean => name === 'no-cache' || name === 'private'
+
 const readDirectives = remembered((value): Directives => {
+  const members = readMembers(value)
+  if (members === undefined) return unreadableDirectives(value)
   const directives = new Map<string, string | undefined>()
-  let i = 0
-  while (i < value.length) {
-    const { name, argument, end, isOpen = false } = readMember(value, i)
-    i = end + 1
-    // Behind an open quote directives may have disappeared.
-    if (isOpen) directives.set('no-store', undefined)
-    if (name === '') continue
+  for (const { name, argument: written, isQuoted } of members) {
+    // Names of fields are quoted (RFC 9111 §5.2.2.4, §5.2.2.7): `private=true` means the whole response.
+    const argument = isQualifiable(name) && !isQuoted ? undefined : written
     if (!directives.has(name)) directives.set(name, argument)
-    else if (name === 'no-cache' || name === 'private') {
-      directives.set(name, mergeQualified(directives.get(name), argument))
-    }
+    else if (isQualifiable(name)) directives.set(name, mergeQualified(directives.get(name), argument))
   }
   return directives
 })
 
 const noDirectives: Directives = new Map()
 
-/** Reads any text without failing; a repeated directive keeps its first argument (RFC 9111 §4.2.1). */
+/**
+ * The directives of a Cache-Control; a repeated one keeps its first argument (RFC 9111 §4.2.1). A value that is not in the grammar
+ * counts as no-store.
+ */
 export const parseCacheControl = (value: string | undefined): Directives =>
   value === undefined ? noDirectives : readDirectives(value)
+
+/** The same of the lines of a response. Each must be readable alone: a quoted-string that spans two of them hides what is between. */
+export const cacheControlOf = (fields: FieldLines): Directives => {
+  const lines = fieldValues(fields, 'cache-control')
+  if (lines.length < 2) return parseCacheControl(lines[0])
+  const value = lines.join(', ')
+  return lines.every((line) => readMembers(line) !== undefined)
+    ? readDirectives(value)
+    : unreadableDirectives(value)
+}
 
 /** Argument in seconds: undefined when the directive is absent, `invalid` when it is not a non-negative integer. */
 export const deltaSeconds = (directives: Directives, name: string): number | 'invalid' | undefined => {
@@ -90,16 +99,18 @@ export const deltaSeconds = (directives: Directives, name: string): number | 'in
 export const nonNegativeInteger = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d+$/.test(text) ? Math.min(Number(text), longestSeconds) : undefined
 
+const fieldName = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/
+
 /**
- * Field names that qualify no-cache or private, lower case; undefined when the directive is absent or unqualified. One that names no
- * field means the whole response, as the stricter reading.
+ * Field names that qualify no-cache or private, lower case; undefined when the directive is absent or unqualified. An argument that is
+ * no list of field names means the whole response, as the stricter reading.
  */
 export const qualifiedFields = (directives: Directives, name: string): readonly string[] | undefined => {
   const argument = directives.get(name)
   if (argument === undefined) return undefined
   const names = argument.split(',').map((part) => part.trim().toLowerCase())
   const named = names.filter((part) => part !== '')
-  return named.length === 0 ? undefined : named
+  return named.length === 0 || !named.every((part) => fieldName.test(part)) ? undefined : named
 }
 
 /** The fields that Vary names (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */

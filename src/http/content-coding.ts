@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { parseCacheControl } from './caching-fields.ts'
+import { cacheControlOf } from './caching-fields.ts'
 import { tagOfCoded } from './conditional/preconditions.ts'
 import { remembered } from './memo.ts'
 import {
@@ -49,7 +49,7 @@ const fieldsOfBytes: ReadonlySet<string> = new Set([
 export const mayBeCoded = (head: ResponseHead): boolean =>
   isCodableType(fieldValue(head.fields, 'content-type') ?? '') &&
   !hasField(head.fields, fieldsOfBytes) &&
-  !parseCacheControl(fieldValue(head.fields, 'cache-control')).has('no-transform')
+  !cacheControlOf(head.fields).has('no-transform')
 
 /** Fields of the uncoded form that a coded one does not have, or has with another value. */
 const ofUncoded: ReadonlySet<string> = new Set(['etag', 'content-length', 'accept-ranges'])
@@ -176,9 +176,7 @@ export const contentCodingOf = (head: ResponseHead): ContentCoding => {
   if (coding === undefined) return none
   if (!names.some((name) => isDecodable(name) || others.has(name))) return unknown
   if (names.length > 1 || !isDecodable(coding)) return opaque
-  return parseCacheControl(fieldValue(head.fields, 'cache-control')).has('no-transform')
-    ? opaque
-    : { kind: 'coded', coding }
+  return cacheControlOf(head.fields).has('no-transform') ? opaque : { kind: 'coded', coding }
 }
 
 /** A stream that undoes the coding; it fails at a content that is not of the coding, or is incomplete. */

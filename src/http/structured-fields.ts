@@ -31,6 +31,15 @@ const take = (cursor: Cursor, pattern: RegExp): string | undefined => {
 const spaces = / */y
 const optionalWhitespace = /[ \t]*/y
 
+/** Invalid UTF-8 makes the field invalid (§4.2.10). */
+const percentDecoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return fail()
+  }
+}
+
 /**
  * The first pattern that fits counts. Sixteen digits, or a decimal with more than twelve before the point, are errors and not
  * roundings (§4.2.4).
@@ -44,8 +53,11 @@ const bareItems: readonly (readonly [pattern: RegExp, read: (text: string) => Ba
   [/-?\d{1,12}\.\d{1,3}(?![\d.])/y, (text) => ({ type: 'decimal', value: Number(text) })],
   [/[A-Za-z*][-A-Za-z0-9!#$%&'*+.^_`|~:/]*/y, (value) => ({ type: 'token', value })],
   [/\?[01]/y, (text) => ({ type: 'boolean', value: text === '?1' })],
-  [/:[A-Za-z0-9+/=]*:/y, (value) => ({ type: 'binary', value })],
-  [/%"(?:[\x20\x21\x23-\x24\x26-\x7e]|%[0-9a-f]{2})*"/y, (value) => ({ type: 'display', value })],
+  [/:[A-Za-z0-9+/]*={0,2}:/y, (value) => ({ type: 'binary', value })],
+  [
+    /%"(?:[\x20\x21\x23-\x24\x26-\x7e]|%[0-9a-f]{2})*"/y,
+    (text) => ({ type: 'display', value: percentDecoded(text.slice(2, -1)) }),
+  ],
   [/@-?\d{1,15}(?![\d.])/y, (text) => ({ type: 'date', value: Number(text.slice(1)) })],
 ]
 

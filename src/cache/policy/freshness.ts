@@ -1,10 +1,12 @@
 import type { Moment } from '../../clock.ts'
 import {
+  cacheControlOf,
   type Directives,
   deltaSeconds,
   nonNegativeInteger,
   parseCacheControl,
   qualifiedFields,
+  unreadableDirectives,
 } from '../../http/caching-fields.ts'
 import { parseHttpDate } from '../../http/conditional/dates.ts'
 import { remembered } from '../../http/memo.ts'
@@ -48,14 +50,18 @@ const readArgument = (key: string, member: Member): Argument => {
     : { kind: 'wrong' }
 }
 
-/** undefined when the field is empty, no dictionary, or has a value of the wrong type: it then counts as absent (RFC 9213 §2.1). */
+/**
+ * undefined when the field is empty: it then counts as absent (RFC 9213 §2.1). One that is no dictionary, or has a value of the wrong
+ * type, would count as absent too; here it counts as no-store, because nobody knows what its sender wanted of caches.
+ */
 const parseTargeted = remembered((value): Directives | undefined => {
   const members = parseDictionary(value)
-  if (members === undefined || members.size === 0) return undefined
+  if (members === undefined) return unreadableDirectives(value)
+  if (members.size === 0) return undefined
   const directives = new Map<string, string | undefined>()
   for (const [key, member] of members) {
     const read = readArgument(key, member)
-    if (read.kind === 'wrong') return undefined
+    if (read.kind === 'wrong') return unreadableDirectives(value)
     if (read.kind === 'keep') directives.set(key, read.argument)
   }
   return directives
@@ -63,12 +69,22 @@ const parseTargeted = remembered((value): Directives | undefined => {
 
 const findTargeted = (fields: FieldLines): Directives | undefined => {
   for (const name of targetedFields) {
-    const value = fieldValue(fields, name)
-    const directives = value === undefined ? undefined : parseTargeted(value)
+    const lines = fieldValues(fields, name)
+    if (lines.length === 0) continue
+    // A string that spans two lines would hide what is between.
+    const isWhole = lines.length === 1 || lines.every((line) => parseDictionary(line) !== undefined)
+    const value = lines.join(', ')
+    const directives = isWhole ? parseTargeted(value) : unreadableDirectives(value)
     if (directives !== undefined) return directives
   }
   return undefined
 }
+
+/** What older servers and programs write for surrogates and HTTP/1.0 caches counts where it forbids. */
+const surrogateForbids = (fields: FieldLines): boolean =>
+  /no-store|private/i.test(fieldValue(fields, 'surrogate-control') ?? '')
+
+const pragmaForbids = (fields: FieldLines): boolean => /no-cache/i.test(fieldValue(fields, 'pragma') ?? '')
 
 /** The directives of a response for a shared cache, from Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
 const controlBy = (source: 'targeted' | 'cache-control' | 'none', directives: Directives) => {
@@ -103,12 +119,25 @@ export type ResponseControl = Readonly<ReturnType<typeof controlBy>>
 const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
 const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
 
+const generalControl = (fields: FieldLines): ResponseControl => {
+  const lines = fieldValues(fields, 'cache-control')
+  const [only] = lines
+  if (only === undefined) return noControl
+  return lines.length === 1 ? byCacheControl(only) : controlBy('cache-control', cacheControlOf(fields))
+}
+
 export const responseControl = (fields: FieldLines): ResponseControl => {
   const targeted = findTargeted(fields)
   if (targeted !== undefined) return controlBy('targeted', targeted)
-  const general = fieldValue(fields, 'cache-control')
-  return general === undefined ? noControl : byCacheControl(general)
+  const general = generalControl(fields)
+  return !general.noStore && surrogateForbids(fields)
+    ? { ...general, noStore: true, mustUnderstand: false }
+    : general
 }
+
+/** Pragma has no meaning in a response (RFC 9111 §5.4), but those who write it without Cache-Control want no cache. */
+export const forbidsByPragma = (fields: FieldLines, control: ResponseControl): boolean =>
+  control.source === 'none' && pragmaForbids(fields)
 
 /** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */
 const ageValueMs = (head: ResponseHead): number => {

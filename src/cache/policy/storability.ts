@@ -16,6 +16,7 @@ import type { CachePolicy } from '../decide-caching.ts'
 import type { NoStoreReason } from '../events.ts'
 import {
   type Freshness,
+  forbidsByPragma,
   freshnessLifetime,
   isHeuristicallyCacheable,
   type ResponseControl,
@@ -91,6 +92,7 @@ const statusReason = (
 }
 
 const directiveReason = (
+  { fields }: ResponseHead,
   { partition, policy }: Pick<CacheRead, 'partition' | 'policy'>,
   control: ResponseControl,
   authorized: boolean,
@@ -102,6 +104,7 @@ const directiveReason = (
   if (control.hasQualifiedPrivate && !wide) return 'private'
   // must-understand makes no-store void for a status in `understood` (RFC 9111 §5.2.2.3).
   if (control.noStore && !override && !(wide && control.mustUnderstand)) return 'no-store'
+  if (!wide && !override && forbidsByPragma(fields, control)) return 'no-store'
   const credentialsForbid = authorized && partition === 'public' && !control.permitsCredentials
   return credentialsForbid ? 'authorization' : undefined
 }
@@ -168,7 +171,7 @@ export const storageOf = (
   const control = responseControl(head.fields)
   const reason =
     statusReason(head.status, policy, control) ??
-    directiveReason(read, control, authorized) ??
+    directiveReason(head, read, control, authorized) ??
     fieldReason(head, policy) ??
     freshnessReason(head, policy, control, freshnessLifetime(head, control, policy, receivedAt))
   return reason === undefined ? store : { kind: 'no-store', reason }

@@ -1,6 +1,6 @@
 import type { Found, Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
-import { isCredentialName } from '../http/forwardable-fields.ts'
+import { isCredentialName } from '../http/credential-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
 import { type RequestFields, targetParts } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'

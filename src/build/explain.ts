@@ -4,7 +4,7 @@ import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import type { Found, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
-import { credentialFieldsOf } from '../http/forwardable-fields.ts'
+import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField, targetOf } from '../http/message.ts'
 import {
   type Access,
@@ -98,6 +98,12 @@ const credentialsIn = (
   return names.length === 0 ? {} : { fieldsThatCountAsCredentials: names }
 }
 
+/** The fields whose values are part of the key; `harmlessFields` can name them. */
+const keyedIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
+  const names = profile === 'safe' ? keyedFieldsOf(fields, harmlessFields) : []
+  return names.length === 0 ? {} : { fieldsInTheKey: names }
+}
+
 /** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
 const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
   const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
@@ -134,6 +140,7 @@ const cachingOf = (
       return {
         cache: `read, ${decision.partition}`,
         ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
+        ...keyedIn(fields, policy),
         rule,
         ...feedOf(service, policy),
         profile: policy.profile,

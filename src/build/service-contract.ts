@@ -85,7 +85,7 @@ const policies = (
 ): ServiceContract['policyFor'] => {
   const { rules, ...cache } = service.cache
   const harmlessFields = [...cache.harmlessFields, ...withheldFields(service)]
-  const settings = { ...cache, harmlessFields, whileHeard }
+  const settings = { ...cache, harmlessFields, harmlessResponseFields: cache.harmlessFields, whileHeard }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = new Map<CacheRule, CachePolicy>(rules.map((rule) => [rule, { ...settings, rule }]))
   return (method, path) => {

@@ -2,7 +2,7 @@ import type { Moment } from '../clock.ts'
 import type { ContractName } from '../contracts/method.ts'
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/side-effects.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
-import { otherCredential } from '../http/forwardable-fields.ts'
+import { keyedFields, otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { pathReadings } from '../http/path-readings.ts'
 import { foldPhpName } from '../http/php-names.ts'
@@ -204,8 +204,10 @@ export type CachePolicy = {
   readonly isAmbiguous?: boolean | undefined
   /** Absent for services without a change feed. */
   readonly whileHeard?: WhileHeard | undefined
-  /** Request fields (lower case) that are no credentials though their names look so. */
+  /** Request fields (lower case) that make no difference to a response, whatever their names look like. */
   readonly harmlessFields?: readonly string[]
+  /** Response fields (lower case) that carry no token of their reader though their names look so. */
+  readonly harmlessResponseFields?: readonly string[]
   /** Names of cookies that make no difference to a response (sensitivity.ts); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
   /** Request fields (lower case) that are credentials though their names do not look so. */
@@ -225,13 +227,22 @@ export type BypassReason =
   | Sensitivity
 
 export type CachingDecision =
-  /** `withhold`: request fields not to forward, since the response will be shared and must not depend on them. */
-  | { readonly kind: 'read'; readonly partition: 'public'; readonly withhold: readonly string[] }
+  /**
+   * `withhold`: request fields not to forward, since the response will be shared and must not depend on them. `keyed`: those on which it
+   * may depend, as one text; undefined for most requests.
+   */
+  | {
+      readonly kind: 'read'
+      readonly partition: 'public'
+      readonly withhold: readonly string[]
+      readonly keyed?: string | undefined
+    }
   | {
       readonly kind: 'read'
       readonly partition: 'credential'
       readonly credential: string
       readonly withhold: readonly string[]
+      readonly keyed?: string | undefined
     }
   | { readonly kind: 'bypass'; readonly reason: BypassReason }
   | { readonly kind: 'write' }
@@ -284,6 +295,17 @@ const decideCredential = (
   return sent !== undefined || identity?.hasToken === true ? bypass('authorization') : undefined
 }
 
+/** A field that is neither a credential nor known to be harmless may change the response, whether Vary names it or not. */
+const withKeyedFields = (
+  decision: CachingDecision,
+  { fields }: CachingFacts,
+  policy: CachePolicy,
+): CachingDecision => {
+  if (decision.kind !== 'read') return decision
+  const keyed = keyedFields(fields, policy.harmlessFields ?? none)
+  return keyed === undefined ? decision : { ...decision, keyed }
+}
+
 const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   const { fields, sensitive } = facts
   if (policy.rule === undefined) return bypass('no-rule')
@@ -306,7 +328,7 @@ export const decideCaching = (facts: CachingFacts, policy: CachePolicy): Caching
   if (policy.isAmbiguous === true) return bypass('ambiguous-path')
   if (facts.hasContent) return bypass('request-content')
   if (forbidsStoring(facts.fields)) return bypass('request-no-store')
-  if (policy.profile === 'safe') return decideSafely(facts, policy)
+  if (policy.profile === 'safe') return withKeyedFields(decideSafely(facts, policy), facts, policy)
   // RFC 9111 §3.5 names Authorization only: a token in another field would not restrict what is shared.
   const hasOtherToken = facts.identity?.hasToken === true && facts.fields['authorization'] === undefined
   return hasOtherToken ? bypass('authorization') : readPublic

@@ -20,7 +20,8 @@ export const noStoreReasons = [
   'no-store',
   'private',
   'set-cookie',
-  'nonce',
+  /** A field carries a token of its reader. */
+  'token',
   'authorization',
   'vary-any',
   'must-understand',

@@ -1,79 +1,6 @@
 import { remembered } from './memo.ts'
 import { type FieldLines, fieldValue, type RequestFields, requestField, withoutFields } from './message.ts'
 
-/** RFC 6750 §2.1: the scheme in any case, then one token68. */
-const bearer = /^bearer +[A-Za-z0-9._~+/-]+=*$/i
-
-/** Is a bearer token there? The upstream decides whether it is valid. */
-export const hasBearer = (fields: RequestFields): boolean => {
-  const credential = requestField(fields, 'authorization')
-  return credential !== undefined && bearer.test(credential)
-}
-
-/**
- * Names of fields that may identify the client, beside Authorization and Cookie: keys, tokens, sessions, and the
- * user as a login proxy names it. No list of them is complete, so that a name that looks like one counts as one.
- */
-const credentialName =
-  /token|session|secret|passw|credential|nonce|auth|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|access|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
-
-/** Names that look like credentials but do not identify a client; Authorization is checked separately. */
-const harmlessNames: ReadonlySet<string> = new Set([
-  'authorization',
-  'authority',
-  'user-agent',
-  'x-user-agent',
-  'sec-fetch-user',
-])
-
-/** May a field of this name (lower case) identify a client? A field that is not forwarded does not. */
-export const isCredentialName = remembered(
-  (name) =>
-    credentialName.test(name) &&
-    !harmlessNames.has(name) &&
-    !name.startsWith('sec-ch-') &&
-    isForwardable(name),
-)
-
-const none: readonly string[] = []
-
-/**
- * Names of the fields beside Authorization and Cookie that may identify a client, in order; `harmless`: configured exceptions;
- * `declared`: credentials by the description of the service.
- */
-export const credentialFieldsOf = (
-  fields: RequestFields,
-  harmless: readonly string[],
-  declared: readonly string[] = none,
-): readonly string[] =>
-  Object.keys(fields)
-    .filter((name) => (isCredentialName(name) && !harmless.includes(name)) || declared.includes(name))
-    .sort()
-
-/** A loop without allocations, because it runs for every hit. */
-const hasOne = (fields: RequestFields, harmless: readonly string[], declared: readonly string[]): boolean => {
-  for (const name in fields) {
-    if (isCredentialName(name) && !harmless.includes(name)) return true
-  }
-  for (const name of declared) if (fields[name] !== undefined) return true
-  return false
-}
-
-/** Everything that identifies the client, as one text. Undefined where only Authorization could. */
-export const otherCredential = (
-  fields: RequestFields,
-  harmless: readonly string[],
-  declared: readonly string[] = none,
-): string | undefined =>
-  hasOne(fields, harmless, declared)
-    ? JSON.stringify(
-        ['authorization', ...credentialFieldsOf(fields, harmless, declared)].map((name) => [
-          name,
-          fields[name] ?? null,
-        ]),
-      )
-    : undefined
-
 /** Fields that concern one connection only (RFC 9110 §7.6.1), and Trailer, since trailers are not passed on. */
 const connectionFields: readonly string[] = [
   'connection',
@@ -198,6 +125,9 @@ const proxyFields = {
     'ali-cdn-real-ip',
     'cdn-src-ip',
     'oxygen-buyer-ip',
+    'akamai-client-ip',
+    'fastly-temp-xff',
+    'x-vercel-proxied-for',
   ],
   scheme: [
     'front-end-https',
@@ -210,10 +140,19 @@ const proxyFields = {
     'cloudfront-forwarded-proto',
     'fastly-ssl',
     'wl-proxy-ssl',
+    'fly-forwarded-proto',
+    'fly-forwarded-ssl',
     // PHP shows it to programs as HTTP_HTTPS, which some take for their own HTTPS.
     'https',
   ],
-  host: ['x-host', 'x-original-host', 'x-http-host-override', 'x-host-override', 'x-original-server'],
+  host: [
+    'x-host',
+    'x-http-host-override',
+    'x-host-override',
+    'x-original-server',
+    'disguised-host',
+    'fly-forwarded-port',
+  ],
 }
 
 /** Fields of a client that no upstream gets, beside those of `proxyFields`. */
@@ -221,21 +160,12 @@ const notForwarded = {
   connection: connectionFields,
   /** The gateway writes them itself, or leaves them to the connection to the upstream. */
   own: ['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id', 'trellis-nonce'],
-  method: ['x-http-method', 'x-http-method-override', 'x-method-override', 'x-method', 'x-http-verb'],
+  method: ['x-http-method', 'x-method', 'x-http-verb', 'x-tunnel-method'],
   target: [
-    'x-original-url',
-    'x-original-uri',
-    'x-original-path',
-    'x-original-method',
-    'x-original-prefix',
-    'x-rewrite-url',
-    'x-rewrite-uri',
-    'x-override-url',
     'x-request-uri',
     'x-script-name',
     'x-path-info',
     'x-waws-unencoded-url',
-    'x-envoy-original-path',
     'x-matched-path',
     'x-invoke-path',
     'x-invoke-query',
@@ -245,7 +175,7 @@ const notForwarded = {
   program: [
     ...['proxy', 'x-sendfile-type', 'x-accel-mapping', 'x-middleware-subrequest', 'x-middleware-prefetch'],
     ...['x-invoke-status', 'x-invoke-error', 'x-invoke-output'],
-    ...['x-react-router-spa-mode', 'x-react-router-prerender-data'],
+    ...['x-react-router-spa-mode', 'x-react-router-prerender-data', 'next-resume'],
   ],
 }
 
@@ -259,6 +189,16 @@ const networkPrefixes: readonly string[] = [
   ...['x-sucuri-', 'max-forwards'],
 ]
 
+/**
+ * Proxies have more names for these than a list can hold: the address of the client (`Acme-Client-IP`), and the target, method or host in
+ * place of those of the request (`X-Original-Host`, `X-Rewrite-Path`, `X-HTTP-Path-Override`).
+ */
+const addressName =
+  /(?:^|-)(?:client|user|visitor|viewer|remote|real|true|source|src|orig|original|originating|connecting|peer|socket)-?(?:ip(?:v?[46])?|addr(?:ess)?)$/
+
+const targetName =
+  /(?:^|-)(?:original|rewrite|rewritten|override|tunnel|effective)-(?:url|uri|path|query|host|method|verb|scheme|proto|protocol|port|prefix|server|authority)$|(?:^|-)(?:url|uri|path|query|host|method|verb|scheme|proto|protocol|port)-(?:override|rewrite|tunnel)$/
+
 const proxyNames: ReadonlySet<string> = new Set(Object.values(proxyFields).flat())
 
 const refusedNames: ReadonlySet<string> = new Set([...proxyNames, ...Object.values(notForwarded).flat()])
@@ -267,6 +207,7 @@ const refusedNames: ReadonlySet<string> = new Set([...proxyNames, ...Object.valu
 export const isProxyField = (name: string): boolean =>
   name === 'via' ||
   proxyNames.has(name) ||
+  addressName.test(name) ||
   [...proxyPrefixes, ...networkPrefixes].some((prefix) => name.startsWith(prefix))
 
 /**
@@ -276,11 +217,15 @@ export const isProxyField = (name: string): boolean =>
 const plainName = /^[a-z\d-]+$/
 
 /** May a field of this name (lower case) go from a client to an upstream? */
-const isForwardable = (name: string): boolean =>
-  plainName.test(name) &&
-  !refusedNames.has(name) &&
-  !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&
-  !name.startsWith('proxy-')
+export const isForwardable = remembered(
+  (name) =>
+    plainName.test(name) &&
+    !refusedNames.has(name) &&
+    !addressName.test(name) &&
+    !targetName.test(name) &&
+    !proxyPrefixes.some((prefix) => name.startsWith(prefix)) &&
+    !name.startsWith('proxy-'),
+)
 
 /** A name such as `api_key`: sent only where a document declares it, because others may read it as the one with hyphens. */
 export const isUnusualName = (name: string): boolean =>

@@ -1,7 +1,7 @@
 import type { Row } from '../contracts/row.ts'
 import type { Invalid } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
-import { otherCredential } from '../http/forwardable-fields.ts'
+import { otherCredential } from '../http/credential-fields.ts'
 import {
   type GatewayRequest,
   type GatewayResponse,

@@ -1,5 +1,5 @@
 import type { BodyContent, Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
-import { hasBearer } from '../http/forwardable-fields.ts'
+import { hasBearer } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { cookiePairs, pairsOf } from './openapi/parameter-text.ts'
 

@@ -50,7 +50,7 @@ const notStored: readonly Row[] = [
   { detail: 'no-store', response: { fields: { 'Cache-Control': 'no-store' } } },
   { detail: 'private', response: { fields: { 'Cache-Control': 'private' } } },
   { detail: 'set-cookie', response: { fields: { 'Set-Cookie': 'a=b' } } },
-  { detail: 'nonce', response: { fields: { 'X-WP-Nonce': 'a' } } },
+  { detail: 'token', response: { fields: { 'X-WP-Nonce': 'a' } } },
   { detail: 'authorization', to: 'wide', fields: { authorization: 'Bearer a' }, response: { fields: fresh } },
   { detail: 'vary-any', response: { fields: { Vary: '*' } } },
   { detail: 'vary-any', response: { fields: { Vary: 'X-Request-Id' } } },

@@ -29,7 +29,7 @@ const notStored: Record<NoStoreReason, true> = {
   'no-store': true,
   private: true,
   'set-cookie': true,
-  nonce: true,
+  token: true,
   authorization: true,
   'vary-any': true,
   'must-understand': true,

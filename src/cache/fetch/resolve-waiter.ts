@@ -1,7 +1,7 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { varyKey } from '../../http/caching-fields.ts'
-import { otherCredential } from '../../http/forwardable-fields.ts'
+import { otherCredential } from '../../http/credential-fields.ts'
 import { discard } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'

@@ -1,6 +1,7 @@
 import { parseVary } from '../../http/caching-fields.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
+import { carriesToken } from '../../http/credential-fields.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import {
   type FieldLines,
@@ -71,6 +72,9 @@ const understood: ReadonlySet<number> = new Set([
   504, 505,
 ])
 
+/** A 304 belongs to another response, 412 and 416 refuse the conditions and the range of one request, RFC 6585 forbids the others. */
+const neverStored: ReadonlySet<number> = new Set([304, 412, 416, 428, 429, 431, 511])
+
 type StorageDecision =
   | { readonly kind: 'store' }
   | { readonly kind: 'no-store'; readonly reason: NoStoreReason }
@@ -82,8 +86,7 @@ const statusReason = (
   policy: CachePolicy,
   control: ResponseControl,
 ): NoStoreReason | undefined => {
-  // A 304 belongs to another response; 1xx are not final; 412 and 416 refuse the conditions and the range of one request.
-  if (status < 200 || status === 304 || status === 412 || status === 416) return 'status'
+  if (status < 200 || neverStored.has(status)) return 'status'
   if (policy.profile === 'rfc-shared-cache') {
     return control.mustUnderstand && !understood.has(status) ? 'must-understand' : undefined
   }
@@ -109,12 +112,17 @@ const directiveReason = (
   return credentialsForbid ? 'authorization' : undefined
 }
 
-const fieldReason = (head: ResponseHead, policy: CachePolicy): NoStoreReason | undefined => {
+const fieldReason = (
+  head: ResponseHead,
+  policy: CachePolicy,
+  control: ResponseControl,
+): NoStoreReason | undefined => {
   if (isEventStream(head)) return 'event-stream'
   if (parseVary(head.fields).kind === 'any') return 'vary-any'
+  if (carriesToken(head.fields, [...(policy.harmlessResponseFields ?? []), ...control.notStored]))
+    return 'token'
   if (policy.profile === 'rfc-shared-cache') return undefined
-  if (fieldValue(head.fields, 'set-cookie') !== undefined) return 'set-cookie'
-  return fieldValue(head.fields, 'x-wp-nonce') !== undefined ? 'nonce' : undefined
+  return fieldValue(head.fields, 'set-cookie') === undefined ? undefined : 'set-cookie'
 }
 
 /** A response that is not fresh is stored only for its validators. */
@@ -172,7 +180,7 @@ export const storageOf = (
   const reason =
     statusReason(head.status, policy, control) ??
     directiveReason(head, read, control, authorized) ??
-    fieldReason(head, policy) ??
+    fieldReason(head, policy, control) ??
     freshnessReason(head, policy, control, freshnessLifetime(head, control, policy, receivedAt))
   return reason === undefined ? store : { kind: 'no-store', reason }
 }

@@ -62,12 +62,14 @@ const cacheSettings = {
     .array(
       z
         .string()
-        .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Agent-Class')
+        .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a header, e.g. X-User-Agent-Class')
         .toLowerCase(),
     )
     .max(100)
     .prefault([])
-    .describe('Request headers that look like credentials but are none'),
+    .describe(
+      'Headers that make no difference: request headers that are neither credentials nor part of the key; response headers that are no tokens',
+    ),
   harmlessCookies: z
     .array(
       z

@@ -285,12 +285,12 @@ const outgoing = (exchange: Ready): Outgoing => {
 
 type Read = Extract<CachingDecision, { kind: 'read' }>
 
-/** The partition of the credential and the declared fields, or the one that all share. */
+/** The partition of the credential and of the fields in the key, or the one that all share. */
 const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
   const credential = decision.partition === 'public' ? undefined : decision.credential
-  if (variant !== undefined) {
-    const name = context.partitionOf(JSON.stringify([variant.key, credential ?? null]))
-    return { kind: decision.partition, name }
+  if (variant !== undefined || decision.keyed !== undefined) {
+    const parts = [variant?.key, credential, decision.keyed].map((text) => text ?? null)
+    return { kind: decision.partition, name: context.partitionOf(JSON.stringify(parts)) }
   }
   return credential === undefined ? publicPart : { kind: 'credential', name: context.partitionOf(credential) }
 }

@@ -171,3 +171,68 @@ describe('a Cache-Control that cannot be read counts as no-store', () => {
     }
   })
 })
+
+describe('a field with a token of its reader keeps the response from all others', () => {
+  const names = [
+    ...['Cart-Token', 'Nonce', 'X-WP-Nonce', 'X-CSRF-Token', 'X-XSRF-TOKEN', 'X-Auth-Token', 'Authorization'],
+    ...['Authentication-Info', 'X-Session-Id', 'X-WC-Store-API-Nonce', 'Woocommerce-Session', 'X-Api-Key'],
+    // In no list.
+    ...[
+      'X-Acme-Access-Token',
+      'Set-Session',
+      'X-User-Id',
+      'CoCart-API-Cart-Key-Token',
+      'X-JWT',
+      'X-Secret-Of',
+    ],
+  ]
+  test.each(names)('%s', async (name) => {
+    lines = [`${name}: t1`, 'Cache-Control: public, max-age=60']
+    for (const mount of ['safe', 'rfc', 'override']) {
+      expect(await askTwice(mount)).toEqual(Array(2).fill('fwd=uri-miss; fwd-status=200; detail=token'))
+    }
+    const own = await askTwice('own', 'Authorization: Basic eA==\r\n')
+    expect(own).toEqual(Array(2).fill('fwd=uri-miss; fwd-status=200; detail=token'))
+  })
+
+  test('those who wait for the same response get one of their own', async () => {
+    lines = ['Cart-Token: t1']
+    count += 1
+    const before = origin.received.length
+    const answers = await Promise.all([1, 2, 3].map(() => ask(`/safe/${count}`)))
+    expect(origin.received.length - before).toBe(3)
+    expect(new Set(answers.map((answer) => answer.split('\r\n\r\n')[1])).size).toBe(3)
+  })
+
+  test.each([
+    ['Access-Control-Allow-Credentials: true'],
+    ['X-Author: Ann'],
+    ['Surrogate-Key: a'],
+    ['X-Cache-Key: a'],
+    ['X-RateLimit-Remaining-Tokens: 7'],
+    ['WWW-Authenticate: Basic'],
+    ['Signature-Input: sig=()'],
+  ])('%s is no token', async (line) => {
+    lines = [line, 'Cache-Control: max-age=60']
+    for (const mount of ['safe', 'rfc']) expect([mount, await isStored(mount)]).toEqual([mount, true])
+  })
+
+  test('harmlessFields names exceptions, and no-cache with its name keeps the field alone from others', async () => {
+    lines = ['X-Session-Info: 1']
+    expect([await isStored('safe'), await isStored('harmless')]).toEqual([false, true])
+    lines = ['Cart-Token: t1', 'Cache-Control: max-age=60, no-cache="cart-token"']
+    count += 1
+    expect(await ask(`/safe/${count}`)).toMatch(/^cart-token: t1/im)
+    const second = await ask(`/safe/${count}`)
+    expect(second).toMatch(/trellis; hit/)
+    expect(second).not.toMatch(/^cart-token/im)
+  })
+})
+
+test.each([428, 429, 431, 511])('%i is never stored (RFC 6585)', async (code) => {
+  status = code
+  lines = ['Cache-Control: public, max-age=60']
+  for (const mount of ['safe', 'rfc', 'override']) {
+    expect(await askTwice(mount)).toEqual(Array(2).fill(`fwd=uri-miss; fwd-status=${code}; detail=status`))
+  }
+})

@@ -74,7 +74,7 @@ test.each([
   ['private', ['Cache-Control', 'private, max-age=60'], 'private'],
   ['no-store', ['Cache-Control', 'no-store'], 'no-store'],
   ['Set-Cookie', ['Set-Cookie', 'a=b'], 'set-cookie'],
-  ['a new nonce', ['X-WP-Nonce', 'abc'], 'nonce'],
+  ['a new nonce', ['X-WP-Nonce', 'abc'], 'token'],
   ['Vary: *', ['Vary', 'Accept, *'], 'vary-any'],
 ])('%s is never kept', async (_, fields, reason) => {
   const { cache } = harness()

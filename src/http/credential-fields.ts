@@ -1,0 +1,167 @@
+import { isForwardable, namedAway } from './forwardable-fields.ts'
+import { remembered } from './memo.ts'
+import { type FieldLines, type RequestFields, requestField } from './message.ts'
+
+/** RFC 6750 §2.1: the scheme in any case, then one token68. */
+const bearer = /^bearer +[A-Za-z0-9._~+/-]+=*$/i
+
+/** Is a bearer token there? The upstream decides whether it is valid. */
+export const hasBearer = (fields: RequestFields): boolean => {
+  const credential = requestField(fields, 'authorization')
+  return credential !== undefined && bearer.test(credential)
+}
+
+/**
+ * Request fields that browsers, HTTP clients, tracing libraries, balancers and content networks send by themselves. None of them says
+ * who asks; an upstream whose responses depend on one names it in Vary.
+ */
+const harmless: readonly string[] = [
+  // HTTP.
+  ...['accept', 'accept-charset', 'accept-datetime', 'accept-encoding', 'accept-language', 'authority'],
+  ...['cache-control', 'pragma', 'content-type', 'content-language', 'content-encoding', 'content-location'],
+  ...['date', 'early-data', 'if-match', 'if-modified-since', 'if-none-match', 'if-range'],
+  ...['if-unmodified-since', 'max-forwards', 'origin', 'priority', 'range', 'referer', 'user-agent'],
+  // These two have rules of their own.
+  ...['authorization', 'cookie'],
+  // Browsers.
+  ...['access-control-request-headers', 'access-control-request-method', 'alt-used', 'available-dictionary'],
+  ...['dictionary-id', 'device-memory', 'dnt', 'downlink', 'dpr', 'ect', 'idempotency-key', 'purpose', 'rtt'],
+  ...['save-data', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'sec-fetch-storage-access'],
+  ...['sec-fetch-user', 'sec-gpc', 'sec-purpose', 'service-worker', 'service-worker-navigation-preload'],
+  ...['upgrade-insecure-requests', 'viewport-width', 'width', 'x-moz', 'x-playback-session-id', 'x-purpose'],
+  ...['x-requested-with', 'x-user-agent'],
+  // Traces and ids of requests.
+  ...['b3', 'baggage', 'correlation-id', 'elastic-apm-traceparent', 'grpc-trace-bin', 'newrelic'],
+  ...['request-context', 'request-id', 'sentry-trace', 'traceparent', 'tracestate', 'uber-trace-id'],
+  ...['x-amzn-trace-id', 'x-client-request-id', 'x-client-trace-id', 'x-cloud-trace-context'],
+  ...['x-correlation-id', 'x-ms-request-id', 'x-newrelic-id', 'x-newrelic-transaction', 'x-queue-start'],
+  ...[
+    'x-request-deadline-ms',
+    'x-request-start',
+    'x-span-id',
+    'x-trace-id',
+    'x-varnish',
+    'x-kong-request-id',
+  ],
+  // Networks: Cloudflare, CloudFront, Fastly, Fly, Vercel, Azure, Google, Envoy.
+  ...['cdn-loop', 'cf-ew-via', 'cf-ipcity', 'cf-ipcontinent', 'cf-ipcountry', 'cf-iplatitude'],
+  ...['cf-iplongitude', 'cf-metro-code', 'cf-postal-code', 'cf-ray', 'cf-region', 'cf-region-code'],
+  ...[
+    'cf-timezone',
+    'cf-warp-tag-id',
+    'cf-worker',
+    'cf-bot-score',
+    'cf-verified-bot',
+    'cf-ja3-hash',
+    'cf-ja4',
+  ],
+  ...['fastly-client', 'fastly-ff', 'fly-region', 'fly-request-id', 'x-amz-cf-id', 'x-amzn-tls-version'],
+  ...['x-amzn-tls-cipher-suite', 'x-appengine-city', 'x-appengine-citylatlong', 'x-appengine-country'],
+  ...['x-appengine-region', 'x-appengine-request-log-id', 'x-arr-log-id', 'x-azure-fdid', 'x-azure-ref'],
+  ...['x-azure-requestchain', 'x-akamai-edgescape', 'x-envoy-attempt-count', 'x-envoy-decorator-operation'],
+  ...['x-envoy-expected-rq-timeout-ms', 'x-envoy-peer-metadata', 'x-envoy-peer-metadata-id', 'x-fastly-ff'],
+  ...['x-railway-edge', 'x-railway-request-id', 'x-vercel-id', 'rndr-id'],
+]
+
+const harmlessNames: ReadonlySet<string> = new Set(harmless)
+
+/** Client hints, traces (B3, Datadog, OpenTracing, Instana) and what CloudFront and Vercel know of a viewer's device and place. */
+const harmlessPrefix =
+  /^(?:sec-ch-|x-b3-|x-datadog-|ot-tracer-|uberctx-|x-instana-|cloudfront-(?:viewer|is)-|x-vercel-ip-|attribution-reporting-)/
+
+/**
+ * Names of fields that may identify the client, beside Authorization and Cookie: keys, tokens, sessions, and the
+ * user as a login proxy names it. No list of them is complete: a request field that is neither here nor harmless is part of the key.
+ */
+const credentialName =
+  /token|session|secret|passw|credential|nonce|auth(?!or(?!i[sz]))|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|app|application|access|account|client|consumer|license|private|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
+
+/** Whole words that say so in a request; in a response they are names for caches (`Surrogate-Key`). */
+const credentialWord =
+  /(?:^|-)(?:key|bearer|hmac|signature(?:-input|-256)?|h?otp|totp|pin|[2m]fa|pass|passcode|passphrase|pwd|sid|uid|login|identity|ticket|impersonate|sudo|act-as|on-behalf-of)$/
+
+/** What a request field of a name (lower case) can do to the response. */
+type Meaning = 'unsent' | 'harmless' | 'credential' | 'other'
+
+const meaningOf = remembered((name): Meaning => {
+  if (!isForwardable(name)) return 'unsent'
+  if (harmlessNames.has(name)) return 'harmless'
+  const isHarmless = harmlessPrefix.test(name) && !credentialWord.test(name)
+  if (isHarmless) return 'harmless'
+  return credentialName.test(name) || credentialWord.test(name) ? 'credential' : 'other'
+})
+
+/** May a field of this name (lower case) identify a client? A field that is not forwarded does not. */
+export const isCredentialName = (name: string): boolean => meaningOf(name) === 'credential'
+
+const none: readonly string[] = []
+
+/**
+ * Names of the fields beside Authorization and Cookie that may identify the client, in order; `excepted`: configured exceptions;
+ * `declared`: credentials by the description of the service.
+ */
+export const credentialFieldsOf = (
+  fields: RequestFields,
+  excepted: readonly string[],
+  declared: readonly string[] = none,
+): readonly string[] =>
+  Object.keys(fields)
+    .filter((name) => (isCredentialName(name) && !excepted.includes(name)) || declared.includes(name))
+    .sort()
+
+/** A loop without allocations, because it runs for every hit. */
+const hasOne = (
+  fields: RequestFields,
+  meaning: Meaning,
+  excepted: readonly string[],
+  declared: readonly string[],
+): boolean => {
+  for (const name in fields) if (meaningOf(name) === meaning && !excepted.includes(name)) return true
+  for (const name of declared) if (fields[name] !== undefined) return true
+  return false
+}
+
+const withValues = (fields: RequestFields, names: readonly string[]): string =>
+  JSON.stringify(names.map((name) => [name, fields[name] ?? null]))
+
+/** Everything that identifies the client, as one text. Undefined where only Authorization could. */
+export const otherCredential = (
+  fields: RequestFields,
+  excepted: readonly string[],
+  declared: readonly string[] = none,
+): string | undefined =>
+  hasOne(fields, 'credential', excepted, declared)
+    ? withValues(fields, ['authorization', ...credentialFieldsOf(fields, excepted, declared)])
+    : undefined
+
+/**
+ * Names of the fields that are neither credentials nor harmless, as far as they are sent: only requests with the same values share a
+ * response.
+ */
+export const keyedFieldsOf = (fields: RequestFields, excepted: readonly string[]): readonly string[] => {
+  const named = namedAway(fields)
+  return Object.keys(fields)
+    .filter((name) => meaningOf(name) === 'other' && !excepted.includes(name) && !named.has(name))
+    .sort()
+}
+
+/** The same with their values, as one text; undefined for most requests. */
+export const keyedFields = (fields: RequestFields, excepted: readonly string[]): string | undefined => {
+  if (!hasOne(fields, 'other', excepted, none)) return undefined
+  const names = keyedFieldsOf(fields, excepted)
+  return names.length === 0 ? undefined : withValues(fields, names)
+}
+
+/** Fields of a response whose names look like those of tokens, and that carry none. */
+const tokenless = /^(?:access-control-|proxy-|www-authenticate$|user-agent$)|rate-?limit/
+
+const namesToken = remembered((name) => credentialName.test(name) && !tokenless.test(name))
+
+/** Has a response a field with a token of its reader (Cart-Token, Nonce, Authorization, X-Session-Id)? `excepted`: lower-case names. */
+export const carriesToken = (fields: FieldLines, excepted: readonly string[]): boolean => {
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = (fields[i] as string).toLowerCase()
+    if (namesToken(name) && !excepted.includes(name)) return true
+  }
+  return false
+}

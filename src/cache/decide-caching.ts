@@ -2,7 +2,7 @@ import type { Moment } from '../clock.ts'
 import type { ContractName } from '../contracts/method.ts'
 import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/side-effects.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
-import { keyedFields, otherCredential } from '../http/credential-fields.ts'
+import { credentialExpiry, keyedFields, otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { pathReadings } from '../http/path-readings.ts'
 import { foldPhpName } from '../http/php-names.ts'
@@ -212,6 +212,8 @@ export type CachePolicy = {
   readonly harmlessCookies?: readonly string[]
   /** Request fields (lower case) that are credentials though their names do not look so. */
   readonly credentialFields?: readonly string[]
+  /** Then a token of the request expires, for which the response is stored; milliseconds since 1970. Absent without one. */
+  readonly endsAt?: number
   /** A GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
   readonly effect?: 'writes' | 'safe' | undefined
 }
@@ -241,6 +243,8 @@ export type CachingDecision =
       readonly kind: 'read'
       readonly partition: 'credential'
       readonly credential: string
+      /** When the first token in it expires; Infinity without one. */
+      readonly endsAt: number
       readonly withhold: readonly string[]
       readonly keyed?: string | undefined
     }
@@ -289,7 +293,8 @@ const decideCredential = (
   if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
     // A field has no line break, so that no client can send the text of another client's verified credential.
     const credential = verified === undefined ? (sent ?? '') : `${sent ?? ''}\n${verified}`
-    return { kind: 'read', partition: 'credential', credential, withhold }
+    const endsAt = credentialExpiry(fields, harmlessFields ?? none, credentialFields)
+    return { kind: 'read', partition: 'credential', credential, endsAt, withhold }
   }
   // An API key is not forwarded: a response does not depend on it, and a `public` rule shares it among the clients that `access` admits.
   return sent !== undefined || identity?.hasToken === true ? bypass('authorization') : undefined

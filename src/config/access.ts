@@ -17,7 +17,8 @@ const isPublicJwk = (key: unknown): key is PublicJwk =>
 
 /** Reads a JWKS (RFC 7517 §5); keys that are not public ones are left out. */
 export const readJwks = (text: string): Reading<readonly PublicJwk[]> => {
-  const document = parsedJson(text)
+  // RFC 8259 §8.1: a reader may ignore a byte order mark.
+  const document = parsedJson(text.replace(/^\ufeff/, ''))
   const keys = isJsonObject(document) ? document['keys'] : undefined
   if (!Array.isArray(keys)) return fault('expected a JWKS: JSON with a list "keys" (RFC 7517)')
   if (keys.length > mostKeys) return fault(`a JWKS has at most ${mostKeys} keys`)

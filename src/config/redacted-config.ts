@@ -2,15 +2,15 @@ import { isJsonObject } from '../http/json-text.ts'
 import type { Config } from './config.ts'
 import { durationText, type StatusRange, sizeText, statusRangesText } from './quantities.ts'
 
-/** URLs of collectors carry API keys in the query or as user information: both are hidden. */
+/** URLs may carry keys in the query or as user information: both are hidden. A fragment is sent to nobody. */
 const withoutKeys = (text: string): string => {
-  if (text === '') return ''
-  const { origin, pathname, search } = new URL(text)
-  return `${origin}${pathname}${search === '' ? '' : '?[redacted]'}`
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.search === '' && url.username === '' && url.password === '')) return text
+  return `${url.protocol}//${url.host}${url.pathname}${url.search === '' ? '' : '?[redacted]'}`
 }
 
 const shown = (key: string, value: unknown): unknown => {
-  if (key === 'otlpUrl' && typeof value === 'string') return withoutKeys(value)
+  if (typeof value === 'string' && /^[a-z][a-z\d+.-]*:\/\//i.test(value)) return withoutKeys(value)
   if (key === 'match' && typeof value === 'object' && value !== null && 'text' in value) return value.text
   return value
 }

@@ -1,4 +1,5 @@
 import { isForwardable, namedAway } from './forwardable-fields.ts'
+import { isJsonObject } from './json-text.ts'
 import { remembered } from './memo.ts'
 import { type FieldLines, type RequestFields, requestField } from './message.ts'
 
@@ -151,6 +152,50 @@ export const keyedFields = (fields: RequestFields, excepted: readonly string[]):
   const names = keyedFieldsOf(fields, excepted)
   return names.length === 0 ? undefined : withValues(fields, names)
 }
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** A segment that could begin with `{` in base64, before it is decoded. */
+const maybeJson = /^(?:e[w-z\d+/_-]|[CDI])/
+
+const jsonObjectOf = (segment: string): JsonObject | undefined => {
+  if (!maybeJson.test(segment)) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(segment, 'base64').toString())
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The JSON objects among base64 segments with dots between them, as header and claims of a JWT are (RFC 7515 §7.1), wherever they
+ * stand in a value. Nothing is verified.
+ */
+export const jwtSegments = (value: string): readonly JsonObject[] =>
+  value
+    .split(/[^\w+/.-]/)
+    .filter((word) => word.includes('.'))
+    .flatMap((word) => word.split('.'))
+    .map(jsonObjectOf)
+    .filter((object) => object !== undefined)
+
+const earliestOf = (value: string): number =>
+  Math.min(
+    ...jwtSegments(value).map(({ exp }) => (typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY)),
+  )
+
+/** When the first of the tokens expires that a request has, in milliseconds since 1970; Infinity without one. It can only shorten. */
+export const credentialExpiry = (
+  fields: RequestFields,
+  excepted: readonly string[],
+  declared: readonly string[] = none,
+): number =>
+  Math.min(
+    ...['authorization', ...credentialFieldsOf(fields, excepted, declared)].map((name) =>
+      earliestOf(requestField(fields, name) ?? ''),
+    ),
+  )
 
 /** Fields of a response whose names look like those of tokens, and that carry none. */
 const tokenless = /^(?:access-control-|proxy-|www-authenticate$|user-agent$)|rate-?limit/

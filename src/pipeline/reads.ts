@@ -161,7 +161,12 @@ export const isActingRead = ({ service, sensitive }: Pick<Ready, 'service' | 'se
   [service, ...service.sharing()].some(({ contract }) => contract !== 'open')
 
 /** The partition of the cache that an exchange reads from; `name` as in the key. */
-export type ReadPartition = { readonly kind: CacheRead['partition']; readonly name: string }
+export type ReadPartition = {
+  readonly kind: CacheRead['partition']
+  readonly name: string
+  /** When the credential expires; absent for all others. */
+  readonly endsAt?: number
+}
 
 const keyOf = ({ service, target, recalled, client }: Ready, partition: string): string => {
   const { host, name, publicRoot } = service
@@ -202,7 +207,11 @@ export class ExchangeRead implements CacheRead {
     this.partition = partition.kind
     this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
     this.fields = exchange.request.fields
-    this.policy = exchange.policy
+    // No report of a change says that a credential has lost a right.
+    this.policy =
+      partition.kind === 'public'
+        ? exchange.policy
+        : { ...exchange.policy, whileHeard: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
     this.compresses = exchange.service.compresses
   }
 

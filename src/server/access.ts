@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { readApiKeys } from '../config/access.ts'
 import type { AccessConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
+import { jwtSegments } from '../http/credential-fields.ts'
 import { type RequestFields, requestField, whenKnown } from '../http/message.ts'
 import type { Access, CredentialVerdict, Identity } from '../pipeline/access.ts'
 import type { JwtConfig, TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
@@ -24,13 +25,20 @@ const createAddressCheck = ({ allow, deny }: AccessConfig): ((address: string) =
 
 const bearer = /^bearer(?: +|$)/i
 
-/** The token that was sent. Authorization may have another scheme than Bearer; then there is none. */
+/** `Bearer` where it is no part of a longer word, or in front of anything: some upstreams split a value on white space or commas. */
+const namesBearer = /^\W*bearer|(?:^|[^\w+/=-])bearer(?![\w+/-])/i
+
+/**
+ * The token that was sent. Authorization may have another scheme than Bearer; then there is none, unless the value looks like a token
+ * that some upstream would take: that counts as a malformed one.
+ */
 const tokenIn = (fields: RequestFields, header: string): string | undefined => {
   const value = requestField(fields, header)
   if (value === undefined) return undefined
   const scheme = bearer.exec(value)
-  if (scheme === null) return header === 'authorization' || value === '' ? undefined : value
-  return value.slice(scheme[0].length)
+  if (scheme !== null) return value.slice(scheme[0].length)
+  if (header !== 'authorization') return value === '' ? undefined : value
+  return namesBearer.test(value) || jwtSegments(value).length > 0 ? '' : undefined
 }
 
 const mostKeyCharacters = 512

@@ -125,7 +125,7 @@ const tokenAttacks: readonly Row[] = [
   [
     'a good token without its scheme',
     401,
-    'token-missing',
+    'token-malformed',
     async () => ({ lines: [['Authorization', await issuer.token()]] }),
   ],
   ['the scheme alone', 401, 'token-malformed', async () => ({ lines: [['Authorization', 'Bearer']] })],
@@ -611,4 +611,35 @@ describe('a request that access admits', () => {
     expect(received()).toMatchObject({ 'x-user-id': 'ann' })
     expect(received()['x-roles']).toBeUndefined()
   })
+})
+
+const jwtLike = (): string => issuer.forged({ alg: 'ES256', kid: 'first' })
+
+test.each<[string, (token: string) => string]>([
+  ['a tab', (token) => `Bearer\t${token}`],
+  ['no scheme', (token) => token],
+  ['JWT', (token) => `JWT ${token}`],
+  ['Token', (token) => `Token ${token}`],
+  ['a comma', (token) => `Bearer,${token}`],
+  ['an equal sign', (token) => `Bearer=${token}`],
+  ['another scheme in front', (token) => `Basic eA==, Bearer ${token}`],
+  ['a comma in front', (token) => `, Bearer ${token}`],
+  ['no space', (token) => `Bearer${token}`],
+  ['quotes', (token) => `Token token="${token}"`],
+  ['DPoP', (token) => `DPoP ${token}`],
+  ['an opaque token behind another scheme', () => 'Basic eA==, bearer abc'],
+  ['a header that is no JSON', (token) => `JWT x.${token.split('.')[1]}.x`],
+])('a token that is not sent as `Bearer TOKEN` is refused: %s', async (_, make) => {
+  const sent = { path: `${site}/site/v2/posts/1`, lines: [['Authorization', make(jwtLike())]] as Lines }
+  expect((await send(sent)).status).toBe(401)
+  expect(origin.received).toEqual([])
+})
+
+test.each([
+  'Basic YW5uOmFiY2QgZWZnaCBpamts',
+  'Digest username="a", realm="example.api.org"',
+  'Token abc.def',
+])('another scheme is for the upstream: %s', async (value) => {
+  await send({ path: `${site}/site/v2/posts/1`, lines: [['Authorization', value]] })
+  expect(origin.received[0]?.fields['authorization']).toBe(value)
 })

@@ -166,7 +166,7 @@ export const correctedInitialAgeMs = (
 }
 
 /** Where a freshness lifetime comes from. */
-type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none'
+type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none' | 'ended'
 
 export type Freshness = { readonly lifetimeMs: number; readonly source: FreshnessSource }
 
@@ -251,7 +251,7 @@ const plainLifetime = (
 
 /**
  * Freshness lifetime (RFC 9111 §4.2.1): of the upstream, else of the rule, else, where allowed, a heuristic; at most what the
- * response allows for changes by the clock.
+ * response allows for changes by the clock, and what is left of the token of the request.
  */
 export const freshnessLifetime = (
   head: ResponseHead,
@@ -260,7 +260,9 @@ export const freshnessLifetime = (
   responseTime: number,
 ): Freshness => {
   const freshness = plainLifetime(head, control, policy, responseTime)
-  const mostMs = changesByClockMs(head)
+  const leftMs = (policy.endsAt ?? Number.POSITIVE_INFINITY) - responseTime
+  if (leftMs <= 0) return { lifetimeMs: 0, source: 'ended' }
+  const mostMs = Math.min(changesByClockMs(head), leftMs)
   return freshness.lifetimeMs <= mostMs ? freshness : { ...freshness, lifetimeMs: mostMs }
 }
 

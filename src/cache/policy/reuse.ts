@@ -187,9 +187,10 @@ export const createReuse = (
 ): ((read: CacheRead, at: Moment) => Reuse) => {
   const ofStored = (read: CacheRead, at: Moment): Reuse =>
     decideReuse(store.variants(read.key), read, read.policy.profile, at)
-  if (lease === undefined) return ofStored
   return (read, at) => {
-    if (lease.isCurrent(at)) return ofStored(read, at)
+    // What is stored for a token that has expired is for nobody any more.
+    const isOver = read.policy.endsAt !== undefined && read.policy.endsAt <= at.now
+    if (!isOver && (lease === undefined || lease.isCurrent(at))) return ofStored(read, at)
     const reuse = decideReuse([], read, read.policy.profile, at)
     return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
   }

@@ -137,6 +137,7 @@ const freshnessReason = (
   // no-cache requires a validation before each reuse: without a validator it could never be reused.
   const reusable = validator || !control.noCache || freshness.source === 'override'
   if (freshness.lifetimeMs > 0 && reusable) return undefined
+  if (freshness.source === 'ended') return 'no-freshness'
   // Storing at all needs explicit freshness, public, or a heuristically cacheable status (RFC 9111 §3).
   const allowed =
     freshness.source === 'upstream' ||

@@ -62,7 +62,7 @@ const cacheSettings = {
     .array(
       z
         .string()
-        .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a header, e.g. X-User-Agent-Class')
+        .regex(/^[A-Za-z\d-]{1,64}$/, 'expected the name of a request header, e.g. X-User-Agent-Class')
         .toLowerCase(),
     )
     .max(100)

@@ -287,12 +287,16 @@ type Read = Extract<CachingDecision, { kind: 'read' }>
 
 /** The partition of the credential and of the fields in the key, or the one that all share. */
 const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
-  const credential = decision.partition === 'public' ? undefined : decision.credential
-  if (variant !== undefined || decision.keyed !== undefined) {
-    const parts = [variant?.key, credential, decision.keyed].map((text) => text ?? null)
-    return { kind: decision.partition, name: context.partitionOf(JSON.stringify(parts)) }
+  const { keyed } = decision
+  const [credential, kind] =
+    decision.partition === 'public'
+      ? [undefined, { kind: 'public' } as const]
+      : [decision.credential, { kind: 'credential', endsAt: decision.endsAt } as const]
+  if (variant !== undefined || keyed !== undefined) {
+    const parts = [variant?.key, credential, keyed].map((text) => text ?? null)
+    return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
   }
-  return credential === undefined ? publicPart : { kind: 'credential', name: context.partitionOf(credential) }
+  return credential === undefined ? publicPart : { ...kind, name: context.partitionOf(credential) }
 }
 
 /** Of the cookies only the declared ones are sent: the key contains no others. */

@@ -6,6 +6,8 @@ import {
   decodeProtectedHeader,
   errors,
   type JWTPayload,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
   jwtVerify,
   type LocalJWKSet,
 } from 'jose'
@@ -275,6 +277,39 @@ const refusalByForm = (token: string, algorithms: readonly string[]): AccessRefu
   }
 }
 
+/** An issuer has few keys of one kind: each that is tried costs a verification. */
+const mostKeysTried = 8
+
+/** Without `kid`, or where keys share one, several keys fit: each is tried (RFC 7515 appendix D). */
+const verifyByAnyKey = async (
+  token: string,
+  keys: LocalJWKSet,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> => {
+  try {
+    return await jwtVerify(token, keys, options)
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let failure: unknown = error
+    let tried = 0
+    for await (const key of error) {
+      tried += 1
+      if (tried > mostKeysTried) break
+      try {
+        return await jwtVerify(token, key, options)
+      } catch (one) {
+        // Any other failure is about the claims of a token whose signature is right.
+        if (!(one instanceof errors.JWSSignatureVerificationFailed)) throw one
+        failure = one
+      }
+    }
+    throw failure
+  }
+}
+
+const mayBeOfNewKey = (token: string, reason: AccessRefusal): boolean =>
+  reason === 'unknown-key' || (reason === 'signature' && decodeProtectedHeader(token).kid === undefined)
+
 /** Verifies tokens (RFC 7519, RFC 8725), each of them once: verdicts are remembered by a digest of the token. */
 export const createTokenVerifier = (
   config: Omit<JwtConfig, 'jwks' | 'header' | 'required'>,
@@ -290,14 +325,15 @@ export const createTokenVerifier = (
     const keys = jwks.version
     const remember = (reason: AccessRefusal): TokenVerdict => {
       const verdict = refused(reason)
-      // These may change with time alone.
-      if (reason !== 'not-yet-valid' && reason !== 'unknown-key') {
+      // These may change with time alone; without `kid` the issuer may have signed with a new key.
+      const mayChange = reason === 'not-yet-valid' || mayBeOfNewKey(token, reason)
+      if (!mayChange) {
         refusals.set(digest, { verdict, untilMs: Number.POSITIVE_INFINITY, keys })
       }
       return verdict
     }
     try {
-      const { payload } = await jwtVerify(token, jwks.keys, {
+      const { payload } = await verifyByAnyKey(token, jwks.keys, {
         algorithms: [...config.algorithms],
         issuer: config.issuer,
         audience: [...config.audience],
@@ -325,7 +361,7 @@ export const createTokenVerifier = (
   ): Promise<TokenVerdict> => {
     await refreshed
     const verdict = await check(token, digest)
-    if (verdict.kind !== 'refused' || verdict.reason !== 'unknown-key') return verdict
+    if (verdict.kind !== 'refused' || !mayBeOfNewKey(token, verdict.reason)) return verdict
     const fetched = jwks.refreshForUnknownKey()
     if (fetched === undefined) return verdict
     await fetched

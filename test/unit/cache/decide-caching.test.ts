@@ -125,6 +125,7 @@ test('under credential scope each credential has its own partition, also for dra
     kind: 'read',
     partition: 'credential',
     credential: 'Bearer a',
+    endsAt: Number.POSITIVE_INFINITY,
     withhold: [],
   })
 })

@@ -192,3 +192,39 @@ test('while the issuer fails, no request waits for a fetch of keys that stay in 
     await slow.close()
   }
 })
+
+describe('keys rotate', () => {
+  test('a token without kid is verified by whichever key of its kind fits', async () => {
+    const [one, two, other] = await Promise.all(['a', 'b', 'c'].map((kid) => createKey(kid)))
+    if (one === undefined || two === undefined || other === undefined) throw new Error('no keys')
+    for (const named of ['none', 'all', 'same'] as const) {
+      const listed = [one, two].map(({ jwk: { kid, ...jwk } }) =>
+        named === 'none' ? jwk : { ...jwk, kid: named === 'same' ? 'x' : kid },
+      )
+      const jwks = createJwks({
+        source: `\ufeff${JSON.stringify({ keys: listed })}`,
+        refreshMs: 1,
+        clock: systemClock,
+        report: () => {},
+      })
+      const config = {
+        issuer: issuerName,
+        audience: [audience],
+        algorithms: ['ES256' as const],
+        leewayMs: 0,
+        refreshMs: 1,
+        forward: {},
+      }
+      const verifier = createTokenVerifier(config, jwks, systemClock)
+      const header = named === 'same' ? { kid: 'x' } : { kid: undefined }
+      for (const signer of [one, two])
+        expect(await verifier.verify(await issuer.token({ header }, signer))).toMatchObject({
+          kind: 'verified',
+        })
+      expect(await verifier.verify(await issuer.token({ header }, other))).toEqual({
+        kind: 'refused',
+        reason: 'signature',
+      })
+    }
+  })
+})

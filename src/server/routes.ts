@@ -15,24 +15,42 @@ import {
 import { registerCors } from './cors.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { authorityOf } from './read-request.ts'
+import type { Agreed } from './websocket/handshake.ts'
 
-type HostStrategy = Parameters<FastifyInstance['addConstraintStrategy']>[0]
-type RouteHandler = ReturnType<ReturnType<HostStrategy['storage']>['get']>
+type Strategy = Parameters<FastifyInstance['addConstraintStrategy']>[0]
+type RouteHandler = ReturnType<ReturnType<Strategy['storage']>['get']>
 
 /** Lets Fastify's router compare hosts: a route is for groups of hosts, and a request is of one group (`planRoutes`). */
-const hostStrategy = (groupOf: (authority: string) => string): HostStrategy => ({
+const hostStrategy = (groupOf: (authority: string) => string): Strategy => ({
   name: 'hosts',
   storage: () => {
     const handlers = new Map<unknown, RouteHandler>()
     return {
-      get: (group) => handlers.get(group) ?? null,
-      // For a path, a group has one service.
+      // The routes of a service have the same groups; for a path, a group has one service.
+      get: (group) => handlers.get(Array.isArray(group) ? group[0] : group) ?? null,
       set: (groups, handler) => {
         for (const group of groups as readonly string[]) handlers.set(group, handler)
       },
     }
   },
   deriveConstraint: (incoming) => groupOf(authorityOf(incoming)),
+})
+
+const isHandshake = 'websocket'
+
+/** The routes of WebSockets are only for the requests that node:http has given away with their connection. */
+const handshakeStrategy = (handshakes: WeakSet<IncomingMessage>): Strategy => ({
+  name: 'handshake',
+  storage: () => {
+    const handlers = new Map<unknown, RouteHandler>()
+    return {
+      get: (value) => handlers.get(value) ?? null,
+      set: (value, handler) => {
+        handlers.set(value, handler)
+      },
+    }
+  },
+  deriveConstraint: (incoming) => (handshakes.has(incoming) ? isHandshake : undefined),
 })
 
 /** An error that a hook, a handler or Fastify has thrown. */
@@ -55,7 +73,7 @@ const refusals: Readonly<Record<Refused['kind'], ErrorCode>> = {
   ambiguous: 'ambiguous_request',
 }
 
-export const refusalOf = ({ kind }: Refused): GatewayError => new GatewayError(refusals[kind])
+const refusalOf = ({ kind }: Refused): GatewayError => new GatewayError(refusals[kind])
 
 const noQuery: Record<string, never> = {}
 
@@ -69,6 +87,9 @@ type RoutesOptions = {
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   readonly early: WeakMap<IncomingMessage, GatewayError>
   handle(service: Service, request: FastifyRequest, reply: FastifyReply): void
+  /** See `registerWebSockets`. */
+  ask(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<Agreed | undefined>
+  readonly messageBytes: number
   /** Answers with an error in the format of the service; undefined: there is none. */
   refuse(
     service: Service | undefined,
@@ -78,11 +99,17 @@ type RoutesOptions = {
   ): void
 }
 
+type Routing = {
+  readonly take: EdgeHandlers['request']
+  /** Takes a request for a WebSocket, with its connection. */
+  readonly upgrade: NonNullable<EdgeHandlers['upgrade']>
+  close(): Promise<void>
+}
+
 /** Fastify in front of the services: a plugin for each, chosen by Fastify's router. */
-export const createRoutes = async (
-  options: RoutesOptions,
-): Promise<{ readonly take: EdgeHandlers['request']; close(): Promise<void> }> => {
-  const { services, table, urlBytes, cors, nextId, early, handle, refuse } = options
+export const createRoutes = async (options: RoutesOptions): Promise<Routing> => {
+  const { services, table, urlBytes, messageBytes, ask, cors, nextId, early, handle, refuse } = options
+  const handshakes = new WeakSet<IncomingMessage>()
   const serviceOf = (incoming: IncomingMessage): Service | undefined => {
     const choice = table.find(authorityOf(incoming), incoming.url as string)
     return choice.kind === 'found' ? choice.service : undefined
@@ -123,6 +150,15 @@ export const createRoutes = async (
             handler: (request: FastifyRequest, reply: FastifyReply) =>
               handle(formFor(request.raw), request, reply),
           })
+        if (service.websockets) {
+          const { registerWebSockets } = await import('./websocket/proxy.ts')
+          await registerWebSockets(scope, {
+            constraints: { ...constraints, handshake: isHandshake },
+            messageBytes,
+            formFor,
+            ask,
+          })
+        }
       },
       { prefix: mount },
     )
@@ -132,7 +168,7 @@ export const createRoutes = async (
   const createInstance = async (
     routes: Routes<Service>,
     groupOf: (authority: string) => string,
-  ): Promise<{ readonly take: EdgeHandlers['request']; close(): Promise<void> }> => {
+  ): Promise<Routing> => {
     let routing: EdgeHandlers['request'] | undefined
     const server = fastify({
       // The phases log failures once; Fastify would create a logger for each request.
@@ -157,6 +193,7 @@ export const createRoutes = async (
       },
     })
     server.addConstraintStrategy(hostStrategy(groupOf))
+    server.addConstraintStrategy(handshakeStrategy(handshakes))
     // The phases read contents: Fastify never does.
     for (const method of routedMethods)
       server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -183,7 +220,14 @@ export const createRoutes = async (
     for (const route of routes) await registerService(server, route)
     await server.ready()
     if (routing === undefined) throw new TypeError('Fastify made no server')
-    return { take: routing, close: () => server.close() }
+    return {
+      take: routing,
+      upgrade: (incoming, socket, head) => {
+        handshakes.add(incoming)
+        server.server.emit('upgrade', incoming, socket, head)
+      },
+      close: () => server.close(),
+    }
   }
 
   // @fastify/cors has a route for OPTIONS of every path; with a constraint those of services come before it.
@@ -191,14 +235,17 @@ export const createRoutes = async (
   const instances = await Promise.all(plan.parts.map((routes) => createInstance(routes, plan.groupOf)))
   const [only] = instances
   if (only === undefined) throw new TypeError('there is no Fastify instance')
-  const take: EdgeHandlers['request'] =
+  const instanceFor =
     instances.length === 1
-      ? only.take
-      : (incoming, outgoing) =>
-          (instances[plan.partOf(authorityOf(incoming))] ?? only).take(incoming, outgoing)
+      ? (): Routing => only
+      : (incoming: IncomingMessage): Routing => instances[plan.partOf(authorityOf(incoming))] ?? only
 
   return {
-    take,
+    take:
+      instances.length === 1
+        ? only.take
+        : (incoming, outgoing) => instanceFor(incoming).take(incoming, outgoing),
+    upgrade: (incoming, socket, head) => instanceFor(incoming).upgrade(incoming, socket, head),
     close: async () => {
       await Promise.all(instances.map((instance) => instance.close()))
     },

@@ -31,7 +31,7 @@ import {
   isReset,
   withUnreadContent,
 } from './read-request.ts'
-import { createRoutes, refusalOf } from './routes.ts'
+import { createRoutes } from './routes.ts'
 import { createGathering, type SendOptions, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
 import type { WebSockets } from './websockets.ts'
@@ -67,7 +67,7 @@ type EdgeOptions = Omit<
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly services: readonly Service[]
-  readonly limits: Pick<LimitsConfig, 'urlBytes' | 'keepAliveTimeoutMs'>
+  readonly limits: Pick<LimitsConfig, 'urlBytes' | 'keepAliveTimeoutMs' | 'websockets'>
   readonly trustedProxies: readonly string[]
   /** Undefined: the upstream's CORS fields pass through. */
   readonly cors: Config['cors'] | undefined
@@ -261,41 +261,40 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     if (response instanceof Promise) answerLater(exchange, destination, response)
     else answer({ exchange, destination, response, isWatched: false })
   }
-  const { take, close } = await createRoutes({
+  const ask = createHandshake({
+    sockets: options.websockets,
+    inFlight: options.inFlight,
+    isDraining: options.isDraining,
+    receive,
+    run: options.run,
+    complete: changedResponse,
+    send: (outgoing, response) => sendResponse(outgoing, response, sending),
+    addressOf: ({ socket, headers }) => clientOf(socket, headers).address,
+  })
+  const { take, upgrade, close } = await createRoutes({
     services,
     table,
     urlBytes: limits.urlBytes,
+    messageBytes: limits.websockets.messageBytes,
     cors: options.cors,
     nextId,
     early,
     handle,
+    ask,
     refuse: (service, error, { id }, reply) => refuse(hijacked(reply), service, error, id),
   })
-  const refuseRaw = (outgoing: ServerResponse, service: Service | undefined, error: GatewayError): void => {
-    const id = refusedEarly(error, service, outgoing.req.socket, outgoing.req)
-    sendResponse(outgoing, changedResponse(errorAnswer(service, error, id), service), sending)
+  const refuseEarly: FrontOptions['refuse'] = (incoming, outgoing, error) => {
+    early.set(incoming, error)
+    take(incoming, outgoing)
   }
-  const handshake = createHandshake({
-    sockets: options.websockets,
-    inFlight: options.inFlight,
-    run: (service, incoming, request) => options.run(receive(service, incoming, request, nextId())),
-    complete: changedResponse,
-    send: (outgoing, response) => sendResponse(outgoing, response, sending),
-    refuse: refuseRaw,
-    addressOf: ({ socket, headers }) => clientOf(socket, headers).address,
-  })
   const openWebSocket: FrontOptions['openWebSocket'] = (incoming, outgoing, head) => {
-    const target = incoming.url as string
-    const choice = table.find(authorityOf(incoming), target)
-    if (choice.kind !== 'found') {
-      refuseRaw(outgoing, undefined, refusalOf(choice))
-      return
+    const service = serviceFor(authorityOf(incoming), incoming.url as string)
+    if (service === undefined) take(incoming, outgoing)
+    else if (!service.websockets) refuseEarly(incoming, outgoing, new GatewayError('websockets_off'))
+    else {
+      outgoing.detachSocket(incoming.socket)
+      upgrade(incoming, incoming.socket, head)
     }
-    const { service } = choice
-    if (target.length > limits.urlBytes) refuseRaw(outgoing, service, new GatewayError('target_too_long'))
-    else if (options.isDraining())
-      refuseRaw(outgoing, service, new GatewayError('shutting_down', { retryAfterSeconds: 1 }))
-    else handshake(service, incoming, outgoing, head)
   }
   const front = createFront({
     ...options,
@@ -304,10 +303,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     isCovered: createCoverage(options.certificates),
     take,
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
-    refuse: (incoming, outgoing, error) => {
-      early.set(incoming, error)
-      take(incoming, outgoing)
-    },
+    refuse: refuseEarly,
   })
   return {
     ...front,

@@ -1,12 +1,21 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
-import { type Answer, type GatewayRequest, type GatewayResponse, withoutFields } from '../../http/message.ts'
+import {
+  type Answer,
+  fieldValue,
+  type GatewayRequest,
+  type GatewayResponse,
+  type RequestFields,
+  withoutFields,
+} from '../../http/message.ts'
+import type { Received } from '../../pipeline/exchange.ts'
 import type { Service } from '../../pipeline/service.ts'
 import { currentResponse } from '../listener/connections.ts'
 import { EdgeRequest, hasContent } from '../read-request.ts'
-import type { WebSockets } from '../websockets.ts'
+import type { CountedWebSocket, WebSockets } from '../websockets.ts'
 
 /** Does a request ask for a WebSocket (RFC 6455 §4.1)? Any other protocol may be ignored (RFC 9110 §7.8). */
 export const asksWebSocket = ({ headers, method }: IncomingMessage): boolean =>
@@ -30,6 +39,14 @@ const faultOf = (incoming: IncomingMessage): GatewayError | undefined => {
 /** A request for a WebSocket. Gets the connection to the upstream before its response. */
 class WebSocketRequest extends EdgeRequest {
   connection: Duplex | undefined
+  /** Without extensions: the library that passes messages on has none with the client. */
+  override readonly fields: RequestFields
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    super(incoming, outgoing)
+    const { 'sec-websocket-extensions': _extensions, ...fields } = incoming.headers
+    this.fields = fields
+  }
 
   readonly upgrade = (connection: Duplex): void => {
     this.connection = connection
@@ -70,68 +87,93 @@ export const responseOn = (incoming: IncomingMessage, socket: Socket): ServerRes
   return outgoing
 }
 
-const ofContent: ReadonlySet<string> = new Set(['content-length', 'content-type', 'content-encoding'])
+const ofHandshake: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'sec-websocket-accept',
+  'sec-websocket-extensions',
+  'sec-websocket-protocol',
+])
 
-const switchingHead = ({ fields }: GatewayResponse): Buffer => {
-  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket']
-  const kept = withoutFields(fields, ofContent)
+/** The field lines of a 101 beside those of the handshake. `ws` writes UTF-8, so that only ASCII stays as it is. */
+const shownLines = ({ fields }: GatewayResponse): readonly string[] => {
+  const kept = withoutFields(fields, ofHandshake)
+  const lines: string[] = []
   for (let i = 0; i < kept.length; i += 2) lines.push(`${kept[i]}: ${kept[i + 1]}`)
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  return lines.filter((line) => /^[\t\x20-\x7e]*$/.test(line))
+}
+
+/** A handshake that the upstream has agreed to. */
+export type Agreed = {
+  readonly connection: Duplex
+  readonly counted: CountedWebSocket
+  /** Origin of the target that agreed. */
+  readonly origin: string
+  readonly protocol: string | undefined
+  readonly lines: readonly string[]
 }
 
 type HandshakeOptions = {
   readonly sockets: Pick<WebSockets, 'count'>
   readonly inFlight: { enter(): void; leave(): void }
+  isDraining(): boolean
+  receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): Received
   /** Sends the request through the phases. */
-  run(service: Service, incoming: IncomingMessage, request: GatewayRequest): Answer
+  run(exchange: Received): Answer
   /** Gives a response its last form, without sending it. */
   complete(response: GatewayResponse, service: Service): GatewayResponse
   send(outgoing: ServerResponse, response: GatewayResponse): void
-  refuse(outgoing: ServerResponse, service: Service, error: GatewayError): void
   addressOf(incoming: IncomingMessage): string
 }
 
-/** Opens a WebSocket for a request to a service: the phases decide about it as about any other request. */
+/** Asks for a WebSocket: the phases decide about the request as about any other. Undefined: it was refused, with the response sent. */
 export const createHandshake = (
   options: HandshakeOptions,
-): ((service: Service, incoming: IncomingMessage, outgoing: ServerResponse, head: Buffer) => void) => {
-  const { sockets, inFlight, complete, send, refuse } = options
+): ((service: Service, request: FastifyRequest, reply: FastifyReply) => Promise<Agreed | undefined>) => {
+  const { sockets, inFlight, complete, send } = options
 
-  return (service, incoming, outgoing, head) => {
-    const fault = service.websockets ? faultOf(incoming) : new GatewayError('websockets_off')
-    const counted = fault === undefined ? sockets.count(service.name, options.addressOf(incoming)) : undefined
-    if (counted === undefined) {
-      refuse(outgoing, service, fault ?? new GatewayError('too_many_websockets', { retryAfterSeconds: 5 }))
-      return
-    }
+  return async (service, { raw: incoming, id }, reply) => {
     const { socket } = incoming
+    const { raw: outgoing } = reply
+    outgoing.shouldKeepAlive = false
+    serveResponse(socket, outgoing)
+    const fault = faultOf(incoming)
+    if (fault !== undefined) throw fault
+    if (options.isDraining()) throw new GatewayError('shutting_down', { retryAfterSeconds: 1 })
+    const counted = sockets.count(service.name, options.addressOf(incoming))
+    if (counted === undefined) throw new GatewayError('too_many_websockets', { retryAfterSeconds: 5 })
     const request = new WebSocketRequest(incoming, outgoing)
-    const answered = (response: GatewayResponse): void => {
-      inFlight.leave()
-      const { connection } = request
-      if (response.status === 101 && connection !== undefined && !socket.destroyed) {
-        socket.write(switchingHead(complete(response, service)))
-        if (head.length > 0) socket.unshift(head)
-        // The end of one direction of a WebSocket is passed on and does not end the other.
-        socket.off('end', endOwnSide)
-        counted.join(socket, connection)
-        return
-      }
-      connection?.destroy()
-      counted.refused()
-      send(outgoing, complete(response, service))
-    }
+    const exchange = options.receive(service, incoming, request, id)
     inFlight.enter()
-    const failed = (cause: unknown): void => {
-      inFlight.leave()
+    let response: GatewayResponse
+    try {
+      response = await options.run(exchange)
+    } catch (error) {
       request.connection?.destroy()
       counted.refused()
-      refuse(outgoing, service, new GatewayError('internal', { cause }))
+      throw error
+    } finally {
+      inFlight.leave()
     }
-    // The phases answer every error; a promise also where they answer at once.
-    void Promise.resolve()
-      .then(() => options.run(service, incoming, request))
-      .then(answered, failed)
-      .catch(() => socket.destroy())
+    const { connection } = request
+    const completed = complete(response, service)
+    if (response.status !== 101 || connection === undefined || socket.destroyed) {
+      connection?.destroy()
+      counted.refused()
+      reply.hijack()
+      send(outgoing, completed)
+      return undefined
+    }
+    // An end of the client is the library's from here on.
+    socket.off('end', endOwnSide)
+    counted.opened(socket, connection)
+    return {
+      connection,
+      counted,
+      origin: exchange.record.target ?? '',
+      protocol: fieldValue(response.fields, 'sec-websocket-protocol'),
+      lines: shownLines(completed),
+    }
   }
 }

@@ -138,7 +138,6 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   get waitsForClient(): ClientWait | undefined {
     return this.#attempt?.waitsForClient
   }
-
   get movedBytes(): number {
     return this.#attempt?.movedBytes ?? 0
   }

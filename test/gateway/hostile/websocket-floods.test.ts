@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { quantile } from '../../../bench/statistics.ts'
 import { acceptOf } from '../../../src/http/message.ts'
@@ -11,13 +12,20 @@ const key = 'dGhlIHNhbXBsZSBub25jZQ=='
 const handshake = `GET /live/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`
 const switching = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`
 
-/** Frames without content: of a client masked, of a server not. */
-const pongs = { client: '8a8001020304', server: '8a00' }
+/** Frames as fast as they are taken, of one side: pongs without content (of a client masked, of a server not), or messages of a server that no client reads. */
+const floods = {
+  client: { side: 'client', frames: '8a8001020304', reads: true },
+  server: { side: 'server', frames: '8a00', reads: true },
+  unread: { side: 'server', frames: `827e0400${'78'.repeat(1024)}`, reads: false },
+  unreadPings: { side: 'server', frames: '8900', reads: false },
+} as const
 
-/** The upstream and 64 WebSockets of one client, of which one side sends frames as fast as they are taken, in a separate process. */
-const program = (side: 'client' | 'server', port: number, upstreamPort: number): string => `
+type Flood = (typeof floods)[keyof typeof floods]
+
+/** The upstream and 64 WebSockets of one client, in a separate process. */
+const program = ({ side, frames, reads }: Flood, port: number, upstreamPort: number): string => `
 const { connect, createServer } = require('node:net')
-const block = Buffer.from(${JSON.stringify(pongs[side])}.repeat(10_000), 'hex')
+const block = Buffer.from(${JSON.stringify(frames)}.repeat(${Math.ceil(60_000 / (frames.length / 2))}), 'hex')
 const open = { client: [], server: [] }
 const flood = (socket) => {
   const write = () => { if (socket.write(block)) setImmediate(write) }
@@ -26,7 +34,7 @@ const flood = (socket) => {
 }
 createServer((socket) => {
   socket.on('error', () => {})
-  socket.once('data', () => {
+  socket.once('data', (head) => {
     socket.write(${JSON.stringify(switching)})
     socket.resume()
     open.server.push(socket)
@@ -38,7 +46,7 @@ createServer((socket) => {
     socket.write(${JSON.stringify(handshake)})
     socket.once('data', (chunk) => {
       if (!chunk.toString('latin1').startsWith('HTTP/1.1 101')) return
-      socket.resume()
+      socket.${reads ? 'resume' : 'pause'}()
       if (open.client.push(socket) < 64) return
       console.log('all open')
       open.${side}.forEach(flood)
@@ -47,11 +55,14 @@ createServer((socket) => {
 })
 `
 
-test.each(['client', 'server'] as const)(
-  'frames without content, as fast as the %s of 64 WebSockets can send, do not delay the hits of others',
-  async (side) => {
+const residentBytes = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+
+test.each(Object.entries(floods))(
+  '64 WebSockets with frames as fast as they can be sent (%s) delay the hits of others little, and fill no memory',
+  async (_, flood) => {
     const [port, adminPort, upstreamPort] = [await freePort(), await freePort(), await freePort()]
-    const origin = await startOrigin((_, wire) => wire.respond({ content: 'ok' }))
+    const origin = await startOrigin((_received, wire) => wire.respond({ content: 'ok' }))
     onTestFinished(() => origin.close())
     const services = {
       live: {
@@ -72,12 +83,15 @@ test.each(['client', 'server'] as const)(
     const pid = await programPid(gateway.program)
     const url = `${gateway.origin}/stored/a`
     expect(await (await fetch(url)).text()).toBe('ok')
+    const idleMs = await processorMsOfHits(pid, url, { hits: 100, everyMs: 10 })
+    const before = residentBytes(pid)
 
-    const attacker = startProcess(process.execPath, ['-e', program(side, port, upstreamPort)])
+    const attacker = startProcess(process.execPath, ['-e', program(flood, port, upstreamPort)])
     onTestFinished(async () => void (await attacker.stop(0)))
     await expect.poll(() => attacker.output()).toContain('all open')
 
     const spentMs = await processorMsOfHits(pid, url, { hits: 200, everyMs: 10 })
-    expect(quantile(spentMs, 0.99)).toBeLessThan(1_000)
+    expect(quantile(spentMs, 0.99)).toBeLessThan(2 * quantile(idleMs, 0.99) + 100)
+    expect(residentBytes(pid) - before).toBeLessThan(200 * 1024 * 1024)
   },
 )

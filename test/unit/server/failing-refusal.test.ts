@@ -26,7 +26,11 @@ const edgeOf = (
   counts: Partial<Pick<Edge, 'inFlight' | 'unread'>> = {},
 ): ReturnType<typeof createEdge> =>
   createEdge({
-    limits: { urlBytes: 1_000, keepAliveTimeoutMs: 5_000 },
+    limits: {
+      urlBytes: 1_000,
+      keepAliveTimeoutMs: 5_000,
+      websockets: { perService: 1, perClient: 1, idleTimeoutMs: 0, messageBytes: 1 },
+    },
     trustedProxies: [],
     cors: undefined,
     distrusted: new Set(),

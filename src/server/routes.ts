@@ -130,7 +130,9 @@ export const createRoutes = async (options: RoutesOptions): Promise<Routing> => 
     const guard = (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
       const { raw } = request
       const target = raw.url as string
-      if (target.length > urlBytes) next(new GatewayError('target_too_long'))
+      const refusal = early.get(raw)
+      if (refusal !== undefined) next(refusal)
+      else if (target.length > urlBytes) next(new GatewayError('target_too_long'))
       else if (isCertain(mount, isOuter, target) || serviceOf(raw)?.name === service.name) next()
       else reply.callNotFound()
     }
@@ -178,6 +180,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<Routing> => 
       routerOptions: {
         // Only the phases read the query.
         querystringParser: () => noQuery,
+        compile: true,
       },
       // The listener owns the port and outlives this instance: a reload makes another one.
       serverFactory: (handler) => {
@@ -202,11 +205,14 @@ export const createRoutes = async (options: RoutesOptions): Promise<Routing> => 
       refuse(serviceOf(request.raw), asRefusal(error), request, reply),
     )
     server.setNotFoundHandler(({ raw }) => {
+      const refusal = early.get(raw)
+      if (refusal !== undefined) throw refusal
       const choice = table.find(authorityOf(raw), raw.url as string)
       throw choice.kind === 'found' ? new GatewayError('no_route') : refusalOf(choice)
     })
-    server.addHook('onRequest', (request, _reply, next) => next(early.get(request.raw)))
     if (cors !== undefined) {
+      // Before preflights are answered.
+      server.addHook('onRequest', (request, _reply, next) => next(early.get(request.raw)))
       await registerCors(server, cors)
       // Fastify sends nothing but preflights.
       server.addHook('onSend', async ({ raw }, reply) => {

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
+import type httpProxy from '@fastify/http-proxy'
 import type { LimitsConfig } from '../config/config.ts'
 import { addCount, addressGroup } from '../http/bounds.ts'
 
@@ -24,6 +24,12 @@ export type WebSocketOutcome = (typeof websocketOutcomes)[number]
 export type WebSocketEvent =
   | { readonly kind: 'websockets-configured'; readonly service: string }
   | { readonly kind: 'websocket-ended'; readonly service: string; readonly outcome: WebSocketOutcome }
+
+type ProxyOptions = Extract<Parameters<typeof httpProxy>[1], { websocket: true }>
+type Connected = NonNullable<NonNullable<ProxyOptions['wsHooks']>['onConnect']>
+
+/** One side of a WebSocket, as the library has it. */
+export type WebSocket = Parameters<Connected>[1]
 
 type WebSocketsOptions = {
   limits(): LimitsConfig['websockets']

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Socket,
+  type TcpNetConnectOpts,
+} from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -525,18 +531,26 @@ describe('the life of the gateway', () => {
       limits: { websockets: { messageBytes: '8MiB' } },
       rateLimits: [],
     })
-    const socket = await open('/live/drained', [], {}, other)
+    const raw: Socket[] = []
+    const createConnection = (options: TcpNetConnectOpts): Socket => {
+      const connection = connect(options)
+      raw.push(connection)
+      return connection
+    }
+    const socket = await open(
+      '/live/drained',
+      [],
+      { createConnection: createConnection as typeof connect },
+      other,
+    )
     const peer = echo.sockets.at(-1) as WebSocket
     const received: number[] = []
     socket.on('message', (data: Buffer) => received.push(data.length))
     const codes = Promise.all([gone(socket), gone(peer)])
-    socket.pause()
     peer.send(Buffer.alloc(8 * 1024 * 1024))
-    // More than the buffers between the two hold: now a part of it has been sent.
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    // The gateway has read the message, and sent a part of it.
+    await once(raw[0] as Socket, 'data')
     const drained = other.drain()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    socket.resume()
     expect(await codes).toEqual([1001, 1001])
     expect(received).toEqual([8 * 1024 * 1024])
     expect(await drained).toBe('finished')

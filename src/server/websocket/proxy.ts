@@ -2,10 +2,9 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { createConnection } from 'node:net'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { WebSocket, WebSocketServer } from 'ws'
 import { GatewayError } from '../../errors.ts'
 import type { Service } from '../../pipeline/service.ts'
-import type { CountedWebSocket } from '../websockets.ts'
+import type { CountedWebSocket, WebSocket } from '../websockets.ts'
 import type { Agreed } from './handshake.ts'
 import { SwitchedConnection } from './switched-connection.ts'
 
@@ -20,6 +19,11 @@ const shared = {
   closeTimeout,
   maxFragments: 256,
   maxBufferedChunks: 16_384,
+}
+
+/** The server of `ws` that the library has for a service. */
+type WebSocketServer = {
+  on(event: 'headers', listener: (lines: string[], incoming: IncomingMessage) => void): unknown
 }
 
 type ProxyOptions = {

@@ -138,6 +138,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   get waitsForClient(): ClientWait | undefined {
     return this.#attempt?.waitsForClient
   }
+
   get movedBytes(): number {
     return this.#attempt?.movedBytes ?? 0
   }

@@ -64,6 +64,17 @@ const faults: readonly (readonly [string, string, () => Script])[] = [
 ]
 
 describe('keys of an issuer', () => {
+  test('a token without kid that is signed by a new key makes the gateway fetch the keys', async () => {
+    await start({ jwt: jwt() })
+    const anonymous = { header: { kid: undefined } }
+    expect(await statusOf(await issuer.token(anonymous))).toBe(200)
+    const next = await createKey('second')
+    issuer.keys.push(next)
+    expect(await statusOf(await issuer.token(anonymous, next))).toBe(200)
+    expect(await statusOf(await issuer.token(anonymous))).toBe(200)
+    expect(await fetched('ok')).toBe(2)
+  })
+
   test.each(faults)(
     'an issuer that %s: 503 for tokens, nothing upstream (%s)',
     async (_fault, result, script) => {

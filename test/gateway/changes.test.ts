@@ -72,6 +72,21 @@ test('while polls succeed a response is used for longer than the ttl of its rule
   expect(later.status).toMatch(/hit; ttl=60\d{4}/)
 })
 
+test('what is stored for a credential keeps the ttl of its rule', async () => {
+  const { gateway } = await start(
+    {},
+    { cache: { rules: [{ ...rules[0], scope: 'credential', override: true }] } },
+  )
+  await heard(gateway)
+  const ttl = async (fields: Record<string, string>): Promise<number> => {
+    const response = await fetch(`${gateway.publicAddress}${site}/posts/1`, { headers: fields })
+    await response.arrayBuffer()
+    return Number(/ttl=(-?\d+)/.exec(response.headers.get('cache-status') ?? '')?.[1])
+  }
+  expect(await ttl({})).toBeGreaterThan(100_000)
+  expect(await ttl({ Authorization: 'Basic eA==' })).toBeLessThanOrEqual(1)
+})
+
 test('while polls fail the ttl of the rule holds', async () => {
   const { companion, gateway } = await start({ poll: '200ms' })
   await heard(gateway)

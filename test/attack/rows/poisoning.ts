@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import type { Script } from '../../support/origin.ts'
 import { type AttackRow, faultsOf, row, type Tree } from '../attack-row.ts'
 import { ask, attacker, type Question } from '../clients.ts'
@@ -178,6 +179,15 @@ const notSentOn = [
   'WL-Proxy-Client-IP',
   'X-Remote-Addr',
   'X-Originating-IP',
+  ...[
+    'Akamai-Client-IP',
+    'X-Envoy-Original-Host',
+    'X-Rewrite-Path',
+    'X-HTTP-Path-Override',
+    'X-Tunnel-Method',
+  ],
+  // In no list.
+  ...['Acme-Client-IP', 'X-Acme-Original-Host', 'X-Acme-Rewrite-Url', 'X-Url-Override', 'X-Visitor-Address'],
 ]
 
 const credentials = [
@@ -209,7 +219,60 @@ const credentials = [
   'X-Acme-Auth-Level',
   'X-Acme-Jwt-Claims',
   'X-Acme-Cert-Subject',
+  ...['X-App-Key', 'Key', 'Signature', 'X-Hmac', 'X-Otp', 'X-Pin', 'Sid', 'X-Uid', 'Login', 'X-Account-Id'],
+  ...['X-Tenant', 'X-Org-Id', 'X-Client-DN', 'X-Cas-Ticket', 'X-Act-As', 'X-Roles', 'X-Groups', 'From'],
+  // Fit no pattern: they are part of the key.
+  ...['X-Kundennummer', 'Gold-Member', 'X-Plan', 'HX-Request', 'Cf-Access-Client-Id', 'L5d-Client-Id'],
 ]
+
+/** Lines of a response after which no other client may get it. */
+const forNobodyElse = [
+  ...[
+    'private; max-age=60',
+    'no-store; x',
+    'private max-age=60',
+    'public;private',
+    '"private"',
+    'private\\, x',
+  ],
+  ...[
+    'max-age=60, "no-store"',
+    'max-age=60, no-store"',
+    'max-age=60, ext="no-store',
+    'max-age=60,\xa0private',
+  ],
+  ...['max-age=60, private=', 'max-age=60, (no-store)', 'max-age=60, ext="a\r\nCache-Control: no-store, b"'],
+].map((value) => `Cache-Control: ${value}`)
+
+const withTokens = [
+  'Cart-Token',
+  'Nonce',
+  'X-CSRF-Token',
+  'Authorization',
+  'X-Session-Id',
+  'X-Acme-Token',
+].map((name) => `${name}: t\r\nCache-Control: public, max-age=60`)
+
+/** Answers with the lines of that number and a number of its own: `/x?N`. */
+const withLines: Script = ({ target }, wire, count) => {
+  const lines = [...forNobodyElse, ...withTokens][Number(target.split('?')[1])] ?? 'X-None: 1'
+  const content = `number ${count}`
+  wire.write(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: ${content.length}\r\n\r\n${content}`)
+}
+
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const keys = JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'a' }] })
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const claims = part({ sub: 'admin', iss: 'https://id.example', aud: 'a', exp: 4_102_444_800 })
+const forgedToken = `${part({ alg: 'ES256', kid: 'a' })}.${claims}.${'A'.repeat(86)}`
+
+/** In the field of the token: no upstream may get what the gateway has not verified. */
+const forgedSpellings = [
+  ...['Bearer\t{}', '{}', 'JWT {}', 'Token {}', 'Bearer,{}', 'Bearer={}', 'Basic eA==, Bearer {}'],
+  ...[', Bearer {}', 'Bearer{}', 'Token token="{}"', 'DPoP {}', 'Bearer  {} x', 'x;Bearer {}', '"{}"'],
+  ...['Bearer: {}', 'Bearer {}', 'bearer {}', 'Basic {}', 'JWT{}'],
+].map((spelling) => spelling.replace('{}', forgedToken))
 
 /** Answers with all that it was sent. */
 const echoing: Script = ({ head }, wire) =>
@@ -273,6 +336,57 @@ export const poisoningRows: readonly AttackRow[] = [
           ask(scene.origin, `/echo/${name}`, { fields: { [name]: value }, from: attacker })
         await get('first-caller')
         if ((await get('second-caller')).text.includes('first-caller')) found.push(`${name} is shared`)
+      }
+      return found
+    },
+    verdict: ({ found }) => faultsOf(found),
+  }),
+  row<readonly string[]>({
+    name: 'responses-for-one',
+    description:
+      'A response whose Cache-Control cannot be read, or that carries a token, is given to its reader only.',
+    isShort: true,
+    settings: scripted(withLines),
+    attack: async (scene) => {
+      const found: string[] = []
+      for (const [number, lines] of [...forNobodyElse, ...withTokens].entries()) {
+        const texts = new Set<string>()
+        for (let turn = 0; turn < 3; turn += 1) texts.add((await ask(scene.origin, `/echo/x?${number}`)).text)
+        if (texts.size < 3) found.push(`"${lines}" is shared`)
+      }
+      const usual = await Promise.all([1, 2].map(() => ask(scene.origin, '/echo/x?usual')))
+      if (usual[0]?.text !== usual[1]?.text) found.push('a response without such lines is not shared')
+      return found
+    },
+    verdict: ({ found }) => faultsOf(found),
+  }),
+  row<readonly string[]>({
+    name: 'forged-tokens',
+    description: 'A forged token reaches no upstream, however its Authorization is written.',
+    isShort: true,
+    settings: async (scene) => {
+      const origin = await scriptedOrigin(scene, ({ target, head }, wire) =>
+        wire.respond({ content: target === '/keys' ? keys : head }),
+      )
+      const jwt = { jwks: `${origin.origin}/keys`, issuer: 'https://id.example', audience: 'a' }
+      const service = { contract: 'open', upstream: { targets: [origin.origin] } }
+      return {
+        services: {
+          open: openService(scene.upstream),
+          writes: { ...service, mount: '/writes', access: { jwt: { ...jwt, required: 'writes' } } },
+          never: { ...service, mount: '/never', access: { jwt: { ...jwt, required: 'never' } } },
+        },
+      }
+    },
+    attack: async (scene) => {
+      const found: string[] = []
+      for (const mount of ['/writes', '/never']) {
+        for (const value of forgedSpellings) {
+          const { status } = await ask(scene.origin, `${mount}/x`, { fields: { Authorization: value } })
+          if (status !== 401) found.push(`${mount}: ${status} for ${value.replace(forgedToken, 'TOKEN')}`)
+        }
+        const basic = await ask(scene.origin, `${mount}/x`, { fields: { Authorization: 'Basic eDp5IHo=' } })
+        if (!basic.text.includes('eDp5IHo=')) found.push(`${mount}: Basic does not reach the upstream`)
       }
       return found
     },

@@ -65,3 +65,21 @@ tracing: { otlpUrl: 'http://user:planted-secret@127.0.0.1/?key=planted-secret' }
 `)
   expect(JSON.stringify(shownConfig(config))).not.toContain('planted-secret')
 })
+
+test('URLs are shown without their query and user', async () => {
+  const shown = JSON.stringify(
+    shownConfig(
+      await accepted(`
+tracing: { otlpUrl: 'https://ann:key-1@otlp.example/v1?k=key-2' }
+services:
+  a:
+    contract: open
+    mount: /
+    upstream: { targets: ['http://127.0.0.1:1'] }
+    access: { jwt: { jwks: 'https://id.example/keys?api-key=key-4', issuer: 'https://id.example/?t=key-5', audience: a } }
+`),
+    ),
+  )
+  expect(shown).not.toMatch(/key-\d|ann/)
+  expect(shown).toContain('https://id.example/keys?[redacted]')
+})

@@ -40,7 +40,7 @@ export type BuiltService = {
 /** What differs between the forms of a service for its hosts. */
 export type FormAt = (
   host: string,
-) => Pick<Service, 'host' | 'publicHost' | 'hostField' | 'roots' | 'publicRoot' | 'translation'>
+) => Pick<Service, 'host' | 'publicHost' | 'hostField' | 'roots' | 'publicRoot' | 'translation' | 'links'>
 
 /** Sends a GET of the gateway itself, and reads the answer; `content` is undefined where it is larger than `mostBytes`. */
 export const ownGet = async (

@@ -8,6 +8,7 @@ import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { ByteBudget } from '../http/bounds.ts'
 import { urlAtHost } from '../http/hosts.ts'
+import { createPublicLinks } from '../http/links.ts'
 import { remembered } from '../http/memo.ts'
 import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -309,6 +310,10 @@ export const buildService = async (
       // An upstream may write its own URLs with the host of X-Forwarded-Host.
       roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
       translation: site?.namesAt(publicRoot, hostField),
+      links:
+        site === undefined
+          ? createPublicLinks({ targets, publicHost, publicRoot, basePath, mount: withoutRoot(config.mount) })
+          : undefined,
     }
   }
   const formAt: FormAt | undefined = dependsOnHost(config) ? (host) => ({ ...form(host), host }) : undefined

@@ -182,6 +182,13 @@ const unsafeRequest = ({ service, method, request, target, policy }: Ready): Uns
   sparedByServerError: policy.profile === 'rfc-shared-cache',
 })
 
+/** The targets of the service in a field of its response, whose URLs are those for clients (http/links.ts). */
+const shownTargets = ({ service, target }: Ready, value: string | undefined): readonly string[] => {
+  const { publicRoot, publicHost, mount } = service
+  const roots = [publicRoot, `http://${publicHost}${mount}`]
+  return namedTargets(value, { url: publicRoot + target, roots })
+}
+
 /** A target as it is keyed, however the upstream spells it. */
 const spelled = (service: Service, target: string): string | undefined => {
   const at = target.indexOf('?')
@@ -192,14 +199,17 @@ const spelled = (service: Service, target: string): string | undefined => {
 
 /** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */
 export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => {
-  const named = namedTargets(fieldValue(head.fields, 'content-location'), unsafeRequest(exchange))
+  const { mount, basePath } = exchange.service
+  // Of `/api/x` it is unknown then which side it is a path of.
+  if (mount.length > basePath.length && mount.startsWith(`${basePath}/`)) return false
+  const named = shownTargets(exchange, fieldValue(head.fields, 'content-location'))
   return named.some((target) => spelled(exchange.service, target) === exchange.target)
 }
 
 /** The path of the resource that a write has created (RFC 9110 §15.3.2). */
 const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string | undefined => {
   if (status !== 201 || !exchange.service.invalidatesTargets) return undefined
-  const [named] = namedTargets(fieldValue(fields, 'location'), unsafeRequest(exchange))
+  const [named] = shownTargets(exchange, fieldValue(fields, 'location'))
   return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
 }
 

@@ -4,6 +4,7 @@ import type { Tagger } from '../cache/tagger.ts'
 import type { ContractName } from '../contracts/method.ts'
 import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
 import type { Validator } from '../contracts/validation.ts'
+import type { PublicLinks } from '../http/links.ts'
 import { createRecentValues } from '../http/memo.ts'
 import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFields } from '../http/message.ts'
 import type { Names } from '../request/names.ts'
@@ -110,6 +111,8 @@ export type Service = {
   policyFor(method: string, path: string): CachePolicy
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
+  /** URLs of the upstream in response fields, as clients reach them; undefined where `translation` does that. */
+  readonly links: PublicLinks | undefined
   readonly tagger: Tagger
   /** Its companion; undefined without a change feed that is read. */
   readonly witness?: Witness | undefined

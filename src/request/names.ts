@@ -2,6 +2,7 @@ import { Transform } from 'node:stream'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
 import type { NameTable } from '../contracts/site/names.ts'
 import { backslash } from '../http/json-text.ts'
+import { mapLinkValue, maxUrlLength } from '../http/links.ts'
 import { contentText, essence, type FieldLines, fieldValue } from '../http/message.ts'
 import {
   type ChunkMapper,
@@ -14,10 +15,8 @@ import {
   createNameSwap,
   createRestUrls,
   mapFields,
-  mapLinkValue,
   mapPath,
   mapQuery,
-  maxUrlLength,
   type NameSwap,
   noSwap,
   type RestUrls,
@@ -90,7 +89,7 @@ const hasBackslash = (content: Buffer, start: number, end: number): boolean => {
 
 /** In JSON a quote is escaped: `<…>; rel=\"next\"`. */
 const mapLinkText = (plain: string, urls: RestUrls): string =>
-  mapLinkValue(plain.replaceAll('\\"', '"'), urls).replaceAll('"', '\\"')
+  mapLinkValue(plain.replaceAll('\\"', '"'), urls.map).replaceAll('"', '\\"')
 
 const quotedForPattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 

@@ -1,7 +1,15 @@
 import { pipeline, Readable } from 'node:stream'
 import { addressGroup, type ByteBudget } from '../../http/bounds.ts'
 import { withTraceFields } from '../../http/forwardable-fields.ts'
-import { type GatewayResponse, type RequestFields, requestField, whenKnown } from '../../http/message.ts'
+import type { PublicLinks } from '../../http/links.ts'
+import {
+  type GatewayResponse,
+  type Interim,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+  whenKnown,
+} from '../../http/message.ts'
 import { type ContentMapper, createContentTransform } from '../../request/names.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
@@ -32,14 +40,23 @@ const translatedResponse = (response: GatewayResponse, translation: Translation)
     : { ...response, fields, content: mappedContent(response.content, mapper) }
 }
 
+const withPublicLinks = <Head extends ResponseHead>(head: Head, links: PublicLinks, path: string): Head => {
+  const fields = links(head.fields, path)
+  return fields === head.fields ? head : { ...head, fields }
+}
+
 /** Public names and URLs become the upstream's in the request, and public again in the response: once for each stored response. */
 export const translate = (): Phase<Outgoing, Translated> => ({
   name: 'translate',
   run: (exchange, next) => {
     const { service, matching, query, content, request } = exchange
-    const { translation } = service
+    const { translation, links } = service
     const target = upstreamTarget(service, matching.path, query)
-    if (translation === undefined) return next(asTranslated(exchange, target, content))
+    if (translation === undefined) {
+      const answer = next(asTranslated(exchange, target, content))
+      if (links === undefined) return answer
+      return whenKnown(answer, (response) => withPublicLinks(response, links, matching.path))
+    }
     const upstreamContent = Buffer.isBuffer(content)
       ? translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
       : content
@@ -78,6 +95,13 @@ const smallBytes = 16 * 1024
 const isSmall = (fields: RequestFields): boolean =>
   Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
 
+const publicInterim = ({ request, service, matching }: Translated): Interim | undefined => {
+  const { interim } = request
+  const { links } = service
+  if (interim === undefined || links === undefined) return interim
+  return (head) => interim(withPublicLinks(head, links, matching.path))
+}
+
 const send = (
   exchange: Translated,
   fields: string[],
@@ -97,7 +121,7 @@ const send = (
     withdraw: isRead ? undefined : request.signal,
     clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
     // Links in the upstream's names are of no use to a client.
-    interim: service.translation === undefined ? request.interim : undefined,
+    interim: service.translation === undefined ? publicInterim(exchange) : undefined,
     upgrade: request.upgrade,
     record,
     attempted: record.trace?.attempted,

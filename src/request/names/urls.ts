@@ -1,4 +1,5 @@
 import type { NamePair, NameTable } from '../../contracts/site/names.ts'
+import { endsRoot, mapReferences, maxUrlLength } from '../../http/links.ts'
 import type { FieldLines } from '../../http/message.ts'
 import { foldPhpName, longestParameterName, parameterEnd, parameterStart } from '../../http/php-names.ts'
 
@@ -38,15 +39,8 @@ export const createNameSwap = (table: NameTable): NameSwap => ({
 /** Swaps nothing: for `names: same`. */
 export const noSwap: NameSwap = { namespaces: new Map(), keys: new Map(), segments: new Map() }
 
-/** Longer text is not taken for a URL: bounds what the content scanner holds back. */
-export const maxUrlLength = 8192
-
 /** RFC 3986 characters and a little more that WordPress leaves in its links; \uXXXX as it stands in ASCII-escaped JSON. */
 const urlText = /^(?:[!#-;=?-[\]-\u00ff]|\\u[0-9a-fA-F]{4})*$/
-
-/** Whether a root may be followed by this character: `/wp-json` is not the root of `/wp-jsonp`. */
-const endsRoot = (after: string | undefined): boolean =>
-  after === undefined || after === '/' || after === '?' || after === '#'
 
 const pathOf = (root: string): string => {
   const from = root.indexOf('/', root.indexOf('://') + 3)
@@ -89,39 +83,12 @@ export type RestUrls = ReturnType<typeof createRestUrls>
 /** Fields that describe the upstream's octets and are wrong for mapped ones (RFC 9110 §7.7, RFC 9530 §2). */
 const octetFields = new Set(['content-length', 'content-md5', 'digest', 'content-digest', 'accept-ranges'])
 
-/** Translates the targets of a Link field (RFC 8288 §3): text in angle brackets outside a quoted string. */
-export const mapLinkValue = (value: string, urls: RestUrls): string => {
-  let mapped = ''
-  let at = 0
-  while (at < value.length) {
-    const open = nextTarget(value, at)
-    const close = open === -1 ? -1 : value.indexOf('>', open)
-    if (close === -1) break
-    const target = value.slice(open + 1, close)
-    mapped += value.slice(at, open + 1) + (urls.map(target) ?? target)
-    at = close
-  }
-  return mapped + value.slice(at)
-}
-
-const nextTarget = (value: string, from: number): number => {
-  let quoted = false
-  for (let at = from; at < value.length; at++) {
-    const character = value[at]
-    if (quoted && character === '\\') at++
-    else if (character === '"') quoted = !quoted
-    else if (character === '<' && !quoted) return at
-  }
-  return -1
-}
-
-const mapReference = (value: string, urls: RestUrls): string =>
-  urls.map(value) ?? (value.startsWith('//') ? undefined : urls.mapPathReference(value)) ?? value
-
-const mapField = (name: string, value: string, urls: RestUrls): string => {
-  if (name === 'link') return mapLinkValue(value, urls)
-  return name === 'location' || name === 'content-location' ? mapReference(value, urls) : value
-}
+const mapField = (name: string, value: string, urls: RestUrls): string =>
+  mapReferences(
+    name,
+    value,
+    (text) => urls.map(text) ?? (text.startsWith('//') ? undefined : urls.mapPathReference(text)),
+  )
 
 /** A strong validator stands for the same octets (RFC 9110 §8.8.1); mapped octets are only equivalent. */
 const weakened = (entityTag: string): string => (entityTag.startsWith('W/') ? entityTag : `W/${entityTag}`)

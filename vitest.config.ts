@@ -51,6 +51,7 @@ const takeLong = [
   'gateway/hostile/raw-requests',
   'gateway/hostile/request-contents',
   'gateway/hostile/secrets',
+  'gateway/hostile/turns-of-bodies',
   'gateway/hostile/unfinished-uploads',
   'gateway/hostile/websocket-floods',
   'gateway/installed-package',

@@ -15,6 +15,10 @@ export const parameterEnd = (text: string, start: number): number => {
 /** A form with a longer name, as it is written, is refused: no argument's name is nearly as long, and reading it is work. */
 export const longestParameterName = 1024
 
+/** Whether the values of the parameter are names of fields or relations, which are mapped one by one. */
+export const listsNames = (decodedName: string): boolean =>
+  decodedName.startsWith('_fields') || decodedName.startsWith('_embed')
+
 const folds = /[ .[]/
 
 /**

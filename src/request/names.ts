@@ -1,6 +1,7 @@
 import { Transform } from 'node:stream'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../contracts/row.ts'
 import type { NameTable } from '../contracts/site/names.ts'
+import { createFairTurns } from '../http/bounds.ts'
 import { backslash } from '../http/json-text.ts'
 import { mapLinkValue, maxUrlLength } from '../http/links.ts'
 import { contentText, essence, type FieldLines, fieldValue } from '../http/message.ts'
@@ -21,12 +22,29 @@ import {
   noSwap,
   type RestUrls,
 } from './names/urls.ts'
+import { mediaTypeOf } from './validation/json-content.ts'
 
 export type ContentMapper = {
   /** For one content that arrives in chunks. */
   scanner(): ChunkMapper
   /** Maps complete content. */
   whole(content: Buffer): Buffer
+}
+
+const bytesPerTurn = 64 * 1024
+
+/** For the contents of all clients together. */
+const turns = createFairTurns(1)
+
+/** Maps complete content of a client, which decides how much of it is mapped: 64 KiB in each turn of the event loop. */
+const mapInTurns = async (content: Buffer, { push, end }: ChunkMapper): Promise<Buffer> => {
+  const mapped: Buffer[] = []
+  for (let at = 0; at < content.length; at += bytesPerTurn) {
+    await new Promise<void>((resolve) => turns.begin('', resolve))
+    mapped.push(push(content.subarray(at, at + bytesPerTurn)))
+  }
+  mapped.push(end())
+  return Buffer.concat(mapped)
 }
 
 /** Maps content as it streams. */
@@ -273,10 +291,14 @@ export const createNames = (options: NamesOptions) => {
       return query === '' ? mapped : `${mapped}?${mapQuery(query, swap)}`
     },
     /** Content of a request; the same buffer when nothing in it changes or its media type carries no names. */
-    toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer => {
-      const type = essence(contentType)
-      if (isJson(type)) return current().toUpstream.mapper.whole(content)
-      if (type !== 'application/x-www-form-urlencoded') return content
+    toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer> => {
+      if (isJson(essence(contentType))) {
+        const { urls, mapper } = current().toUpstream
+        if (urls.isIdentity || content.length <= bytesPerTurn) return mapper.whole(content)
+        return mapInTurns(content, mapper.scanner())
+      }
+      // Of what is not read as a form the validator has not bounded the names.
+      if (mediaTypeOf(contentType) !== 'form') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
     /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */

@@ -60,9 +60,8 @@ export const translate = (): Phase<Outgoing, Translated> => ({
     const upstreamContent = Buffer.isBuffer(content)
       ? translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
       : content
-    return whenKnown(next(asTranslated(exchange, target, upstreamContent)), (response) =>
-      translatedResponse(response, translation),
-    )
+    const response = whenKnown(upstreamContent, (mapped) => next(asTranslated(exchange, target, mapped)))
+    return whenKnown(response, (known) => translatedResponse(known, translation))
   },
 })
 

@@ -1,7 +1,13 @@
 import type { NamePair, NameTable } from '../../contracts/site/names.ts'
 import { endsRoot, mapReferences, maxUrlLength } from '../../http/links.ts'
 import type { FieldLines } from '../../http/message.ts'
-import { foldPhpName, longestParameterName, parameterEnd, parameterStart } from '../../http/php-names.ts'
+import {
+  foldPhpName,
+  listsNames,
+  longestParameterName,
+  parameterEnd,
+  parameterStart,
+} from '../../http/php-names.ts'
 
 type Swap = ReadonlyMap<string, string>
 
@@ -184,7 +190,7 @@ const mapNamespaceValue = (raw: string, swap: NameSwap): string => {
 }
 
 const mapValue = (name: string, raw: string, swap: NameSwap): string => {
-  if (name.startsWith('_fields') || name.startsWith('_embed')) return mapNameList(raw, swap)
+  if (listsNames(name)) return mapNameList(raw, swap)
   return name === 'namespace' ? mapNamespaceValue(raw, swap) : raw
 }
 

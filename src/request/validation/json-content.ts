@@ -29,6 +29,9 @@ type JsonReading =
  */
 export const maxJsonValues = 1 << 19
 
+/** Each name that occurs once is kept in a table of the engine: ten times the work of another value. */
+const maxJsonMembers = 1 << 16
+
 const refusals = {
   depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
   control: { kind: 'refused', code: 3, message: 'Control character error, possibly incorrectly encoded' },
@@ -107,5 +110,6 @@ export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
   const text = content.toString('utf8')
   const members = readStructure(text, maxDepth)
   if (members === 'values') return { kind: 'too-many-values' }
-  return typeof members === 'string' ? refusals[members] : parseJson(text)
+  if (typeof members === 'string') return refusals[members]
+  return members > maxJsonMembers ? { kind: 'too-many-values' } : parseJson(text)
 }

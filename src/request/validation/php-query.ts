@@ -1,4 +1,4 @@
-import { parameterEnd, parameterStart, splitPhpName } from '../../http/php-names.ts'
+import { listsNames, parameterEnd, parameterStart, splitPhpName } from '../../http/php-names.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const loneSurrogate = /\p{Surrogate}/u
@@ -15,11 +15,26 @@ const hexDigit = (code: number | undefined): number => {
 /** No query is longer; forms are never spelled again. */
 const maxKeptBytes = 64 * 1024
 
-/** Bytes in the spelling that `encodeQueryText` gives to text. */
-const escapeBytes = (bytes: Buffer): string =>
-  bytes
-    .toString('latin1')
-    .replace(/[^\w.,:~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+const digits = Buffer.from('0123456789ABCDEF')
+const percent = 0x25
+const clear = new Uint8Array(256)
+for (let byte = 0; byte < 128; byte++) if (/[\w.,:~-]/.test(String.fromCharCode(byte))) clear[byte] = 1
+
+/** Bytes in the spelling that `encodeQueryText` gives to text; not by a pattern, which takes ten times as long. */
+const escapeBytes = (bytes: Buffer): string => {
+  const text = Buffer.allocUnsafe(3 * bytes.length)
+  let at = 0
+  for (const byte of bytes) {
+    if (clear[byte] === 1) {
+      text[at++] = byte
+      continue
+    }
+    text[at++] = percent
+    text[at++] = digits[byte >> 4] as number
+    text[at++] = digits[byte & 15] as number
+  }
+  return text.toString('latin1', 0, at)
+}
 
 /** Byte by byte, as PHP does: `%zz` and a lone `%` stay. */
 const decodeLeniently = (text: string): string | Unreadable => {
@@ -90,7 +105,7 @@ type PhpQuery =
   | { readonly kind: PhpQueryFault }
 
 /** A name's length counts its escapes. */
-export type PhpQueryFault = 'too-many-parameters' | 'name-too-long'
+export type PhpQueryFault = 'too-many-parameters' | 'name-too-long' | 'list-too-long'
 
 /** Deeper than any argument of WordPress; beyond 64 PHP drops the variable. */
 const maxIndexDepth = 16
@@ -149,10 +164,17 @@ const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => 
   else assign(into, target.name, target.indexes, value)
 }
 
+const isListOfNames = (rawName: string): boolean => {
+  const name = decodeFormText(rawName)
+  return !isUnreadable(name) && listsNames(name)
+}
+
 /** Decodes a query or a form as PHP does: names normalised, brackets nested, the last of equal names wins. */
 export const parsePhpQuery = (text: string, maxParameters: number, longestName: number): PhpQuery => {
   const parameters = new Map<string, PhpValue>()
+  const mayListTooMuch = text.length > longestList
   let count = 0
+  let listed = 0
   let start = parameterStart(text, 0)
   while (start < text.length) {
     const end = parameterEnd(text, start)
@@ -160,7 +182,10 @@ export const parsePhpQuery = (text: string, maxParameters: number, longestName: 
     if (count > maxParameters) return { kind: 'too-many-parameters' }
     const pair = text.slice(start, end)
     const equals = pair.indexOf('=')
-    if ((equals < 0 ? pair.length : equals) > longestName) return { kind: 'name-too-long' }
+    const nameLength = equals < 0 ? pair.length : equals
+    if (nameLength > longestName) return { kind: 'name-too-long' }
+    if (mayListTooMuch && isListOfNames(pair.slice(0, nameLength))) listed += pair.length
+    if (listed > longestList) return { kind: 'list-too-long' }
     readPair(pair, equals, parameters)
     start = parameterStart(text, end)
   }
@@ -234,6 +259,9 @@ const isNumericArray = (value: unknown): value is object => {
   return true
 }
 
+/** A list in a longer text is refused: no query is as long, and each of its elements is work. JSON has arrays for long lists. */
+const longestList = 64 * 1024
+
 const comma = 0x2c
 const space = 0x20
 const tab = 0x09
@@ -270,7 +298,7 @@ const scalarText = (value: unknown): string | undefined => {
 /** The value as a list; undefined when WordPress does not accept it as one. */
 export const asList = (value: unknown): unknown[] | undefined => {
   const text = scalarText(value)
-  if (text !== undefined) return splitList(text)
+  if (text !== undefined) return text.length > longestList ? undefined : splitList(text)
   if (isUnreadable(value)) return [value]
   return isNumericArray(value) ? valuesOf(value) : undefined
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Invalid, ValidationInput } from '../../contracts/validation.ts'
 import { ownMember } from '../../http/json-text.ts'
 import { longestParameterName } from '../../http/php-names.ts'
@@ -208,29 +209,45 @@ export const addKnownValues = (
 
 const plus = 0x2b
 const space = 0x20
-const percent = 0x25
-const firstBeyondAscii = 0x80
-const digits = Buffer.from('0123456789abcdef')
 
-/**
- * A form as ASCII text: other bytes become escapes, so that both are decoded in one way, and `+` becomes a space. Byte by byte:
- * patterns over a megabyte block the event loop for half a second.
- */
-const formText = (content: Buffer): string => {
-  let beyond = 0
-  for (const byte of content) if (byte >= firstBeyondAscii) beyond += 1
-  const text = Buffer.allocUnsafe(content.length + 2 * beyond)
-  let at = 0
-  for (const byte of content) {
-    if (byte < firstBeyondAscii) {
-      text[at++] = byte === plus ? space : byte
-      continue
-    }
-    text[at++] = percent
-    text[at++] = digits[byte >> 4] as number
-    text[at++] = digits[byte & 15] as number
+/** Longer texts with an octet of a character as it is and the next as an escape are unreadable. */
+const longestMixed = 1024
+
+const escaped = (octet: string): string => `%${octet.charCodeAt(0).toString(16)}`
+
+/** A part of a form that is not UTF-8 is one escape that is none either: as unreadable, and as short as can be. */
+const partText = (part: Buffer): string => {
+  if (isUtf8(part)) return part.toString('utf8')
+  if (part.length > longestMixed || !part.includes('%')) return '%FF'
+  return part.toString('latin1').replace(/[\u0080-\u00ff]/g, escaped)
+}
+
+const pairText = (pair: Buffer): string => {
+  const equals = pair.indexOf('=')
+  return equals < 0
+    ? partText(pair)
+    : `${partText(pair.subarray(0, equals))}=${partText(pair.subarray(equals + 1))}`
+}
+
+/** One pair more than is allowed is enough. */
+const pairsOf = (content: Buffer): string => {
+  const pairs: string[] = []
+  for (let start = 0; start < content.length && pairs.length <= maxFormParameters; ) {
+    const ampersand = content.indexOf('&', start)
+    const end = ampersand < 0 ? content.length : ampersand
+    if (end > start) pairs.push(pairText(content.subarray(start, end)))
+    start = end + 1
   }
-  return text.toString('latin1', 0, at)
+  return pairs.join('&')
+}
+
+/** A form as text, with `+` as a space: byte by byte, because patterns over a megabyte take long. */
+const formText = (content: Buffer): string => {
+  const spaced = Buffer.from(content)
+  for (let at = spaced.indexOf(plus); at >= 0 && at < spaced.length; at++) {
+    if (spaced[at] === plus) spaced[at] = space
+  }
+  return isUtf8(spaced) ? spaced.toString('utf8') : pairsOf(spaced)
 }
 
 /** Parameters of the content by name: PHP treats JSON and forms alike. */

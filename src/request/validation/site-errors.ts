@@ -82,10 +82,16 @@ export const tooManyParameters = (): Invalid =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
 
 /** A query or a form that was not read. */
-export const unreadQuery = (fault: PhpQueryFault): Invalid =>
-  fault === 'too-many-parameters'
-    ? tooManyParameters()
-    : refusal(400, 'trellis_parameter_name_too_long', 'A parameter has a longer name than allowed.')
+export const unreadQuery = (fault: PhpQueryFault): Invalid => {
+  switch (fault) {
+    case 'too-many-parameters':
+      return tooManyParameters()
+    case 'name-too-long':
+      return refusal(400, 'trellis_parameter_name_too_long', 'A parameter has a longer name than allowed.')
+    case 'list-too-long':
+      return refusal(400, 'trellis_list_too_long', 'A list of fields or relations is longer than allowed.')
+  }
+}
 
 /** The content is neither JSON nor a form, and the endpoint takes no uploads. */
 export const unsupportedContentType = (): Invalid =>

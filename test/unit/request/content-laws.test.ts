@@ -101,11 +101,25 @@ test('the boundaries of chunks do not change mapped content that is not JSON', (
   )
 })
 
-test('a public body mapped to the upstream and back is unchanged', () => {
+test('a large public body is mapped in several turns as a small one is in one', async () => {
   const mapper = names()
-  fc.assert(
-    fc.property(publicJson, (content) => {
-      const up = mapper.toUpstreamContent(content, 'application/json')
+  const items = Array.from(
+    { length: 5_000 },
+    (_, at) => `{"site_id":${at},"a":["${publicRoot}/site/v2/posts/${at}"]}`,
+  )
+  const mapped = await mapper.toUpstreamContent(Buffer.from(`[${items.join(',')}]`), 'application/json')
+  const each = await Promise.all(
+    items.map(async (item) => String(await mapper.toUpstreamContent(Buffer.from(item), 'application/json'))),
+  )
+  expect(each[7]).toContain('wp_id')
+  expect(mapped.toString()).toBe(`[${each.join(',')}]`)
+})
+
+test('a public body mapped to the upstream and back is unchanged', async () => {
+  const mapper = names()
+  await fc.assert(
+    fc.asyncProperty(publicJson, async (content) => {
+      const up = await mapper.toUpstreamContent(content, 'application/json')
       expect(fromUpstream(mapper, up).toString('latin1')).toBe(content.toString('latin1'))
     }),
     { numRuns: 600 },

@@ -2,7 +2,7 @@
 
 const headBytes = 9
 
-const frames = { headers: 1, reset: 3, settings: 4 } as const
+const frames = { data: 0, headers: 1, reset: 3, settings: 4 } as const
 const endStream = 1
 const endHeaders = 4
 
@@ -35,9 +35,20 @@ export const clientPreface = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),
   frame(frames.settings, 0, 0),
 ])
-/** `:method: GET` and `:scheme: https`, as HPACK has them in its table. */
+/** `:method: GET` and `:scheme: https`, as HPACK has them in its table; and POST. */
 const getOverTls = Buffer.from([0x82, 0x87])
+const postOverTls = Buffer.from([0x83, 0x87])
 const cancelled = 8
+
+/** The head of a POST whose content follows. */
+export const postHead = (stream: number, path: string): Buffer => {
+  const fields = [field(':authority', 'a'), field(':path', path), field('content-type', 'image/png')]
+  return frame(frames.headers, endHeaders, stream, Buffer.concat([postOverTls, ...fields]))
+}
+
+/** Content in pieces of one octet. */
+export const octets = (stream: number, count: number): Buffer =>
+  Buffer.concat(Array(count).fill(frame(frames.data, 0, stream, Buffer.from('a'))))
 
 /** A GET and the reset of its stream. */
 export const requestAndReset = (stream: number, path: string): Buffer => {

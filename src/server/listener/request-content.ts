@@ -71,13 +71,45 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
   }
 }
 
+/**
+ * A stream that is not read still gets what its window allows, and node:http2 would keep an object of 130 octets for each DATA frame:
+ * short frames are joined until it is read again.
+ */
+const joinWhileHeld = (stream: ServerHttp2Stream) => {
+  const { push } = stream
+  const joined = new HeldOctets()
+  let isHeld = false
+  const flush = (): void => {
+    for (const piece of joined.takeAll()) push.call(stream, piece)
+  }
+  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    if (isHeld && Buffer.isBuffer(chunk) && chunk.length <= longestGathered) {
+      joined.add(chunk)
+      // As for a full buffer: the window stays closed.
+      return false
+    }
+    flush()
+    return push.call(stream, chunk, encoding)
+  }
+  return {
+    hold: (): void => {
+      isHeld = true
+      stream.pause()
+    },
+    proceed: (): void => {
+      isHeld = false
+      flush()
+      stream.resume()
+    },
+  }
+}
+
 const http2Source = (stream: ServerHttp2Stream): Source => ({
   stream,
   client: addressGroup(stream.session?.socket?.remoteAddress ?? ''),
   response: stream,
   mostDiscarded: 0,
-  hold: () => void stream.pause(),
-  proceed: () => void stream.resume(),
+  ...joinWhileHeld(stream),
   // The rest of the body is not needed (RFC 9113 §8.1).
   cut: () => stream.close(constants.NGHTTP2_NO_ERROR),
   // `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once.

@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { keyPair, pem } from '../../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { clientPreface, octets, postHead } from '../../support/http2-peer.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
 const mebibyte = 1024 * 1024
@@ -98,6 +100,43 @@ describe('a content in pieces of one octet', () => {
     for (const client of clients) client.destroy()
     await expect.poll(buffered).toBe(0)
   })
+})
+
+test('DATA frames of one octet, as many as the windows allow, take little memory', async () => {
+  const keys = keyPair('good')
+  await start({}, { listen: { http2: true, tls: keys } }, oneSlot)
+  const { hostname, port } = new URL(gateway.publicAddress)
+  const dialTls = async (protocol: string): Promise<TLSSocket> => {
+    const socket = connectTls({
+      host: hostname,
+      port: Number(port),
+      ca,
+      checkServerIdentity: () => undefined,
+      ALPNProtocols: [protocol],
+    })
+    sockets.push(socket)
+    socket.on('error', () => {})
+    await once(socket, 'secureConnect')
+    socket.resume()
+    return socket
+  }
+  const busy = await dialTls('http/1.1')
+  busy.write('GET /open/silent HTTP/1.1\r\nHost: a.test\r\n\r\n')
+  await origin.until(() => origin.received.length > 0)
+  const client = await dialTls('h2')
+  client.write(clientPreface)
+  const streams = Array.from({ length: 20 }, (_, at) => 2 * at + 1)
+  for (const stream of streams) client.write(postHead(stream, '/open/up'))
+  await expect.poll(inFlight).toBe(21)
+  globalThis.gc?.()
+  const before = process.memoryUsage().rss
+  // The window of a stream is 64 KiB; node:http2 opens that of the connection at once.
+  for (const stream of streams) {
+    client.write(octets(stream, 40_000))
+    await pause(20)
+  }
+  await pause(500)
+  expect(process.memoryUsage().rss - before).toBeLessThan(32 * mebibyte)
 })
 
 describe('a content whose request was refused', () => {

@@ -23,7 +23,7 @@ const rowsIn = (list: string): readonly string[] | undefined => {
 }
 
 /** The statement in a Trellis-Statement field, if the token signed it for this request. */
-export const readStatement = (token: string, nonce: string, value: string): Statement | undefined => {
+const readStatement = (token: string, nonce: string, value: string): Statement | undefined => {
   const [, text = '', list, hmac = ''] = form.exec(value) ?? []
   const right = signed(token, 'statement', `${nonce}\n${text}`)
   if (hmac.length !== right.length || !timingSafeEqual(Buffer.from(hmac), Buffer.from(right)))

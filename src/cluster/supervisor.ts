@@ -62,7 +62,7 @@ const servedAfterMs = 1_000
  * that has served is replaced at once, or a request that ends workers would keep all of them down.
  * `livedMs`: how long the worker was ready.
  */
-export const createRestartPause = (): ((livedMs: number) => number) => {
+const createRestartPause = (): ((livedMs: number) => number) => {
   let nextMs = firstPauseMs
   return (livedMs) => {
     if (livedMs >= servedAfterMs) {

@@ -455,9 +455,7 @@ export const createRequestContents = (bounds: ContentBounds) => {
   }
 }
 
-export type RequestContents = ReturnType<typeof createRequestContents>
-
-export const tooManyBodies = (): GatewayError =>
+const tooManyBodies = (): GatewayError =>
   new GatewayError('overloaded', {
     detail: 'Too many request bodies are in flight.',
     retryAfterSeconds: 1,

@@ -152,7 +152,7 @@ const renameReset = (error: NodeJS.ErrnoException): void => {
  * What a listener of a connection throws, such as a failed assertion of the HTTP client, ends this connection, not the process. The
  * gateway's own code throws nothing here: undici catches what its handlers throw, and see Attempt.onError.
  */
-export const containFaults = (socket: Socket, faulted: (error: unknown) => void): void => {
+const containFaults = (socket: Socket, faulted: (error: unknown) => void): void => {
   const { emit } = socket
   socket.emit = (name: string | symbol, ...values: unknown[]): boolean => {
     try {

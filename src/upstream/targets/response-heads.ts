@@ -2,27 +2,23 @@ import type { Socket } from 'node:net'
 
 /** As many as an attempt allows: see attempt.ts. */
 const mostInterim = 1_000
-
-/** Each of them copies what came before. */
+/** Of an interim response. Each of them copies what came before. */
 const mostPieces = 1_000
+/** Of a beginning of a line that is held back because its colon may follow. */
+const mostNameBytes = 1_024
 
-const noOctets = Buffer.alloc(0)
-const version = 'HTTP/1.'
 const endOfHead = '\r\n\r\n'
-const digitOne = 0x31
+const protocol = 'HTTP/1.'
 /** Of the first digit of the status in `HTTP/1.1 200`. */
 const statusAt = 9
+const statusEnd = 12
 
-const interimStart = /^HTTP\/1\.\d 1(?!01)\d\d(?= |\r)/
+const interimStart = /^HTTP\/1\.\d 1(?!01)\d\d/
 const spacedColon = /^([!#$%&'*+.^_`|~\dA-Za-z-]+)[\t ]+:/
 const connectionField = /^(?:connection|keep-alive)[\t ]*:/i
 
 /** RFC 9112 §5.1: a proxy removes white space between the name of a response field and its colon. */
-const withoutSpaces = (head: string): string =>
-  head
-    .split('\r\n')
-    .map((line) => line.replace(spacedColon, '$1:'))
-    .join('\r\n')
+const withoutSpaces = (line: string): string => line.replace(spacedColon, '$1:')
 
 /**
  * An interim response as the HTTP client takes it: it ends the connection at a 100 that it has not asked for, and its parser at a
@@ -31,17 +27,24 @@ const withoutSpaces = (head: string): string =>
 const readableInterim = (head: string): string => {
   if (head.startsWith('100', statusAt)) return ''
   const [start = '', ...lines] = head.split('\r\n')
-  return [`HTTP/1.1${start.slice(8)}`, ...lines.filter((line) => !connectionField.test(line))].join('\r\n')
+  const kept = lines.map(withoutSpaces).filter((line) => !connectionField.test(line))
+  return [`HTTP/1.1${start.slice(8)}`, ...kept].join('\r\n')
 }
 
+/** `start`: of a response; `fields`: of its final head; `content`: nothing is changed until the next response. */
+type Part = 'start' | 'fields' | 'content'
+
 /**
- * Corrects the heads of responses on their way from the socket to the HTTP client, whose parser takes less than a recipient must. Content
- * passes unread, and so does all that arrives without a request in flight: the client closes such a connection.
+ * Corrects the heads of responses on their way from the socket to the HTTP client, whose parser takes less than a recipient must. Of final
+ * heads it holds back no more than the beginning of a name, so that the client sees a fault at once. Content passes unread.
  */
 export class ResponseHeads {
+  /** Of one interim response. */
   readonly #mostBytes: number
-  #awaitsHead = true
-  #begun: Buffer | undefined
+  #part: Part = 'start'
+  #held: Buffer | undefined
+  /** What was passed on last ends within a line. */
+  #withinLine = false
   #pieces = 0
   #interim = 0
 
@@ -51,61 +54,85 @@ export class ResponseHeads {
 
   /** The next octets begin a response. */
   expect(): void {
-    this.#awaitsHead = true
-    this.#begun = undefined
+    this.#part = 'start'
+    this.#held = undefined
+    this.#withinLine = false
     this.#pieces = 0
     this.#interim = 0
   }
 
-  /** The octets for the client; undefined while it has to wait for the rest of a head. */
+  /** The octets for the client; undefined when it has to wait. */
   take(chunk: Buffer): Buffer | undefined {
-    if (!this.#awaitsHead) return chunk
-    let rest = this.#begun === undefined ? chunk : Buffer.concat([this.#begun, chunk])
-    this.#begun = undefined
+    if (this.#part === 'content') return chunk
+    let rest = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk])
+    this.#held = undefined
     const ready: Buffer[] = []
-    while (this.#awaitsHead) {
-      const end = rest.indexOf(endOfHead)
-      if (end === -1) {
-        rest = this.#held(rest)
-        break
-      }
-      const next = end + endOfHead.length
-      const head = rest.subarray(0, next)
-      const corrected = this.#corrected(head)
-      if (corrected === head && ready.length === 0) return rest
-      ready.push(corrected)
-      rest = rest.subarray(next)
+    while (this.#part === 'start') {
+      const end = this.#endOfInterim(rest)
+      if (end === undefined) break
+      ready.push(Buffer.from(readableInterim(rest.toString('latin1', 0, end)), 'latin1'))
+      rest = rest.subarray(end)
     }
-    const octets = Buffer.concat([...ready, rest])
-    return octets.length === 0 ? undefined : octets
-  }
-
-  /** Holds the beginning of a head back; what is none, or too long for one, is the client's to refuse. Returns what is not held. */
-  #held(begun: Buffer): Buffer {
-    this.#pieces += 1
-    const isHead = begun.toString('latin1', 0, version.length) === version.slice(0, begun.length)
-    this.#awaitsHead = isHead && begun.length <= this.#mostBytes && this.#pieces <= mostPieces
-    if (!this.#awaitsHead) return begun
-    this.#begun = begun
-    return noOctets
+    if (this.#part === 'start') this.#held = rest
+    else ready.push(this.#part === 'fields' ? this.#fields(rest) : rest)
+    const octets = ready.length === 1 ? ready[0] : Buffer.concat(ready)
+    return octets === undefined || octets.length === 0 ? undefined : octets
   }
 
   /** What was held back: the connection ends within a head. */
   rest(): Buffer | undefined {
-    const begun = this.#begun
-    this.#begun = undefined
-    return begun
+    const held = this.#held
+    this.#held = undefined
+    return held
   }
 
-  #corrected(head: Buffer): Buffer {
-    const isInterim = head[statusAt] === digitOne && interimStart.test(head.toString('latin1', 0, 16))
-    if (isInterim && this.#interim < mostInterim) {
-      this.#interim += 1
-      return Buffer.from(readableInterim(withoutSpaces(head.toString('latin1'))), 'latin1')
+  /** The end of the interim response that `octets` begin with; undefined if it is not there, or if they begin with another part. */
+  #endOfInterim(octets: Buffer): number | undefined {
+    const start = octets.toString('latin1', 0, statusEnd)
+    if (!start.startsWith(protocol) && !protocol.startsWith(start)) this.#part = 'content'
+    else if (start.length === statusEnd && !interimStart.test(start)) this.#part = 'fields'
+    if (this.#part !== 'start') return undefined
+    const end = octets.indexOf(endOfHead)
+    this.#pieces += 1
+    const isTooMuch =
+      octets.length > this.#mostBytes || this.#pieces > mostPieces || this.#interim >= mostInterim
+    // The client refuses it.
+    if (isTooMuch) this.#part = 'content'
+    if (isTooMuch || end === -1) return undefined
+    this.#pieces = 0
+    this.#interim += 1
+    return end + endOfHead.length
+  }
+
+  #fields(octets: Buffer): Buffer {
+    const end = this.#withinLine ? -1 : octets.indexOf(endOfHead)
+    const head = end === -1 ? octets : octets.subarray(0, end + endOfHead.length)
+    if (end !== -1 && !head.includes(' :') && !head.includes('\t:')) {
+      this.#part = 'content'
+      return octets
     }
-    this.#awaitsHead = false
-    if (!head.includes(' :') && !head.includes('\t:')) return head
-    return Buffer.from(withoutSpaces(head.toString('latin1')), 'latin1')
+    const text = head.toString('latin1')
+    let lines = ''
+    let at = 0
+    while (at < text.length && this.#part === 'fields') {
+      const next = text.indexOf('\n', at) + 1 || text.length
+      lines += this.#line(text.slice(at, next))
+      at = next
+    }
+    return Buffer.concat([Buffer.from(lines, 'latin1'), octets.subarray(at)])
+  }
+
+  /** A line, or the part of it that has come. */
+  #line(line: string): string {
+    const isWhole = line.endsWith('\n')
+    if (!this.#withinLine && !isWhole && !line.includes(':') && line.length <= mostNameBytes) {
+      this.#held = Buffer.from(line, 'latin1')
+      return ''
+    }
+    if (!this.#withinLine && (line === '\r\n' || line === '\n')) this.#part = 'content'
+    const passed = this.#withinLine ? line : withoutSpaces(line)
+    this.#withinLine = !isWhole
+    return passed
   }
 }
 

@@ -18,7 +18,9 @@ export type Question = {
 export const ask = (url: string, { method = 'GET', fields = {}, content }: Question = {}): Promise<Sight> =>
   new Promise((resolve) => {
     const length = content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) }
-    const sent = request(url, { method, agent: false, headers: { ...fields, ...length } })
+    // As many header octets as the gateway takes of an upstream.
+    const maxHeaderSize = 128 * 1024
+    const sent = request(url, { method, agent: false, maxHeaderSize, headers: { ...fields, ...length } })
     let answered = false
     sent.on('response', (response) => {
       answered = true

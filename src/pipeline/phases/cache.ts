@@ -287,16 +287,13 @@ type Read = Extract<CachingDecision, { kind: 'read' }>
 
 /** The partition of the credential and of the fields in the key, or the one that all share. */
 const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
-  const { keyed } = decision
-  const [credential, kind] =
-    decision.partition === 'public'
-      ? [undefined, { kind: 'public' } as const]
-      : [decision.credential, { kind: 'credential', endsAt: decision.endsAt } as const]
-  if (variant !== undefined || keyed !== undefined) {
-    const parts = [variant?.key, credential, keyed].map((text) => text ?? null)
+  const own = decision.partition === 'credential' ? decision : undefined
+  const kind = { kind: decision.partition, ...(own === undefined ? {} : { endsAt: own.endsAt }) }
+  if (variant !== undefined || decision.keyed !== undefined) {
+    const parts = [variant?.key, own?.credential, decision.keyed].map((text) => text ?? null)
     return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
   }
-  return credential === undefined ? publicPart : { ...kind, name: context.partitionOf(credential) }
+  return own === undefined ? publicPart : { ...kind, name: context.partitionOf(own.credential) }
 }
 
 /** Of the cookies only the declared ones are sent: the key contains no others. */

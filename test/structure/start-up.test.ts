@@ -37,9 +37,7 @@ describe('dist/main.js', () => {
     expect(modules).toContain('src/config/load.ts')
     expect(
       modules.filter((module) =>
-        /^src\/(?!config\/|contracts\/openapi\/|http\/json-text\.ts$|package-file\.ts$)|fastify|undici/.test(
-          module,
-        ),
+        /^src\/(?!config\/|contracts\/openapi\/|http\/|package-file\.ts$)|fastify|undici/.test(module),
       ),
     ).toEqual([])
   })

@@ -15,7 +15,7 @@ import { createServiceTable, type ServiceChoice } from '../request/service-table
 import type { BuiltAccess } from '../server/access.ts'
 import type { Discovery } from '../site/discovery.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { dependsOnHost, type ServiceContract } from './service-contract.ts'
+import { dependsOnHost, type ServiceContract, withheldFields } from './service-contract.ts'
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
 export type BuiltUpstream = {
@@ -310,13 +310,22 @@ export const contentIdOf = (
 
 type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
 
-/** Names of the services that `next` took over whole. */
+/**
+ * The settings that stored responses depend on: not `responseHeaders`, which each response gets when it is sent, and of `access` only
+ * the fields that the upstream does not get.
+ */
+const ofStored = ({ service, limits }: Configured): unknown => {
+  const { responseHeaders: _, access: _access, ...rest } = service
+  return { ...rest, withheld: withheldFields(service), limits: ofService(limits) }
+}
+
+/** Names of the services whose stored responses are right for `next` too. */
 const keptServices = (last: Configuration, next: Configuration): ReadonlySet<string> => {
   const kept = last.built.filter((from) => {
     const to = next.built.find(({ config }) => config.name === from.config.name)
     if (to === undefined) return false
     const before = { service: from.config, limits: last.config.limits }
-    return decideAdoption(before, { service: to.config, limits: next.config.limits }) === 'service'
+    return sameSettings(ofStored(before), ofStored({ service: to.config, limits: next.config.limits }))
   })
   return new Set(kept.map(({ config }) => config.name))
 }

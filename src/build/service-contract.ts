@@ -74,7 +74,7 @@ const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
 
 /** Fields of clients that `access` keeps from the upstream: no response depends on them. */
-const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
+export const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
   ...(access?.apiKeys === undefined ? [] : [access.apiKeys.header]),
   ...Object.values(access?.jwt?.forward ?? {}),
 ]

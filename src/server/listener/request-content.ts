@@ -45,6 +45,8 @@ type Source = {
   readonly response: { readonly writableFinished: boolean; once(event: 'finish', then: () => void): unknown }
   /** Octets that are read for the sake of the next request, when the response has been sent. */
   readonly mostDiscarded: number
+  /** As declared; NaN = not declared. */
+  readonly length: number
   hold(): void
   proceed(): void
   /** The response has been sent, and the rest of the content is too much. */
@@ -60,6 +62,7 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
     client: addressGroup(socket.remoteAddress ?? ''),
     response,
     mostDiscarded,
+    length: Number.NaN,
     hold: () => holdReading(socket),
     proceed: () => continueReading(socket),
     cut: () => {
@@ -104,11 +107,12 @@ const joinWhileHeld = (stream: ServerHttp2Stream) => {
   }
 }
 
-const http2Source = (stream: ServerHttp2Stream): Source => ({
+const http2Source = (stream: ServerHttp2Stream, length: string | undefined): Source => ({
   stream,
   client: addressGroup(stream.session?.socket?.remoteAddress ?? ''),
   response: stream,
   mostDiscarded: 0,
+  length: Number(length),
   ...joinWhileHeld(stream),
   // The rest of the body is not needed (RFC 9113 §8.1).
   cut: () => stream.close(constants.NGHTTP2_NO_ERROR),
@@ -208,6 +212,7 @@ export class RequestContent extends Readable {
   #counted = 0
   /** Octets since the last look at the clock. */
   #moved = 0
+  #received = 0
   #isWanted = false
   #waitsForTurn = false
   #isHeldUp = false
@@ -291,6 +296,9 @@ export class RequestContent extends Readable {
 
   #take(chunk: Buffer): void {
     this.#moved += chunk.length
+    this.#received += chunk.length
+    // A client that breaks off behind the last octet has sent a whole request; HTTP/2 marks its end in a frame of its own.
+    if (this.#received === this.#source.length) this.#hasEnded = true
     if (this.#waitsForTurn) this.#shared.parsed += 1
     if (this.#isDiscarded) {
       this.#drop(chunk.length)
@@ -449,7 +457,7 @@ export const createRequestContents = (bounds: ContentBounds) => {
     if (!isHttp2(incoming)) return hasContent(incoming.headers) ? http1Source(incoming, outgoing) : undefined
     // RFC 9113 §8.1: frames mark the end of content; it needs no length.
     const { stream } = incoming as unknown as Http2ServerRequest
-    return stream.endAfterHeaders ? undefined : http2Source(stream)
+    return stream.endAfterHeaders ? undefined : http2Source(stream, incoming.headers['content-length'])
   }
   return {
     take: (incoming: IncomingMessage, outgoing: ServerResponse, awaitsContinue: boolean): void => {

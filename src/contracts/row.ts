@@ -63,9 +63,12 @@ export const mapParts = <Part, Properties>(
   ...(anyOf && { anyOf: anyOf.map(part) }),
 })
 
-/** The default that the upstream has for an argument; `unknown` where it has announced nothing of the route. */
+/**
+ * The default that the upstream has for an argument: `unknown` where it has announced nothing of the route, `absent` where it does not
+ * announce the argument; `own` for an argument of a route that only the upstream knows, whose rows say what it shows by default.
+ */
 export type UpstreamDefault =
-  | { readonly kind: 'none' | 'unknown' }
+  | { readonly kind: 'none' | 'unknown' | 'absent' | 'own' }
   | { readonly kind: 'value'; readonly value: unknown }
 
 /** One entry of a route's `endpoints`: methods that share their arguments. */

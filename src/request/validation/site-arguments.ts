@@ -183,9 +183,12 @@ const isDescribed = ({ type, oneOf, anyOf }: CompiledArgument['schema']): boolea
   type !== undefined || oneOf !== undefined || anyOf !== undefined
 
 const isKnownToContract = (argument: CompiledArgument, value: unknown): boolean => {
-  // Without a value the request means what the contract says only where the contract has no default either.
-  if (!given(value)) return argument.asSent?.kind !== 'unknown' && !given(argument.schema.default)
-  return isDescribed(argument.schema) && check(argument, value) === undefined
+  const kind = argument.asSent?.kind
+  // Without a value the request means what the contract says where the upstream does not have the argument (an earlier version), or the
+  // contract has no default either.
+  if (!given(value))
+    return kind === 'own' || kind === 'absent' || (kind !== 'unknown' && !given(argument.schema.default))
+  return kind !== 'absent' && isDescribed(argument.schema) && check(argument, value) === undefined
 }
 
 /**

@@ -8,6 +8,7 @@ import { describeEndpoint, endpointWith, type IndexDocument } from './index-docu
 const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 const defaultIn = (schema: unknown): UpstreamDefault => {
+  if (schema === undefined) return { kind: 'absent' }
   const value = ownMember(asMap(schema), 'default')
   return value === undefined || value === null ? { kind: 'none' } : { kind: 'value', value }
 }

@@ -157,7 +157,7 @@ const sentAsTheyCome = (args: Arguments, announced: unknown, isChecked: IsChecke
   Object.fromEntries(
     Object.keys(args)
       .filter((name) => !isChecked(name, isJsonObject(announced) ? ownMember(announced, name) : undefined))
-      .map((name): [string, UpstreamDefault] => [name, { kind: 'unknown' }]),
+      .map((name): [string, UpstreamDefault] => [name, { kind: 'own' }]),
   )
 
 const endpointsOf = (entry: JsonObject, isChecked: IsChecked): Endpoint[] | RouteRefusal => {

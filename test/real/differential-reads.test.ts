@@ -70,7 +70,7 @@ describeWith('php', 'reads and refusals, directly and through the gateway', () =
   test.each(absentFromRefusals)('refusals of the gateway carry no %s, those of WordPress do', (aspect) => {
     const refused = [...reports.values()].filter(isRefusedByGateway)
     expect(refused.filter((report) => differsIn(report).includes(aspect)).length).toBeGreaterThan(
-      times(15, 50),
+      times(10, 30),
     )
   })
 

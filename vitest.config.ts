@@ -90,6 +90,7 @@ const beforeWordPress = [
   'equivalence-oracle',
   'hit-ratio',
   'invalidation-matrix',
+  'large-*',
   'migration',
   'promise-fuzz',
   'quick-start',

@@ -30,7 +30,18 @@ const here = dirname(fileURLToPath(import.meta.url))
 const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
-export type TestPlugin = 'companion-shows' | 'die' | 'due-posts' | 'garden-notes' | 'promise-fuzz'
+export type TestPlugin =
+  | 'companion-shows'
+  | 'die'
+  | 'due-posts'
+  | 'garden-notes'
+  | 'large-fields'
+  | 'large-index'
+  | 'large-shop'
+  | 'promise-fuzz'
+
+/** Together they do what sites with the plugins of most shops and search engines do. */
+export const largePlugins = ['large-fields', 'large-index', 'large-shop'] as const
 
 type WordPressOptions = {
   readonly publicUrl?: string

@@ -33,6 +33,9 @@ const widened = (): Index => {
   const orders = [...valuesOf(list['orderby']), 'rand', 'menu_order']
   list['orderby'] = { ...list['orderby'], default: 'menu_order', enum: orders }
   list['lang'] = { type: 'string', required: false }
+  // A taxonomy of a plugin.
+  const terms = argsOf(index, '/wp/v2/tags', 'GET')
+  const genres = { ...terms, orderby: { ...terms['orderby'], enum: [...valuesOf(terms['orderby']), 'rank'] } }
   for (const method of ['POST', 'PUT']) {
     const pattern = method === 'POST' ? '/wp/v2/posts' : '/wp/v2/posts/(?P<id>[\\d]+)'
     const args = argsOf(index, pattern, method)
@@ -60,6 +63,11 @@ const widened = (): Index => {
   const shop = { namespace: 'shop/v1', methods: ['GET', 'POST'], endpoints }
   index.routes = {
     '/shop/v1/things': shop,
+    '/wp/v2/genres': {
+      namespace: 'wp/v2',
+      methods: ['GET'],
+      endpoints: [{ methods: ['GET'], args: genres }],
+    },
     '/wp/v2/sheets': { ...shop, namespace: 'wp/v2' },
     ...index.routes,
   } as never
@@ -141,6 +149,22 @@ describe.each(['wordpress', 'same'])('a site with plugins, names: %s', (names) =
     await get(`${namespace}/posts?per_page=10&order=desc`)
     expect(sent()).toEqual(['/wp/v2/posts', '/wp/v2/posts?per_page=10'].filter((one) => sent().includes(one)))
     expect((await get(`${namespace}/posts`))[1]).toContain('hit')
+  })
+
+  test('keeps the order of a list that may be the order of the response', async () => {
+    for (const query of [
+      'include=3,2&orderby=include',
+      'include=2,3&orderby=include',
+      'orderby=include_slugs&slug=b,a',
+    ])
+      await get(`${namespace}/posts?${query}`)
+    await get(`${namespace}/genres?include=3,2&orderby=include`)
+    expect(sent()).toEqual([
+      '/wp/v2/posts?include=3,2&orderby=include',
+      '/wp/v2/posts?include=2,3&orderby=include',
+      '/wp/v2/posts?orderby=include_slugs&slug=b,a',
+      '/wp/v2/genres?include=3,2&orderby=include',
+    ])
   })
 
   test('still refuses and merges what the site announces as the contract has it', async () => {

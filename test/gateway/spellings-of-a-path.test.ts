@@ -50,6 +50,7 @@ describe('a limit of a site counts every spelling of its path', () => {
     '/wp/site/V2/comments/',
     '/wp/site//v2/comments',
     '/wp/site/v2/c%6Fmments',
+    '/wp//%73ite/v2///comm%65nts//',
   ])('%s', async (spelling) => {
     await statusOf('POST', '/wp/site/v2/comments')
     expect(await statusOf('POST', spelling)).toBe(429)
@@ -124,6 +125,88 @@ describe('a limit of an open service counts every spelling that a server may rea
       }),
       { numRuns: 300 },
     )
+  })
+})
+
+describe('all spellings of a site are one resource', () => {
+  const fields = { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' }
+  const spellings = [
+    '/posts/4',
+    '/p%6Fsts/4',
+    '/posts/%34',
+    '/posts//4',
+    '/posts/4/',
+    '/Posts/04',
+    '/%50osts//%30%34//',
+  ]
+  let version: number
+  beforeEach(async () => {
+    version = 0
+    origin.script = ({ method }, wire) => {
+      if (method !== 'GET') version += 1
+      wire.respond({ fields: json, content: JSON.stringify({ id: 4, type: 'post', slug: 'a', version }) })
+    }
+    const cache = { rules: [{ match: 'GET /**', ttl: '60s' }] }
+    await start({ wp: siteService(origin.origin, { mount: '/wp', names: 'same', cache }) })
+  })
+  const read = async (path: string): Promise<readonly [number, boolean]> => {
+    const response = await fetch(`${gateway.publicAddress}/wp/wp/v2${path}`)
+    const { version: seen } = (await response.json()) as { version: number }
+    return [seen, (response.headers.get('cache-status') ?? '').includes('; hit')]
+  }
+  const write = async (method: string, path: string): Promise<void> => {
+    const response = await fetch(`${gateway.publicAddress}/wp/wp/v2${path}`, {
+      method,
+      headers: fields,
+      body: '{"slug":"b"}',
+    })
+    await response.arrayBuffer()
+    expect(response.status).toBe(200)
+  }
+
+  test('they share one stored response, and the upstream gets one spelling', async () => {
+    for (const [at, path] of spellings.entries()) expect(await read(path)).toEqual([0, at > 0])
+    expect(origin.received.map(({ target }) => target)).toEqual(['/index.php/wp-json/wp/v2/posts/4'])
+    expect(await read('/p%6Fsts')).toEqual([0, false])
+    expect(await read('//posts/')).toEqual([0, true])
+    expect(origin.received.map(({ target }) => target).at(-1)).toBe('/index.php/wp-json/wp/v2/posts')
+  })
+
+  test('after a write in any spelling, reads in every spelling show it', async () => {
+    const reads = [...spellings, '/posts', '/p%6Fsts']
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      for (const path of spellings) {
+        for (const one of reads) await read(one)
+        await write(method, path)
+        for (const one of reads)
+          expect([method, path, one, (await read(one))[0]]).toEqual([method, path, one, version])
+      }
+    }
+    expect(version).toBe(3 * spellings.length)
+    const sent = new Set(origin.received.map(({ target }) => target))
+    expect([...sent].sort()).toEqual(['/index.php/wp-json/wp/v2/posts', '/index.php/wp-json/wp/v2/posts/4'])
+  })
+
+  test('a batch decodes and merges nothing, as in WordPress: such an item writes nothing', async () => {
+    for (const path of spellings) {
+      await read('/posts/4')
+      const before = version
+      const requests = [{ method: 'PUT', path: `/wp/v2${path}`, body: { slug: 'b' } }]
+      const body = JSON.stringify({ requests })
+      const response = await fetch(`${gateway.publicAddress}/wp/batch/v1`, {
+        method: 'POST',
+        headers: fields,
+        body,
+      })
+      const { responses } = (await response.json()) as { responses: { status: number }[] }
+      const isPlain = path === '/posts/4' || path === '/Posts/04'
+      expect([path, responses[0]?.status, version - before]).toEqual([
+        path,
+        isPlain ? 200 : 404,
+        isPlain ? 1 : 0,
+      ])
+      expect(await read('/posts/4')).toEqual([version, !isPlain])
+    }
   })
 })
 

@@ -102,7 +102,10 @@ type ListOrder =
 const listOrder = (endpoint: Endpoint, name: string): ListOrder => {
   if (filtersByMembership.has(name)) return { kind: 'set' }
   const orderby = ownMember(orderedBy, name)
-  const switchable = orderby !== undefined && endpoint.arguments['orderby']?.enum?.includes(orderby) === true
+  // Of an `orderby` that is sent as it comes, nobody knows what it means.
+  const isRead = ownMember(endpoint.asSent ?? {}, 'orderby') === undefined
+  const switchable =
+    isRead && orderby !== undefined && endpoint.arguments['orderby']?.enum?.includes(orderby) === true
   return switchable ? { kind: 'set-unless', orderby } : { kind: 'sequence' }
 }
 

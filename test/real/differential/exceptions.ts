@@ -144,7 +144,8 @@ export const leftToWordPress: readonly { readonly reason: string; readonly cases
     ],
   },
   {
-    reason: 'no row has the path in this spelling',
+    reason:
+      'php -S neither decodes nor merges in paths; the gateway sends the one spelling, which is another request there',
     cases: ['GET /wp/v2/p%6Fsts', 'GET /wp/v2/posts/%34', 'GET /wp/v2/posts//4'],
   },
   {

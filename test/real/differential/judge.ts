@@ -26,9 +26,11 @@ function shortened(value: unknown): unknown {
   return text.length > 900 ? `${text.slice(0, 900)}…` : text
 }
 
-/** A case that the gateway has refused without its upstream. */
+const isHit = ({ fields }: PlainAnswer): boolean => /; ?hit/.test(fields['cache-status'] ?? '')
+
+/** A case that the gateway has refused without its upstream. Cases may share a stored response. */
 export function isRefusedByGateway({ outcomes, passages }: CaseReport): boolean {
-  return passages.length === 0 && outcomes.every(({ answer }) => answer.status >= 400)
+  return passages.length === 0 && outcomes.every(({ answer }) => answer.status >= 400 && !isHit(answer))
 }
 
 /** Nothing in place of what WordPress says, wherever that differs. */
@@ -81,9 +83,9 @@ export function isRefusedForItsArguments(direct: PlainAnswer): boolean {
 /** One line with the numbers. */
 export function summaryOf(reports: readonly CaseReport[], exceptions: readonly Exception[]): string {
   const outcomes = reports.flatMap((report) => report.outcomes)
-  const hits = outcomes.filter(({ answer }) => /; ?hit/.test(answer.fields['cache-status'] ?? ''))
+  const hits = outcomes.filter(({ answer }) => isHit(answer))
   const refused = reports.filter(({ direct }) => isRefusedForItsArguments(direct))
-  const unsent = refused.filter(({ passages }) => passages.length === 0)
+  const unsent = refused.filter(isRefusedByGateway)
   return [
     `${reports.length} requests`,
     `${outcomes.length} answers compared, ${hits.length} of them hits`,

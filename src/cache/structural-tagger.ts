@@ -9,7 +9,7 @@ import {
 } from '../contracts/openapi/resources.ts'
 import type { Found } from '../contracts/row.ts'
 import { parsedJson } from '../http/json-text.ts'
-import { createServiceTagger } from './site-tagger.ts'
+import { createServiceTagger } from './plain-taggers.ts'
 import {
   createTagNames,
   invalidatedGroups,

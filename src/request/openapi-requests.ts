@@ -9,6 +9,7 @@ import type {
   Validator,
 } from '../contracts/validation.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
+import { decodeFormText, isUnreadable, trackingMatcher } from '../http/form-text.ts'
 import { namedAway } from '../http/forwardable-fields.ts'
 import { rememberedFor } from '../http/memo.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
@@ -29,7 +30,6 @@ import { createSchemaChecker } from './openapi/schema-checker.ts'
 import { createShapes, type SchemaShape } from './openapi/schema-shape.ts'
 import { createTemplateRouter } from './openapi/template-router.ts'
 import { readValue, type ValueParts } from './openapi/values.ts'
-import { decodeFormText, isUnreadable, trackingMatcher } from './validation/php-query.ts'
 
 export type OpenApiRequestsOptions = {
   readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }

@@ -1,5 +1,6 @@
 import type { Endpoint, Row } from '../contracts/row.ts'
 import type { Invalid, Validation, ValidationInput, Validator } from '../contracts/validation.ts'
+import { encodeQueryText, isUnreadable, trackingMatcher } from '../http/form-text.ts'
 import { rememberedFor } from '../http/memo.ts'
 import {
   type CompiledArgument,
@@ -10,16 +11,7 @@ import {
   sortedSet,
   spellVerbatim,
 } from './validation/compile-endpoint.ts'
-import {
-  encodeQueryText,
-  isContainer,
-  isUnreadable,
-  type PhpValue,
-  parsePhpQuery,
-  splitList,
-  trackingMatcher,
-  valuesOf,
-} from './validation/php-query.ts'
+import { isContainer, type PhpValue, parsePhpQuery, splitList, valuesOf } from './validation/php-query.ts'
 import {
   addKnownValues,
   contradictions,

@@ -7,6 +7,7 @@ import {
   type Refinement,
 } from '../../contracts/site/refinements.ts'
 import { type CollectionTags, namedBy, siteTags, type WriteAction } from '../../contracts/site/tags.ts'
+import { parsedContent } from '../readable-content.ts'
 import type { Shown, TagNames, WriteResponse } from '../tagger.ts'
 import {
   type DescribedItem,
@@ -15,7 +16,6 @@ import {
   integersOf,
   itemInPath,
   lookUp,
-  parsedContent,
 } from './described-items.ts'
 import {
   copiesChanged,

@@ -1,3 +1,4 @@
+import { jsonTypes } from '../json-types.ts'
 import {
   type ApiBundle,
   below,
@@ -90,10 +91,6 @@ const since31: ReadonlySet<string> = new Set([
   ],
   ...['if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties', 'prefixItems', 'patternProperties'],
 ])
-
-export const jsonTypes: ReadonlySet<unknown> = new Set(
-  'string integer number boolean array object null'.split(' '),
-)
 
 /** Does the value fit the keyword? A faulty one has no meaning; documents have many. */
 const fits = (kind: Kind, value: unknown): boolean => {

@@ -1,6 +1,6 @@
 import type { Parameter } from '../../contracts/openapi/operation.ts'
+import { decodeFormText, encodeQueryText, isUnreadable } from '../../http/form-text.ts'
 import { type RequestFields, requestField } from '../../http/message.ts'
-import { decodeFormText, encodeQueryText, isUnreadable } from '../validation/php-query.ts'
 import type { SchemaShape } from './schema-shape.ts'
 
 /** One part of a query or form, `value` undefined where it has no `=`. Names are decoded, values are raw. */

@@ -1,8 +1,9 @@
 import type { ArgumentSchema, Endpoint, Row, UpstreamDefault } from '../../contracts/row.ts'
 import { registeredStatuses } from '../../contracts/site/parameter-sets.ts'
+import { encodeQueryText, isUnreadable } from '../../http/form-text.ts'
 import { ownMember } from '../../http/json-text.ts'
 import { sanitiseValue } from './check-value.ts'
-import { encodeQueryText, isContainer, isUnreadable, PhpArray, type PhpValue } from './php-query.ts'
+import { isContainer, PhpArray, type PhpValue } from './php-query.ts'
 import { canonicalDateTime } from './scalars.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { jsonTypes } from '../../contracts/json-types.ts'
 import type { Method } from '../../contracts/method.ts'
-import { jsonTypes } from '../../contracts/openapi/request-schema.ts'
 import type {
   ArgumentSchema,
   Arguments,

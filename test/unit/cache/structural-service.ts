@@ -1,4 +1,4 @@
-import { createServiceTagger } from '../../../src/cache/site-tagger.ts'
+import { createServiceTagger } from '../../../src/cache/plain-taggers.ts'
 import { createStructuralTagger } from '../../../src/cache/structural-tagger.ts'
 import type { Tagger } from '../../../src/cache/tagger.ts'
 import { inferResources } from '../../../src/contracts/openapi/resources.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOpenTagger, createServiceTagger } from '../../../src/cache/site-tagger.ts'
+import { createOpenTagger, createServiceTagger } from '../../../src/cache/plain-taggers.ts'
 import {
   createTagNames,
   invalidatedGroups,

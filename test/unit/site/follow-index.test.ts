@@ -16,8 +16,8 @@ const validate = (change: (args: Record<string, unknown>) => void, query: string
   const row = followIndex(siteRows, indexOf(document)).find((one) => one.template === template)
   const endpoint = row?.endpoints.find(({ methods }) => methods.includes('GET'))
   if (row === undefined || endpoint === undefined) throw new Error('no row')
-  const contentType = undefined
-  return siteValidator.validate({ row, endpoint, method: 'GET', query, pathParameters: {}, contentType })
+  const none = { pathParameters: {}, content: undefined, contentType: undefined }
+  return siteValidator.validate({ row, endpoint, method: 'GET', query, ...none })
 }
 
 const plain = { kind: 'valid', query: 'per_page=8' }

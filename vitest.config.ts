@@ -48,6 +48,7 @@ const takeLong = [
   'gateway/hostile/clock-jumps',
   'gateway/hostile/costly-*',
   'gateway/hostile/http2-*',
+  'gateway/hostile/pipelined-tls',
   'gateway/hostile/raw-requests',
   'gateway/hostile/request-contents',
   'gateway/hostile/secrets',

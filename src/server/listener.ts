@@ -166,17 +166,17 @@ export const createListener = (options: ListenerOptions) => {
   }
 
   const contents = createRequestContents(options)
-  const takeInTurn = createRequestTurns(handlers, options.report)
+  const turns = createRequestTurns(handlers, options.report)
   const takeWith =
     (awaitsContinue: boolean) =>
     (incoming: IncomingMessage, outgoing: ServerResponse): void => {
       contents.take(incoming, outgoing, awaitsContinue)
-      takeInTurn(incoming, outgoing)
+      turns.take(incoming, outgoing)
     }
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); node:http would answer without any check.
   for (const event of ['request', 'checkExpectation']) server.on(event, takeWith(false))
   server.on('checkContinue', takeWith(true))
-  server.on('clientError', (error: Error, socket: Socket) => handlers.current?.clientError(error, socket))
+  server.on('clientError', turns.takeError)
 
   return {
     use: (next: EdgeHandlers): void => {

@@ -329,9 +329,7 @@ const createInterim = (outgoing: ServerResponse): Interim => {
   return (head) => {
     const { req } = outgoing
     const takesNone = req.httpVersionMajor === 1 && req.httpVersionMinor === 0
-    // Before its turn on the connection it would be written behind the head of the final response, as part of its content.
-    const waits = outgoing.socket === null
-    if (left === 0 || waits || takesNone || outgoing.headersSent || outgoing.destroyed) return
+    if (left === 0 || takesNone || outgoing.headersSent || outgoing.destroyed) return
     left -= 1
     if (head.status === 102) outgoing.writeProcessing()
     else if (head.status === 103) sendEarlyHints(outgoing, head)

@@ -3,10 +3,22 @@ import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { addCount, addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
+import { readAsStream } from './socket-reading.ts'
 
-/** The response that is written to the connection now. node:http has it under no public name. */
-export const currentResponse = (socket: Socket): ServerResponse | undefined =>
-  (socket as Socket & { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+const responses = new WeakMap<Socket, ServerResponse>()
+
+function responseEnds(this: ServerResponse): void {
+  responses.delete(this.req.socket)
+}
+
+/** Of the requests on a connection, the one of this response is answered from now on. */
+export const responseBegins = (socket: Socket, outgoing: ServerResponse): void => {
+  responses.set(socket, outgoing)
+  outgoing.once('finish', responseEnds)
+}
+
+/** The response that is written to the connection now. */
+export const currentResponse = (socket: Socket): ServerResponse | undefined => responses.get(socket)
 
 /**
  * Without a response in flight. A client whose request head is incomplete must expect the connection to close, as with an idle one
@@ -195,6 +207,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
     server.on('secureConnection', (socket: Socket) => {
       handshakes.delete(peerOf(socket))
       watch(socket)
+      if ((socket as TLSSocket).alpnProtocol !== 'h2') readAsStream(socket)
     })
   }
   server.on('drop', () => report({ kind: 'connection-cut', reason: 'too-many' }))

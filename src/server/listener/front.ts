@@ -31,31 +31,6 @@ type GuardOptions = {
   readonly distrusted: Set<Socket>
 }
 
-/** Closes the responses of pipelined requests when their connection closes. */
-const watchPipelined = (): ((socket: Socket, outgoing: ServerResponse) => void) => {
-  const queues = new WeakMap<Socket, Set<ServerResponse>>()
-  const queueOf = (socket: Socket): Set<ServerResponse> => {
-    const known = queues.get(socket)
-    if (known !== undefined) return known
-    const queue = new Set<ServerResponse>()
-    queues.set(socket, queue)
-    socket.once('close', () => {
-      // node:http notifies only the response that is written now; the others would keep their resources for ever.
-      for (const outgoing of queue) {
-        outgoing.destroy()
-        outgoing.emit('close')
-      }
-    })
-    return queue
-  }
-  return (socket, outgoing) => {
-    const queue = queueOf(socket)
-    queue.add(outgoing)
-    // From now on node:http notifies it.
-    outgoing.once('socket', () => queue.delete(outgoing))
-  }
-}
-
 const slash = 0x2f
 
 /** Converts the target to origin form (RFC 9112 §3.2.1); of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
@@ -69,15 +44,11 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
   return true
 }
 
-/** Responses that are never sent. */
-const ignored = new WeakSet<ServerResponse>()
-
 /**
  * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
  * ignored, because the start of the next request is unknown.
  */
 const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
-  const closeWithSocket = watchPipelined()
   return (incoming, outgoing) => {
     // HTTP/2 has frames, and other rules for malformed requests (RFC 9113 §8.1.1).
     if (isHttp2(incoming)) {
@@ -87,11 +58,7 @@ const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): G
       return
     }
     const { socket } = incoming
-    if (distrusted.size > 0 && distrusted.has(socket)) {
-      ignored.add(outgoing)
-      return
-    }
-    if (outgoing.socket === null) closeWithSocket(socket, outgoing)
+    if (distrusted.size > 0 && distrusted.has(socket)) return
     const fault = messageFault(incoming) ?? (toOriginForm(incoming) ? undefined : 'target')
     if (fault !== undefined) {
       distrust(distrusted, socket)
@@ -165,9 +132,9 @@ const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
 /** A client that keeps sending gets the response within this time; destroyed at once, the connection could lose it (RFC 9112 §9.6). */
 const lingerMs = 2_000
 
-const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
-  const before = currentResponse(socket)
-  if (!socket.writable || before?.headersSent === true) {
+/** Writes the response to the socket and closes it, because the next bytes cannot be parsed. */
+const answerSocket = (socket: Socket, response: GatewayResponse): void => {
+  if (!socket.writable || currentResponse(socket)?.headersSent === true) {
     socket.destroy()
     return
   }
@@ -177,29 +144,9 @@ const answerInTurn = (socket: Socket, response: GatewayResponse): void => {
   socket.once('close', () => clearTimeout(timer))
 }
 
-const whenItsTurnComes = (socket: Socket, answer: () => void): void => {
-  const before = currentResponse(socket)
-  // If the request is incomplete, its own content could not be parsed, so the error is its response.
-  if (before?.req.complete === true && !ignored.has(before))
-    before.once('close', () => whenItsTurnComes(socket, answer))
-  else answer()
-}
-
-/** Later data on such a connection raises the error again. */
-const answered = new WeakSet<Socket>()
-
 /** Was the error caused by received bytes? node:http also reports disconnected clients and connections that the gateway destroyed. */
 const isRefusable = ({ code = '' }: ParserError): boolean =>
   code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
-
-/**
- * Writes the response to the socket and closes it, because the next bytes cannot be parsed. Earlier requests are answered first (RFC
- * 9112 §9.3.2).
- */
-const answerSocket = (socket: Socket, response: GatewayResponse): void => {
-  answered.add(socket)
-  whenItsTurnComes(socket, () => answerInTurn(socket, response))
-}
 
 export type FrontOptions = {
   /** The service of a request, which decides the format of errors. */
@@ -301,7 +248,8 @@ export const createFront = (options: FrontOptions): Front => {
     request: createGuard({ ...guard, take }),
     turnAway: createGuard({ ...guard, take: takeUnlessOverloaded }),
     clientError: (error: ParserError, socket) => {
-      if (answered.has(socket) || options.distrusted.has(socket)) return
+      // Later data on such a connection raises the error again.
+      if (options.distrusted.has(socket)) return
       if (!isRefusable(error)) {
         socket.destroy()
         return

@@ -272,21 +272,11 @@ export class RequestContent extends Readable {
     this.#isWanted = true
     if (this.#awaitsContinue) {
       this.#awaitsContinue = false
-      this.#askForContent()
+      if (!this.#outgoing.headersSent) this.#outgoing.writeContinue()
     }
     if (this.#waitsForTurn) return
     this.#passOn()
     this.#proceedWithRoom()
-  }
-
-  /** node:http writes the head of a response that waits for its turn before what was written earlier, a 100 too. */
-  #askForContent(): void {
-    const outgoing = this.#outgoing
-    const ask = (): void => {
-      if (!outgoing.headersSent) outgoing.writeContinue()
-    }
-    if (outgoing.socket === null) outgoing.once('socket', ask)
-    else ask()
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

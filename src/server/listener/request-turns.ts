@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from '../read-request.ts'
+import { currentResponse, responseBegins } from './connections.ts'
 import { continueReading, holdReading } from './socket-reading.ts'
 
 /**
@@ -12,87 +13,154 @@ import { continueReading, holdReading } from './socket-reading.ts'
  */
 const requestsPerTurn = 32
 
+/** With more requests that wait, a connection is not read; until then the gateway notices that its client leaves. */
+const mostReadOn = 16
+
 /**
- * Waiting pipelined requests at a few kB each: a connection may have this many, and more while all together have fewer than
- * `mostWaiting`. Those of HTTP/2 are as few as its streams.
+ * What was read already is parsed all the same, at a few kB a request: a connection may have this many, and more while all together have
+ * fewer than `mostWaiting`. The requests of an HTTP/2 connection are as few as its streams.
  */
 const mostOfConnection = 64
 const mostWaiting = 8_192
 
-type TakeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void
+type Handlers = {
+  request(incoming: IncomingMessage, outgoing: ServerResponse): void
+  clientError(error: Error, socket: Socket): void
+}
 
-type Waiting = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
-
-/** Requests behind the one of their connection that waits for its turn. */
-type Behind = Waiting[]
-
-type Connection = Socket | Http2Session
-
-/** Undefined: it has ended. */
-const connectionOf = (incoming: IncomingMessage): Connection | undefined =>
-  isHttp2(incoming) ? (incoming as unknown as Http2ServerRequest).stream.session : incoming.socket
+type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
+type Waiting = Exchange | { readonly error: Error }
 
 const hasLeft = (incoming: IncomingMessage): boolean =>
   isHttp2(incoming) ? isReset(incoming) : !incoming.socket.writable
 
 /** A session that has ended has no socket. */
-const groupOf = (connection: Connection): string =>
-  addressGroup(('socket' in connection ? connection.socket : connection)?.remoteAddress ?? '')
+const groupOf = (socket: Pick<Socket, 'remoteAddress'> | undefined): string =>
+  addressGroup(socket?.remoteAddress ?? '')
+
+/** The requests of HTTP/1.1 connections, in their order: each begins when the response before it has been sent. */
+const createPipelining = (
+  begin: (exchange: Exchange) => void,
+  fail: Handlers['clientError'],
+  report: (event: EdgeEvent) => void,
+) => {
+  const queues = new Map<Socket, Waiting[]>()
+  let all = 0
+
+  const leave = (socket: Socket): void => {
+    all -= queues.get(socket)?.length ?? 0
+    queues.delete(socket)
+  }
+  const beginAlone = (exchange: Exchange): void => {
+    responseBegins(exchange.incoming.socket, exchange.outgoing)
+    begin(exchange)
+  }
+  const proceed = (socket: Socket): void => {
+    const queue = queues.get(socket)
+    const next = queue?.shift()
+    if (queue === undefined || next === undefined) return
+    all -= 1
+    // Nothing behind it can be read.
+    if ('error' in next) {
+      fail(next.error, socket)
+      return
+    }
+    const [behind] = queue
+    if (behind === undefined) {
+      queues.delete(socket)
+      socket.off('close', leave)
+    } else next.outgoing.once('finish', () => proceed(socket))
+    if (queue.length === mostReadOn) continueReading(socket)
+    beginAlone(next)
+    // The error is the response to the request that is incomplete.
+    if (behind !== undefined && 'error' in behind && !next.incoming.complete) proceed(socket)
+  }
+  const createQueue = (socket: Socket): Waiting[] => {
+    const queue: Waiting[] = []
+    queues.set(socket, queue)
+    socket.once('close', leave)
+    currentResponse(socket)?.once('finish', () => proceed(socket))
+    return queue
+  }
+  const wait = (socket: Socket, next: Waiting): void => {
+    const queue = queues.get(socket) ?? createQueue(socket)
+    if (all >= mostWaiting && queue.length >= mostOfConnection) {
+      report({ kind: 'connection-cut', reason: 'pipelining' })
+      socket.destroy()
+      return
+    }
+    all += 1
+    if (queue.push(next) === mostReadOn + 1) holdReading(socket)
+  }
+  return {
+    take: (exchange: Exchange): void => {
+      const { socket } = exchange.incoming
+      // node:http gives a response the socket when those before it have been sent.
+      if (exchange.outgoing.socket !== null) beginAlone(exchange)
+      else if (socket.writable) wait(socket, exchange)
+    },
+    /** The bytes behind the latest request cannot be parsed. */
+    takeError: (error: Error, socket: Socket): void => {
+      const isBehind = queues.has(socket) || currentResponse(socket)?.req.complete === true
+      if (isBehind && socket.writable) wait(socket, { error })
+      else fail(error, socket)
+    },
+  }
+}
 
 /**
- * Begins a bounded number of requests in each turn of the event loop, with addresses in rotation, and the connections of each: one with
- * many connections, many streams or many requests on a connection delays no other by more than a turn. A request whose client has left
- * while it waited costs nothing more. A connection with too many pipelined requests is cut.
+ * Begins a bounded number of requests in each turn of the event loop, with addresses in rotation, and the HTTP/2 connections of each: one
+ * with many connections or streams delays no other by more than a turn. A request whose client has left while it waited costs
+ * nothing more.
  */
 export const createRequestTurns = (
   /** Those that are current when the turn comes take the request. */
-  handlers: { readonly current: { readonly request: TakeRequest } | undefined },
+  handlers: { readonly current: Handlers | undefined },
   report: (event: EdgeEvent) => void,
-): TakeRequest => {
+) => {
   const turns = createFairTurns(requestsPerTurn)
-  const waiting = new Map<Connection, Behind>()
-  let pipelined = 0
+  /** Requests behind the one of their session that waits for its turn. */
+  const streams = new Map<Http2Session, Exchange[]>()
 
-  /** Counts what node:http has read of one connection. */
-  const countPipelined = (socket: Socket, behind: Behind): 'counted' | 'cut' => {
-    if (pipelined >= mostWaiting && behind.length >= mostOfConnection) {
-      report({ kind: 'connection-cut', reason: 'pipelining' })
-      socket.destroy()
-      return 'cut'
-    }
-    if (behind.length === 0) holdReading(socket)
-    pipelined += 1
-    return 'counted'
+  const take = ({ incoming, outgoing }: Exchange): void => {
+    if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
   }
-  const uncountPipelined = (socket: Socket, behind: Behind): void => {
-    pipelined -= 1
-    if (behind.length === 0) continueReading(socket)
+  const begin = (exchange: Exchange): void => {
+    if (turns.mayBegin()) take(exchange)
+    else turns.begin(groupOf(exchange.incoming.socket), () => take(exchange))
   }
-  const enter = (connection: Connection, { incoming, outgoing }: Waiting, behind: Behind): void => {
-    turns.begin(groupOf(connection), () => {
+  const pipelining = createPipelining(
+    begin,
+    (error, socket) => handlers.current?.clientError(error, socket),
+    report,
+  )
+  const enter = (session: Http2Session, exchange: Exchange, behind: Exchange[]): void => {
+    turns.begin(groupOf(session.socket), () => {
       const next = behind.shift()
-      if (next === undefined) waiting.delete(connection)
-      if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
-      if (next === undefined) return
-      if (connection === incoming.socket) uncountPipelined(connection, behind)
-      enter(connection, next, behind)
+      if (next === undefined) streams.delete(session)
+      take(exchange)
+      if (next !== undefined) enter(session, next, behind)
     })
   }
-  return (incoming, outgoing) => {
-    const connection = connectionOf(incoming)
-    if (connection === undefined) return
-    const behind = waiting.get(connection)
-    if (behind === undefined) {
-      if (turns.mayBegin()) handlers.current?.request(incoming, outgoing)
-      else {
-        const none: Behind = []
-        waiting.set(connection, none)
-        enter(connection, { incoming, outgoing }, none)
-      }
-      return
+  const takeHttp2 = (exchange: Exchange): void => {
+    const { session } = (exchange.incoming as unknown as Http2ServerRequest).stream
+    // It has ended.
+    if (session === undefined) return
+    const behind = streams.get(session)
+    if (behind !== undefined) {
+      if (!hasLeft(exchange.incoming)) behind.push(exchange)
+    } else if (turns.mayBegin()) take(exchange)
+    else {
+      const none: Exchange[] = []
+      streams.set(session, none)
+      enter(session, exchange, none)
     }
-    if (hasLeft(incoming)) return
-    if (connection === incoming.socket && countPipelined(connection, behind) === 'cut') return
-    behind.push({ incoming, outgoing })
+  }
+  return {
+    take: (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+      if (isHttp2(incoming)) takeHttp2({ incoming, outgoing })
+      else pipelining.take({ incoming, outgoing })
+    },
+    takeError: pipelining.takeError,
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../../http/message.ts'
 import type { Received } from '../../pipeline/exchange.ts'
 import type { Service } from '../../pipeline/service.ts'
-import { currentResponse } from '../listener/connections.ts'
+import { currentResponse, responseBegins } from '../listener/connections.ts'
 import { EdgeRequest, hasContent } from '../read-request.ts'
 import type { CountedWebSocket, WebSockets } from '../websockets.ts'
 
@@ -82,6 +82,7 @@ export const responseOn = (incoming: IncomingMessage, socket: Socket): ServerRes
   const outgoing = new ServerResponse(incoming)
   outgoing.shouldKeepAlive = false
   outgoing.assignSocket(socket)
+  responseBegins(socket, outgoing)
   serveResponse(socket, outgoing)
   outgoing.once('finish', () => socket.destroySoon())
   return outgoing

@@ -135,6 +135,7 @@ export type AskedService = {
 export type PublicTarget = {
   readonly kind: 'found'
   readonly service: AskedService
+  readonly services: readonly ServiceConfig[]
   /** The host, where responses of the service depend on it; otherwise ''. */
   readonly host: string
   /** Relative to the mount, as written. */
@@ -171,6 +172,7 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
     mount: withoutRoot(service.config.mount),
   }))
   const table = createServiceTable(located)
+  const configs = services.map(({ config }) => config)
   const ownUrls = services.map(({ config }) => config.publicUrl).filter((url) => url !== '')
   const prefixes = [...new Set([publicUrl, ...ownUrls])].sort((a, b) => b.length - a.length)
   return (url, host = '') => {
@@ -182,6 +184,7 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
     return {
       kind: 'found',
       service,
+      services: configs,
       host: dependsOnHost(service.config) ? hostOf(authority) : '',
       path: path === '' ? '/' : path,
       query,

@@ -2,6 +2,7 @@ import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from 
 import { requestTags } from '../cache/tagger.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
+import { interfacesBehind } from '../config/sites-behind.ts'
 import type { Found, Row } from '../contracts/row.ts'
 import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
@@ -16,13 +17,16 @@ import {
 import { requestMeaning } from '../request/router.ts'
 import {
   type AskedService,
+  changesOf,
   createPublicTargets,
   heardLifetimeMs,
   noServiceTexts,
   type PublicTarget,
   type PublicTargets,
+  withoutRoot,
 } from './built-service.ts'
 import { operationFacts, resourceFacts } from './document-contract.ts'
+import { harmlessWritesOf } from './harmless-writes.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
@@ -119,8 +123,34 @@ const feedOf = (service: ServiceConfig, { rule, whileHeard }: CachePolicy): Expl
   return { whileChangesAreHeard: `ttl ${Math.max(rule.ttlMs, lifetimeMs)} ms${now}` }
 }
 
+/** What a write would drop less than everything for; its content and its answer decide. */
+const spared = (
+  service: ServiceConfig,
+  services: readonly ServiceConfig[],
+  method: string,
+  path: string,
+  query: string,
+): Explanation => {
+  const interfaces = interfacesBehind(service, services)
+  const claim = harmlessWritesOf(service, () => interfaces)?.(method, path, query)
+  const hasCompanion = [service, ...services].some(
+    (one) =>
+      (one === service || interfaces.includes(withoutRoot(one.upstream.basePath))) &&
+      changesOf(one) !== undefined,
+  )
+  return {
+    ...(hasCompanion ? { withCompanion: 'invalidates what WordPress states that it wrote' } : {}),
+    ...(claim === undefined
+      ? {}
+      : {
+          invalidatesNothing: `${claim.by}: ${claim.text}, if its content${claim.shownBy === undefined ? ' fits' : ' and the answer fit'}`,
+        }),
+  }
+}
+
 const cachingOf = (
   service: ServiceConfig,
+  services: readonly ServiceConfig[],
   contract: ServiceContract,
   method: string,
   found: Found,
@@ -151,6 +181,7 @@ const cachingOf = (
         cache: 'write: invalidates',
         profile: policy.profile,
         mayInvalidate: mayInvalidate(service, contract, method, found, valid),
+        ...spared(service, services, method, found.path, query),
       }
     case 'bypass':
       return {
@@ -197,6 +228,7 @@ const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid
 
 const known = (
   service: ServiceConfig,
+  services: readonly ServiceConfig[],
   contract: ServiceContract,
   method: string,
   path: string,
@@ -250,7 +282,7 @@ const known = (
         canonicalTarget: targetOf(finding.path, validation.query),
         ...undeclaredOf(validation),
         ...(row.handledBy === 'upstream'
-          ? cachingOf(service, contract, method, finding, validation, sender)
+          ? cachingOf(service, services, contract, method, finding, validation, sender)
           : { answer: 'by the gateway' }),
       }
     }
@@ -313,7 +345,7 @@ export const explainAt = async (
   if (found.kind !== 'found') {
     return { refused: `${found.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[found.kind]}` }
   }
-  const { query, path, host } = found
+  const { query, path, host, services } = found
   const { config, contract } = found.service
   const meaning =
     config.contract === 'site' ? requestMeaning(method, query, fields) : { kind: 'method' as const, method }
@@ -327,7 +359,7 @@ export const explainAt = async (
     ...service,
     method: meaning.method,
     ...explanation,
-    ...known(config, contract, meaning.method, path, query, { fields, identity, host }),
+    ...known(config, services, contract, meaning.method, path, query, { fields, identity, host }),
   }
 }
 

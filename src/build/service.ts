@@ -347,7 +347,9 @@ export const buildService = async (
       feed === undefined || changes === undefined || pollMsOf(config, changes) === 0
         ? undefined
         : createWitness(changes.token.reveal(), feed, parts.clock),
-    harmlessWrite: harmlessWritesOf(config),
+    harmlessWrite: harmlessWritesOf(config, () =>
+      parts.sharing(built.servers).flatMap((one) => (one.contract === 'site' ? [one.basePath] : [])),
+    ),
     storesAnswers: storesAnswers(config),
     invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     contentId: contentIdIn(contentIdOf(config, targets, parts.config), contract),

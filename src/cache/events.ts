@@ -49,7 +49,7 @@ export type NoStoreReason = (typeof noStoreReasons)[number]
 export type HitDetail = 'revalidating' | 'error' | 'shared'
 
 /** Why a write dropped less than everything that it could have changed. */
-export type WriteDetail = 'nothing' | 'reported' | 'harmless'
+export type WriteDetail = 'nothing' | 'reported' | 'table' | 'harmless'
 
 /** Every `detail` that Cache-Status can carry. docs/why-not-cached.md has a row for each. */
 export type StatusDetail =

@@ -57,10 +57,22 @@ export type WriteMatch = RuleMatch & {
   readonly query: readonly { readonly name: string; readonly value: string }[]
 }
 
+/** Requests of WordPress that contracts/site/harmless-requests.ts knows. */
+const namedWrites = ['heartbeat', 'failed-login'] as const
+
+/** A request of WordPress by its name. */
+export type NamedWrite = { readonly text: (typeof namedWrites)[number] }
+
+export type HarmlessWrite = WriteMatch | NamedWrite
+
+export const isPattern = (write: HarmlessWrite): write is WriteMatch => 'segments' in write
+
 const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 const parameterPattern = /^([A-Za-z0-9_-]{1,100})=([A-Za-z0-9_.*~-]{0,200})$/
 
-export const parseWriteMatch = (text: string): Reading<WriteMatch> => {
+export const parseHarmlessWrite = (text: string): Reading<HarmlessWrite> => {
+  const name = namedWrites.find((one) => one === text.trim())
+  if (name !== undefined) return { kind: 'read', value: { text: name } }
   const [requests = '', query, ...more] = text.trim().split('?')
   const parameters = query === undefined ? [] : query.split('&').map((part) => parameterPattern.exec(part))
   const named = parameters.flatMap((part) =>

@@ -1,7 +1,16 @@
 import * as zlib from 'node:zlib'
+import { rootOf } from '../contracts/site/harmless-requests.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { Config, ServiceConfig } from './config.ts'
-import { coversRule, type RuleMatch } from './rule-match.ts'
+import {
+  coversRule,
+  type HarmlessWrite,
+  isPattern,
+  matchesWrite,
+  type RuleMatch,
+  type WriteMatch,
+} from './rule-match.ts'
+import { interfacesBehind } from './sites-behind.ts'
 
 /** A setting that is allowed, but that its administrator should know about. */
 export type ConfigWarning = { readonly path: string; readonly message: string }
@@ -88,7 +97,40 @@ const knownWrite = (service: ServiceConfig, match: RuleMatch): string | undefine
   )?.template
 }
 
-function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
+/** Requests of WordPress, of WooCommerce and its interface that write. */
+const writingForms = [
+  ...['/wp-admin/admin-ajax.php', '/wp-admin/post.php', '/wp-comments-post.php', '/wp-login.php'],
+  ...['/xmlrpc.php', '/?wc-ajax=checkout', '/wp-json/wc/store/v1/checkout', '/wp-json/wp/v2/posts'],
+]
+
+/** The first of them that the pattern covers. */
+const knownForm = (match: WriteMatch): string | undefined =>
+  writingForms.find((target) => {
+    const [path = '', query = ''] = target.split('?')
+    return matchesWrite(match, 'POST', path, query)
+  })
+
+/** What an entry of `harmlessWrites` does that its author may not expect. */
+const unexpected = (
+  service: ServiceConfig,
+  write: HarmlessWrite,
+  services: readonly ServiceConfig[],
+): string | undefined => {
+  const interfaces = interfacesBehind(service, services)
+  if (!isPattern(write))
+    return interfaces.some((path) => rootOf(path) !== undefined)
+      ? undefined
+      : 'has no effect: no service with contract: site has this upstream, with a basePath that ends in /wp-json'
+  const route = knownWrite(service, write) ?? (interfaces.length === 0 ? undefined : knownForm(write))
+  return (
+    route && `covers ${route}, which writes: after such a write, readers get older data until the ttl ends`
+  )
+}
+
+function* serviceWarnings(
+  service: ServiceConfig,
+  services: readonly ServiceConfig[],
+): Iterable<ConfigWarning> {
   const { upstream, access, cache } = service
   const path = `services.${service.name}`
   if (upstream.tls.acceptAnyCertificate)
@@ -102,13 +144,9 @@ function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
       path: `${path}.access.jwt.jwks`,
       message: 'is not https: an attacker in between can replace the keys, and make tokens',
     }
-  for (const [index, match] of cache.harmlessWrites.entries()) {
-    const route = knownWrite(service, match)
-    if (route !== undefined)
-      yield {
-        path: `${path}.cache.harmlessWrites[${index}]`,
-        message: `covers ${route}, which writes: after such a write, readers get older data until the ttl ends`,
-      }
+  for (const [index, write] of cache.harmlessWrites.entries()) {
+    const message = unexpected(service, write, services)
+    if (message !== undefined) yield { path: `${path}.cache.harmlessWrites[${index}]`, message }
   }
   for (const [index, rule] of cache.rules.entries()) {
     const message = uselessness(service, rule, index)
@@ -118,7 +156,7 @@ function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
 
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
-  ...config.services.flatMap((service) => [...serviceWarnings(service)]),
+  ...config.services.flatMap((service) => [...serviceWarnings(service, config.services)]),
 ]
 
 type SomeServices = {

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import type { PipelineEvent } from '../pipeline/events.ts'
+import type { ExchangeEvent, PipelineEvent } from '../pipeline/events.ts'
 import { printable } from './access-log.ts'
 import type { Metrics, ServiceTotals } from './metrics.ts'
 
@@ -85,6 +85,9 @@ const withDate = <Event extends { readonly at: number }>(event: Event) => ({
 })
 
 const short = (text: string): string => printable(redactTarget(text), longestText)
+
+const causeOf = ({ method, route, taken = 'unknown' }: ExchangeEvent): string =>
+  `${method} ${route}${taken === 'unknown' ? '' : ` (${taken})`}`
 
 /** The first texts, and long ones cut, so that a hundred events hold little memory. */
 const bounded = (texts: readonly string[]): readonly string[] =>
@@ -173,7 +176,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         by: 'write',
         id,
         service,
-        cause: `${event.method} ${route}${event.taken === 'reported' ? ' (reported)' : ''}`,
+        cause: causeOf(event),
         reach: bounded(tags),
         tags: tags.length,
         entries,

@@ -31,13 +31,16 @@ export type ExchangeEvent = {
 }
 
 /**
- * What a request that may write was taken for: `reported` and `nothing` by the companion, `harmless` by the configuration, `unknown`
- * all others.
+ * What a request that may write was taken for: `reported` and `nothing` by the companion, `table` by what is known of WordPress,
+ * `harmless` by the configuration, `unknown` all others.
  */
-export const writeKinds = ['reported', 'nothing', 'harmless', 'unknown'] as const satisfies readonly (
-  | WriteDetail
-  | 'unknown'
-)[]
+export const writeKinds = [
+  'reported',
+  'nothing',
+  'table',
+  'harmless',
+  'unknown',
+] as const satisfies readonly (WriteDetail | 'unknown')[]
 export type WriteKind = (typeof writeKinds)[number]
 
 /** The responses that a write invalidated in this process. */

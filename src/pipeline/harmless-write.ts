@@ -1,60 +1,43 @@
 import { Readable } from 'node:stream'
 import type { ByteBudget } from '../http/bounds.ts'
 import { requestField } from '../http/message.ts'
-import { splitPhpName } from '../http/php-names.ts'
+import { questionFor } from './ask-witness.ts'
 import type { Ready } from './exchange.ts'
 import { readContent } from './reads.ts'
+import type { HarmlessClaim } from './service.ts'
 
-/** Longer forms are not read, and count as writes. */
-const longestForm = 16 * 1024
+/** The exchange with its content read, where it was; and what says that it changes nothing. */
+type Judged = { readonly exchange: Ready; readonly claim: HarmlessClaim | undefined }
 
-/** WordPress takes these for the route and the method of its interface, also from a form behind any URL. */
-const rerouting: readonly string[] = ['rest_route', '_method']
+/** Without parameters; one that several parsers could read differently has no rule. */
+const mediaTypeOf = (type: string): string => /^([\w/+-]+)\s*(?:;|$)/.exec(type)?.[1]?.toLowerCase() ?? ''
 
-/** The name of a parameter as PHP reads it; undefined when it cannot be decoded. */
-const phpName = (parameter: string): string | undefined => {
-  try {
-    const name = decodeURIComponent((parameter.split('=', 1)[0] ?? '').replaceAll('+', ' '))
-    return splitPhpName(name)?.name.toLowerCase() ?? ''
-  } catch {
-    return undefined
-  }
-}
-
-/** Does a form give a value to one of the names, in any spelling that PHP reads so? */
-const mayHaveName = (form: string, names: readonly string[]): boolean => {
-  const refused = new Set(names.map((name) => phpName(name)))
-  return form.split(/[&;]/).some((parameter) => {
-    const name = phpName(parameter)
-    return name === undefined || refused.has(name)
-  })
-}
-
-/** The exchange with its form read, where it was; and whether the administrator says that it changes nothing. */
-type Judged = { readonly exchange: Ready; readonly isHarmless: boolean }
+/** What is sent in a content coding may be something else for the server. */
+const isCoded = ({ request: { fields } }: Ready): boolean => fields['content-encoding'] !== undefined
 
 /**
- * For PHP a form counts more than the URL, and one that is not read whole may name anything: it is a write. PHP reads no parameters
- * from JSON.
+ * A content that is not read whole may say anything: it is a write. Where the companion is asked, it knows more than the table.
  */
 export const judgeWrite = async (exchange: Ready, budget: ByteBudget): Promise<Judged> => {
   const { service, method, matching, query, content, request, client } = exchange
-  const names = service.harmlessWrite?.(method, matching.path, query)
-  if (names === undefined) return { exchange, isHarmless: false }
-  const type = requestField(request.fields, 'content-type') ?? ''
-  if (content === undefined || /^application\/json\s*(?:;|$)/i.test(type))
-    return { exchange, isHarmless: true }
+  const claim = service.harmlessWrite?.(method, matching.path, query)
+  const isWrite: Judged = { exchange, claim: undefined }
+  if (claim === undefined || (claim.by === 'table' && questionFor(exchange) !== undefined)) return isWrite
+  if (content === undefined) return claim.by === 'table' ? isWrite : { exchange, claim }
+  const rule = isCoded(exchange)
+    ? undefined
+    : claim.contentRule(mediaTypeOf(requestField(request.fields, 'content-type') ?? ''))
+  if (rule === undefined) return isWrite
+  if (rule === 'any') return { exchange, claim }
   const length = Number(requestField(request.fields, 'content-length') ?? Number.POSITIVE_INFINITY)
-  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)
-  if (!isForm || length > longestForm) return { exchange, isHarmless: false }
+  if (!(length <= rule.mostBytes)) return isWrite
   const reservation = budget('request-body', client.address)
   try {
-    const form =
+    const read =
       content instanceof Readable
-        ? await readContent(content, longestForm, request.signal, reservation)
+        ? await readContent(content, rule.mostBytes, request.signal, reservation)
         : content
-    const isHarmless = !mayHaveName(form.toString('latin1'), [...names, ...rerouting])
-    return { exchange: { ...exchange, content: form }, isHarmless }
+    return { exchange: { ...exchange, content: read }, claim: rule.isRight(read) ? claim : undefined }
   } finally {
     reservation.release()
   }

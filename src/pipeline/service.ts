@@ -122,12 +122,9 @@ export type Service = {
   hasRow(row: Row): boolean
   /** Does the current configuration have this service, with the same rules? */
   isCurrent(): boolean
-  /**
-   * The administrator says that such a request changes nothing: the parameters that its URL names, which its form must not have too.
-   * Undefined: any other request.
-   */
+  /** Why a request of this method, path and query may change nothing. Undefined: nothing is known of it. */
   readonly harmlessWrite?:
-    | ((method: string, path: string, query: string) => readonly string[] | undefined)
+    | ((method: string, path: string, query: string) => HarmlessClaim | undefined)
     | undefined
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
@@ -152,6 +149,21 @@ export type Service = {
   readonly local: LocalAnswers | undefined
   /** Answers its batch route, if it has one. */
   readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
+}
+
+/** What a content must be; `any`: it is not read. */
+type ContentRule = { readonly mostBytes: number; readonly isRight: (content: Buffer) => boolean }
+
+/** Says of requests that they change nothing that a cached reader is shown. */
+export type HarmlessClaim = {
+  /** From the configuration, or from what is known of WordPress. */
+  readonly by: 'harmless' | 'table'
+  /** The pattern, or the name in the table and the reason. */
+  readonly text: string
+  /** By the media type, without parameters. Undefined: with such a content it is a write. */
+  contentRule(mediaType: string): ContentRule | 'any' | undefined
+  /** What must hold of the answer too; undefined: nothing. */
+  readonly shownBy?: ((status: number, setCookies: readonly string[]) => boolean) | undefined
 }
 
 export type LocalRequest = {

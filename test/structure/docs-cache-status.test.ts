@@ -53,6 +53,7 @@ const noFault: Record<HitDetail | Exclude<StatusDetail, BypassReason | NoStoreRe
   'only-if-cached': true,
   nothing: true,
   reported: true,
+  table: true,
   harmless: true,
 }
 

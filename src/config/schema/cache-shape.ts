@@ -2,6 +2,7 @@ import * as z from 'zod'
 import {
   duration,
   flag,
+  harmlessWrite,
   inMs,
   oneOf,
   parameterName,
@@ -9,7 +10,6 @@ import {
   ruleMatch,
   secret,
   wait,
-  writeMatch,
 } from './leaves.ts'
 
 /** Members of a cache rule beside the requests that it is for. */
@@ -83,10 +83,12 @@ const cacheSettings = {
     .prefault([])
     .describe('Cookies that do not affect responses; removed from cacheable requests'),
   harmlessWrites: z
-    .array(writeMatch)
+    .array(harmlessWrite)
     .max(100)
     .prefault([])
-    .describe('Requests that change nothing that a reader sees, e.g. `POST /?wc-ajax=*`: they drop nothing'),
+    .describe(
+      'Requests that change nothing that a reader sees, e.g. `POST /?wc-ajax=*`, `heartbeat`, `failed-login`: they drop nothing',
+    ),
 }
 
 const rulesMeaning = (defaults: string): string => `First match applies; without rules: ${defaults}`

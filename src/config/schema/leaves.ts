@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { ApiDocument } from '../api-document.ts'
 import { fault, type Reading } from '../fault.ts'
 import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
-import { parseRouteMatch, parseRuleMatch, parseWriteMatch } from '../rule-match.ts'
+import { parseHarmlessWrite, parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
 
 // Zod compiles a function for each object schema, which pays when a schema is used often. A configuration is checked once.
@@ -295,8 +295,8 @@ export const ruleMatch = matchBy(parseRuleMatch, 'GET /site/v2/**')
 /** Methods, or `*`, and path of a rate limit; a RuleMatch after parsing. */
 export const routeMatch = matchBy(parseRouteMatch, 'POST /site/v2/**')
 
-/** Methods, path and parameters of requests that change nothing; a WriteMatch after parsing. */
-export const writeMatch = matchBy(parseWriteMatch, 'POST /acme/v1/ping')
+/** Methods, path and parameters of requests that change nothing, or the name of some; a HarmlessWrite after parsing. */
+export const harmlessWrite = matchBy(parseHarmlessWrite, 'POST /acme/v1/ping')
 
 /** A field name (RFC 9110 §5.1). */
 export const fieldName = z

@@ -220,7 +220,7 @@ export const cacheMetrics = {
   cacheWrites: counter(
     'cache_writes_total',
     ['service', 'taken'],
-    'Requests that may write, by what they were taken for: `reported` and `nothing` by the WordPress companion, `harmless` by `cache.harmlessWrites`, `unknown` all others.',
+    'Requests that may write, by what they were taken for: `reported` and `nothing` by the WordPress companion, `table` by what is known of WordPress, `harmless` by `cache.harmlessWrites`, `unknown` all others.',
   ),
   cacheCutForwards: counter(
     'cache_cut_forwards_total',

@@ -12,6 +12,7 @@ import {
   discard,
   EndSignal,
   fieldValue,
+  fieldValues,
   type GatewayResponse,
   isEventStream,
   teeContent,
@@ -43,7 +44,7 @@ import {
   tagConditions,
   uncoded,
 } from '../reads.ts'
-import type { Service } from '../service.ts'
+import type { HarmlessClaim, Service } from '../service.ts'
 import type { Question, Said } from '../witness.ts'
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
@@ -140,6 +141,11 @@ const kindOf = (exchange: Ready, said: Said | undefined): WriteKind => {
     : 'unknown'
 }
 
+/** Does the answer show that the write was one that changes nothing? */
+const isShownBy = (claim: HarmlessClaim | undefined, response: GatewayResponse): boolean =>
+  claim?.shownBy?.(response.status, fieldValues(response.fields, 'set-cookie')) === true &&
+  response.isRepeated !== true
+
 type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
 
 /**
@@ -208,6 +214,7 @@ export const forwardWrite = async (
   context: CacheContext,
   exchange: Ready,
   next: Next<Outgoing>,
+  claim?: HarmlessClaim,
 ): Promise<GatewayResponse> => {
   exchange.record.taken = 'unknown'
   const tracked = track(context, exchange)
@@ -227,14 +234,17 @@ export const forwardWrite = async (
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
     const isOver = !(response.content instanceof Readable)
     const said = saidIn(response, question)
-    exchange.record.taken = kindOf(exchange, said)
-    const notes = writeNotes(
-      exchange,
-      // A content that has not been read for it does not count: the row and the path decide.
-      streams || !isOver ? { ...response, content: undefined } : response,
-      tracked.isAlone() ? context.cache.contentsWithTag : undefined,
-      said,
-    )
+    const isHarmless = isShownBy(claim, response)
+    exchange.record.taken = isHarmless ? 'table' : kindOf(exchange, said)
+    const notes = isHarmless
+      ? []
+      : writeNotes(
+          exchange,
+          // A content that has not been read for it does not count: the row and the path decide.
+          streams || !isOver ? { ...response, content: undefined } : response,
+          tracked.isAlone() ? context.cache.contentsWithTag : undefined,
+          said,
+        )
     const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.
     const answer = endingWrite(response, isStored ? storable : undefined, () =>
@@ -362,15 +372,17 @@ const forwardJudged = (context: CacheContext, exchange: Ready, next: Next<Outgoi
     ? forwardWrite(context, exchange, next)
     : forwardHarmless(context, exchange, next)
 
-/** A request that changes nothing, as the configuration says, drops nothing. */
+/** A request of which it is known that it changes nothing drops nothing. */
 const forwardHarmless = async (
   context: CacheContext,
   exchange: Ready,
   next: Next<Outgoing>,
 ): Promise<GatewayResponse> => {
   const judged = await judgeWrite(exchange, context.budget)
-  if (!judged.isHarmless) return forwardWrite(context, judged.exchange, next)
-  exchange.record.taken = 'harmless'
+  const { claim } = judged
+  if (claim === undefined || claim.shownBy !== undefined)
+    return forwardWrite(context, judged.exchange, next, claim)
+  exchange.record.taken = claim.by
   return next(outgoing(judged.exchange))
 }
 

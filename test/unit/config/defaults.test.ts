@@ -69,6 +69,36 @@ test.each([
   )
 })
 
+const site = 'contract: site, names: same, upstream: { targets: ["http://127.0.0.1:1"], basePath: /wp-json }'
+
+test.each([
+  ['POST /?wc-ajax=*', site, 'covers /?wc-ajax=checkout'],
+  ['POST /?wc-ajax=get_refreshed_fragments', site, undefined],
+  ['POST /**', site, 'covers /wp-admin/admin-ajax.php'],
+  ['POST /wp-json/wc/store/v1/**', site, 'covers /wp-json/wc/store/v1/checkout'],
+  ['POST /wp-json/wc/store/v1/cart/*', site, undefined],
+  ['POST /**', 'contract: open, mount: /b, upstream: { targets: ["http://127.0.0.1:1"] }', undefined],
+  ['POST /**', site.replace(':1"', ':2"'), undefined],
+  ['heartbeat', site, undefined],
+  ['failed-login', site.replace('/wp-json', '/api'), 'has no effect'],
+  ['heartbeat', site.replace(':1"', ':2"'), 'has no effect'],
+])(
+  'an open service with the harmless write %j beside { %s } has the warning %j',
+  async (write, other, expected) => {
+    const result = await checkConfig(
+      `services: { b: { ${other.includes('mount') ? other : `mount: /b, ${other}`} }, a: { contract: open, mount: /, ${upstream}, cache: { harmlessWrites: ["${write}"] } } }`,
+      {},
+    )
+    if (result.kind !== 'ok') throw new Error(JSON.stringify(result))
+    const found = configWarnings(result.config).filter(
+      ({ path }) => path === 'services.a.cache.harmlessWrites[0]',
+    )
+    expect(found.map(({ message }) => message)).toEqual(
+      expected === undefined ? [] : [expect.stringContaining(expected)],
+    )
+  },
+)
+
 test.each([
   ['contract: site, names: same', ['GET /site/v2/**'], [[0, 'matches nothing']]],
   ['contract: site', ['GET /wp/v2/**'], [[0, 'matches nothing: the public names are neutral']]],

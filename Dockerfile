@@ -27,5 +27,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.TRELLIS_ADMIN_PORT || 9090}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Exec form: node is the process that gets SIGTERM, and it drains on it.
-ENTRYPOINT ["node", "dist/main.js"]
+ENTRYPOINT ["node", "--no-allocation-site-pretenuring", "dist/main.js"]
 CMD ["start"]

@@ -1,20 +1,17 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --no-allocation-site-pretenuring
+// Without the flag V8 puts objects in the old generation if objects of the same code survived before. Under slow requests such as
+// uploads it then does so for each request, and young collections take six times as long from then on (docs/decisions/0015).
 import { existsSync, readFileSync } from 'node:fs'
 import module from 'node:module'
 import { env, stderr, stdin, stdout } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { setFlagsFromString } from 'node:v8'
 import { type CliPorts, exitCodes, handleOutputErrors } from './cli/cli-ports.ts'
 import { runCli } from './cli/run-cli.ts'
 import { handleSignalsWhileStarting, ignoreSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
 import { isWorker, linkToParent, parentLine, type WorkerLink } from './cluster/worker-link.ts'
 import { packageFile } from './package-file.ts'
-
-// V8 would put objects in the old generation if objects of the same code survived before. Under slow requests such as
-// uploads it then does so for each request, and young collections take six times as long from then on (docs/decisions/0015).
-setFlagsFromString('--no-allocation-site-pretenuring')
 
 // Since Node 22.8: a start reads the compiled code that an earlier one has left, if it could write there (docs/decisions/0016).
 const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }

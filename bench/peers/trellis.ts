@@ -66,7 +66,7 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
         },
       }
       await writeFile(file, JSON.stringify(config))
-      return [process.execPath, ...profiling(), main, 'start', '-c', file]
+      return [process.execPath, '--no-allocation-site-pretenuring', ...profiling(), main, 'start', '-c', file]
     },
     check(scenario, answer) {
       const { expects } = factsOf(scenario)

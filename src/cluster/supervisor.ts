@@ -14,7 +14,6 @@ import type {
   WorkerEnding,
   WorkerEvent,
 } from './worker-link.ts'
-import { createHandedConnections } from './workers/handed-connections.ts'
 import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
 
 /** A view may lack a slow worker's answer; a change needs the answers of all. */
@@ -120,7 +119,6 @@ export const startSupervisor = async (options: SupervisorOptions) => {
   const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
   const instance = randomBytes(6).toString('hex')
   const nextPauseMs = createRestartPause()
-  const handed = createHandedConnections()
   let started = 0
   let questions = nobodyAsked
   let complete = false
@@ -156,7 +154,6 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     complete ||= standing().ready >= options.workers
     report({ kind: 'worker-ready', member: one.member, pid: one.worker.process.pid ?? 0 })
     tellStanding()
-    handed.ready(one.worker)
     const question = options.outdated(one.settings)
     if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
@@ -225,7 +222,6 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     watched.delete(one.worker.id)
     byMember.delete(one.member)
     for (const end of one.open.values()) end([])
-    handed.ended(one.worker)
     const unsettled = ledger.forget(one.member)
     for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
     if (closing) return
@@ -274,7 +270,6 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     }
     watched.set(worker.id, one)
     byMember.set(member, one)
-    handed.watch(worker)
     worker.on('message', (message) => take(one, message as ToParent))
     worker.on('error', () => undefined)
     worker.on('exit', (code, signal) => gone(one, code, signal))
@@ -295,10 +290,11 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     }, options.graceMs)
     const finished = await Promise.all(exits)
     clearTimeout(hard)
-    handed.close()
     return finished.every(Boolean) ? 'finished' : 'cut'
   }
 
+  // Workers accept connections themselves. A connection that another process accepts for them is lost when its worker ends first.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ exec: options.program.file, args: [...options.program.args] })
   const allReady = new Promise<void>((resolve, reject) => {
     startup = {

@@ -47,7 +47,9 @@ export async function startGatewayProcess(
   }
   // JSON is YAML.
   await writeFile(file, JSON.stringify(config, null, 2))
-  const program = startProcess(process.execPath, [...flags, main, 'start', '-c', file], { env })
+  // The first flag is that of the program's first line.
+  const all = ['--no-allocation-site-pretenuring', ...flags]
+  const program = startProcess(process.execPath, [...all, main, 'start', '-c', file], { env })
   const stop = async (): Promise<number | string> => {
     const end = await program.stop(10_000)
     await rm(folder, { recursive: true, force: true })

@@ -138,10 +138,9 @@ describe('the hooks of a plugin see', () => {
     ]
     for (const [status, head] of requestLines)
       expect([head, await ask(head), seen.onRequest.length]).toEqual([head, status, 1])
-    // Fastify itself answers what has no path that it can read, with its handler for such errors.
-    expect([await ask('OPTIONS * HTTP/1.1\r\nHost: a'), await ask('GET /o/%zz HTTP/1.1\r\nHost: a')]).toEqual(
-      [400, 400],
-    )
+    expect([await ask('OPTIONS * HTTP/1.1\r\nHost: a'), seen.onRequest.length]).toEqual([400, 1])
+    // Fastify's router answers a path that it cannot decode with the handler for such errors, before any hook.
+    expect([await ask('GET /o/%zz HTTP/1.1\r\nHost: a'), seen.onRequest.length]).toEqual([400, 0])
   })
 
   test('requests over HTTP/2', async () => {

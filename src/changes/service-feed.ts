@@ -243,7 +243,8 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     feed = { ...next, newest: newerRow(next.newest, pushed) }
     readAt = sent
     if (next.state === 'heard') heardAt = sent
-    if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(1.2 * pollMs)
+    // While a PHP request writes nothing is stored, for as long as this poll counts: the next one may be late.
+    if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(trustedMs)
   }
 
   const share = (known: Feed): void => {

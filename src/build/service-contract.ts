@@ -149,7 +149,7 @@ const taggerOf = (service: ServiceConfig, resources: Resources | undefined): Tag
         ? createServiceTagger({ service: name })
         : createStructuralTagger({ service: name, resources })
     case 'site':
-      return createSiteTagger({ service: name, table: siteTags })
+      return createSiteTagger({ service: name, table: siteTags, properties: service.cache.properties })
     case 'open':
       return createOpenTagger({ service: name })
   }

@@ -1,4 +1,5 @@
 import type { Found, Row } from '../contracts/row.ts'
+import { type PropertyReach, pluginProperties } from '../contracts/site/properties.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from '../contracts/site/static-content.ts'
 import type { CollectionTags, WriteAction } from '../contracts/site/tags.ts'
 import { rememberedFor } from '../http/memo.ts'
@@ -68,7 +69,14 @@ export const createRendersOthers = ({
 
 type TagTable = Readonly<Record<string, CollectionTags>>
 
-export type SiteTaggerOptions = { readonly service: string; readonly table: TagTable }
+type Reaches = Readonly<Record<string, PropertyReach>>
+
+export type SiteTaggerOptions = {
+  readonly service: string
+  readonly table: TagTable
+  /** What properties that WordPress does not give depend on, as the owner of the site says. */
+  readonly properties?: Reaches
+}
 
 /** The oEmbed rows belong to no collection but answer about posts. */
 const collectionOf = (row: Row): string => {
@@ -211,6 +219,13 @@ const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   return [...tags, ...listTags(names, collection, entry, args, response, description)]
 }
 
+/** Tags for properties that plugins have added. */
+const addedTags = (names: TagNames, { added }: Description, reaches: Reaches): readonly string[] => {
+  if (added === undefined) return [names.unknown]
+  const of = new Set(added.map((name) => lookUp(reaches, name) ?? 'all'))
+  return [...(of.has('all') ? [names.unknown] : []), ...(of.has('site') ? [names.site] : [])]
+}
+
 /** May the write change the rights of a user, or delete the user? */
 const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): boolean => {
   if (rights === undefined) return false
@@ -229,7 +244,8 @@ const besidesTags = (names: TagNames, write: Write): readonly string[] => [
 ]
 
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
-export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger => {
+export const createSiteTagger = ({ service, table, properties }: SiteTaggerOptions): Tagger => {
+  const reaches = { ...pluginProperties, ...properties }
   const names = createTagNames(service)
   const inDescribed = namesInDescribed(service)
   const writtenTags = createWrittenTags(names)
@@ -250,7 +266,9 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
     storedTags: (found, args, response) => {
       const collection = found === undefined ? '' : collectionOf(found.row)
       const entry = lookUp(table, collection)
-      const description = entry === undefined ? undefined : describeItems(response.content, collection)
+      const isList = found?.row.kind === 'collection'
+      const description =
+        entry === undefined ? undefined : describeItems(response.content, collection, isList)
       const said = companionTags(names, response)
       // The table does not decide about a response of which everything is known, unless a write was not reported.
       const own = said.isComplete ? inDescribed : names
@@ -263,7 +281,7 @@ export const createSiteTagger = ({ service, table }: SiteTaggerOptions): Tagger 
         return [...general, own.unknown]
       }
       const of = { found, collection, entry, args, response, description, isEmbedding }
-      return [...new Set([...general, ...rowTags(own, of)])]
+      return [...new Set([...general, ...rowTags(own, of), ...addedTags(own, description, reaches)])]
     },
     callers: names.callers,
     undeclared: names.unknown,

@@ -25,6 +25,8 @@ export const createTagNames = (service: string) => ({
   all: `${service}/all`,
   /** On responses whose dependencies are unknown: every write reaches them. */
   unknown: `${service}/unknown`,
+  /** On responses with a property that shows more than its item: every write reaches them, except to another post. */
+  site: `${service}/site`,
   /** On responses stored for one credential. */
   callers: `${service}/callers`,
   embedded: `${service}/embedded`,

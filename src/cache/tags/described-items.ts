@@ -1,4 +1,5 @@
 import type { Found } from '../../contracts/row.ts'
+import { coreProperties, listedByName } from '../../contracts/site/properties.ts'
 import {
   type CollectionTags,
   classOfTerm,
@@ -30,9 +31,17 @@ export type Description = {
   readonly embeddedKnown: boolean
   /** The response describes a deleted item. */
   readonly deleted: boolean
+  /** Names of properties that WordPress itself does not give; undefined when the content was too long to be read. */
+  readonly added: readonly string[] | undefined
 }
 
-const unreadable: Description = { items: undefined, embedded: [], embeddedKnown: false, deleted: false }
+const unreadable: Description = {
+  items: undefined,
+  embedded: [],
+  embeddedKnown: false,
+  deleted: false,
+  added: [],
+}
 
 /** Longer content gets coarse tags: reading it would delay other requests too long. */
 const longestContent = 262_144
@@ -74,16 +83,41 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
   return isJsonObject(value) ? [previousOf(value) ?? value] : undefined
 }
 
-export const describeItems = (content: Buffer, collection: string): Description => {
-  const value = content.length > longestContent ? undefined : parsedContent(content)
+/** The names in an object that its collections do not give it; settings and contact forms may have any. */
+const addedTo = (item: unknown, of: readonly string[]): readonly string[] => {
+  const known = of.flatMap((collection) => lookUp(coreProperties, collection) ?? [])
+  if (!isJsonObject(item) || known.length === 0) return []
+  return Object.keys(item).filter((name) => !known.some((names) => names.has(name)))
+}
+
+/** Of a response that lists items by name, the items. */
+const namedMembers = (value: unknown, collection: string, isList: boolean): readonly unknown[] | undefined =>
+  isList && listedByName.has(collection) && isJsonObject(value) ? Object.values(value) : undefined
+
+const addedIn = (
+  subjects: readonly unknown[],
+  collection: string,
+  items: readonly (DescribedItem | undefined)[],
+  embedded: readonly DescribedItem[],
+): readonly string[] => {
+  const own = subjects.flatMap((subject, at) => addedTo(subject, [collection, items[at]?.collection ?? '']))
+  const others = embedded.flatMap((item) => addedTo(item.properties, [item.collection]))
+  return own.length + others.length === 0 ? [] : [...new Set([...own, ...others])]
+}
+
+export const describeItems = (content: Buffer, collection: string, isList = false): Description => {
+  if (content.length > longestContent) return { ...unreadable, added: undefined }
+  const value = parsedContent(content)
   const subjects = subjectsOf(value)
   if (subjects === undefined) return unreadable
   const items = subjects.map((subject) => describe(subject, collection))
   const embedded = subjects.flatMap(describeEmbedded)
   const complete = items.filter((item) => item !== undefined)
+  const known = embedded.filter((one) => one !== undefined)
   return {
+    added: addedIn(namedMembers(value, collection, isList) ?? subjects, collection, items, known),
     items: complete.length === items.length ? complete : undefined,
-    embedded: embedded.filter((one) => one !== undefined).slice(0, mostEmbedded),
+    embedded: known.slice(0, mostEmbedded),
     embeddedKnown: embedded.length <= mostEmbedded && !embedded.includes(undefined),
     deleted: isJsonObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
   }

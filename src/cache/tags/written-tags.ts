@@ -386,7 +386,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
   }
 
-  return (write) => {
+  const tagsOf = (write: Write): readonly string[] => {
     const byArgument = tagsByArgument(write)
     if (byArgument !== undefined) return byArgument
     const { collection, response } = write
@@ -396,4 +396,6 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     const change = changeOf(write, description)
     return refinedTags(write, change, items) ?? fullTags(write, change, items)
   }
+
+  return (write) => [...tagsOf(write), ...(write.collection === 'posts' ? [] : [names.site])]
 }

@@ -102,6 +102,19 @@ export const serviceCacheShape = (defaults: string) =>
     rules: z.array(cacheRule).max(1_000).optional().describe(rulesMeaning(defaults)),
   })
 
+/** Cache settings of a site. */
+export const siteCacheShape = serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').extend({
+  properties: z
+    .record(
+      z.string().regex(/^[^\s"\\]{1,200}$/, 'expected the name of a property, e.g. acf'),
+      oneOf(['item', 'site', 'all']),
+    )
+    .prefault({})
+    .describe(
+      'What properties that plugins add to responses depend on: `item` = their own item alone, `site` = all but other posts, `all` = everything',
+    ),
+})
+
 /** Cache settings of a service with a document: responses of operations that no rule names are never stored. */
 export const documentCacheShape = z.strictObject({
   profile: oneOf(['safe']).prefault('safe').describe('Which responses may be stored'),

@@ -1,6 +1,12 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
-import { changes, documentCacheShape, resourceRule, serviceCacheShape } from './cache-shape.ts'
+import {
+  changes,
+  documentCacheShape,
+  resourceRule,
+  serviceCacheShape,
+  siteCacheShape,
+} from './cache-shape.ts'
 import {
   document,
   duration,
@@ -324,7 +330,7 @@ const site = z.strictObject({
   upstream: upstreamShape('/index.php/wp-json', targets.prefault(['embedded'])).prefault({}),
   parameters: parameters('forward'),
   limits: ownLimits,
-  cache: serviceCacheShape('main namespace for 60s, stale 30s, on errors 1h').prefault({}),
+  cache: siteCacheShape.prefault({}),
 })
 
 const open = z.strictObject({

@@ -41,8 +41,8 @@ const postOverTls = Buffer.from([0x83, 0x87])
 const cancelled = 8
 
 /** The head of a POST whose content follows. */
-export const postHead = (stream: number, path: string): Buffer => {
-  const fields = [field(':authority', 'a'), field(':path', path), field('content-type', 'image/png')]
+export const postHead = (stream: number, path: string, type = 'image/png'): Buffer => {
+  const fields = [field(':authority', 'a'), field(':path', path), field('content-type', type)]
   return frame(frames.headers, endHeaders, stream, Buffer.concat([postOverTls, ...fields]))
 }
 
@@ -50,11 +50,17 @@ export const postHead = (stream: number, path: string): Buffer => {
 export const octets = (stream: number, count: number): Buffer =>
   Buffer.concat(Array(count).fill(frame(frames.data, 0, stream, Buffer.from('a'))))
 
+export const getHead = (stream: number, path: string): Buffer =>
+  frame(
+    frames.headers,
+    endStream | endHeaders,
+    stream,
+    Buffer.concat([getOverTls, field(':authority', 'a'), field(':path', path)]),
+  )
+
+export const reset = (stream: number, code = cancelled): Buffer =>
+  frame(frames.reset, 0, stream, numbers(code))
+
 /** A GET and the reset of its stream. */
-export const requestAndReset = (stream: number, path: string): Buffer => {
-  const head = Buffer.concat([getOverTls, field(':authority', 'a'), field(':path', path)])
-  return Buffer.concat([
-    frame(frames.headers, endStream | endHeaders, stream, head),
-    frame(frames.reset, 0, stream, numbers(cancelled)),
-  ])
-}
+export const requestAndReset = (stream: number, path: string): Buffer =>
+  Buffer.concat([getHead(stream, path), reset(stream)])

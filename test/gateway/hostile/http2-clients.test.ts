@@ -87,7 +87,7 @@ test('CONNECT opens no tunnel, and WebSockets over HTTP/2 are not offered', asyn
 
 describe('a window that stays shut', () => {
   test('does not keep a stream open whose request did not arrive in time', async () => {
-    await start({ headersTimeout: '300ms', requestTimeout: '300ms', readerTimeout: '60s' })
+    await start({ requestTimeout: '300ms', readerTimeout: '60s' })
     const client = await dial(0)
     keepBusy(client)
     const stream = client.request({ ':method': 'POST', ':path': '/a/small' })
@@ -143,7 +143,7 @@ test('responses of 60 kB that no window is opened for count in limits.bufferedBy
 })
 
 test('an endless body gets 408 and a reset after limits.requestTimeout, and its upstream request ends', async () => {
-  await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
+  await start({ requestTimeout: '600ms' })
   const client = await dial(65_535)
   keepBusy(client)
   const head = { ':method': 'POST', authorization: 'Basic YTpi', 'content-type': 'application/json' }

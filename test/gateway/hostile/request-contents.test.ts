@@ -178,7 +178,7 @@ describe('a content whose request was refused', () => {
 })
 
 describe('limits.requestTimeout', () => {
-  const limits = { headersTimeout: '500ms', requestTimeout: '600ms' }
+  const limits = { requestTimeout: '600ms' }
 
   test.each([
     ['with a length, to an open service', '/open/up', 'Content-Length: 200000', false],

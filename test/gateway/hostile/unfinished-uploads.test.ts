@@ -133,7 +133,7 @@ describe('a client that sends its body too slowly', () => {
   })
 
   test.each(ways)('to %s gets 408 after limits.requestTimeout', async (_, path, fields, code) => {
-    await start({}, { limits: { headersTimeout: '100ms', requestTimeout: '300ms' } })
+    await start({}, { limits: { requestTimeout: '300ms' } })
     const socket = await dial()
     socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
     void drip(socket, fields === framed ? 'x' : '1\r\nx\r\n')
@@ -273,7 +273,7 @@ describe('over HTTP/2', () => {
         {},
         {
           listen: { port: 0, http2: true, tls: keyPair('good') },
-          limits: { headersTimeout: '100ms', requestTimeout: '300ms' },
+          limits: { requestTimeout: '300ms' },
         },
       )
       const client = connectHttp2(gateway.publicAddress, { ca })
@@ -286,7 +286,8 @@ describe('over HTTP/2', () => {
       stream.on('data', (chunk: Buffer) => {
         body += chunk
       })
-      const ended = new Promise((resolve) => stream.once('close', resolve))
+      // The stream of node:http2 never closes if the reset comes while a write of the client waits.
+      const ended = new Promise((resolve) => stream.once('aborted', resolve))
       stream.write(' ')
       void drip(stream, ' ')
       const [head] = (await once(stream, 'response')) as [{ ':status': number }]

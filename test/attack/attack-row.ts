@@ -30,6 +30,8 @@ export type Seen<Found> = {
   readonly idle: Readings
   readonly meanwhile: Readings
   readonly memory: Memory
+  /** Longest turn of the event loop in milliseconds of processor time; 0 when none was longer than 20. */
+  readonly turnMs: number
 }
 
 /** Why an attack worked. One about latency alone is tried once more: the machine may have been busy. */
@@ -77,13 +79,22 @@ const machineP99 = ({ idle, meanwhile }: Seen<unknown>): number =>
 const machineMax = ({ idle, meanwhile }: Seen<unknown>): number =>
   2 * Math.max(0, meanwhile.directMax - idle.directMax || 0)
 
-/** Misses may take twice as long as on the idle gateway and 250 ms more; without fair shares they take seconds. */
-export const slowMisses = (seen: Seen<unknown>): readonly Fault[] => {
+/** What holds in every row: honest requests may take twice as long as on the idle gateway and 100 ms more. */
+export const slowReads = (seen: Seen<unknown>): readonly Fault[] => {
   const { idle, meanwhile } = seen
-  const most = 2 * idle.missP99 + 250 + machineP99(seen)
-  if (meanwhile.missP99 <= most) return []
-  const text = `p99 of honest misses ${Math.round(meanwhile.missP99)} ms, idle ${Math.round(idle.missP99)} ms`
-  return [{ text, isLatency: true }]
+  const faultOf = (kind: 'misses' | 'hits', idleP99: number, p99: number): readonly Fault[] =>
+    p99 <= 2 * idleP99 + 100 + machineP99(seen)
+      ? []
+      : [
+          {
+            text: `p99 of honest ${kind} ${Math.round(p99)} ms, idle ${Math.round(idleP99)} ms`,
+            isLatency: true,
+          },
+        ]
+  return [
+    ...faultOf('misses', idle.missP99, meanwhile.missP99),
+    ...faultOf('hits', idle.hitP99, meanwhile.hitP99),
+  ]
 }
 
 /** The event loop of the gateway was blocked for longer than this, in milliseconds. */
@@ -108,6 +119,16 @@ export const riseAbove =
     const rise = Math.round(memory.peakMiB - memory.beforeMiB)
     return rise <= mostMiB ? [] : [fault(`resident memory rose by ${rise} MiB, more than ${mostMiB}`)]
   }
+
+/** What a gateway with a cache of 64 MiB may have: 120 MiB of its own, the cache, as much garbage, and 16 MiB of bodies for one address. */
+export const mostResidentMiB = 264
+
+export const residentAbove =
+  (mostMiB: number) =>
+  ({ memory }: Seen<unknown>): readonly Fault[] =>
+    memory.peakMiB <= mostMiB
+      ? []
+      : [fault(`resident memory rose to ${Math.round(memory.peakMiB)} MiB, more than ${mostMiB}`)]
 
 export const lostHits = ({ meanwhile }: Seen<unknown>): readonly Fault[] =>
   meanwhile.lostHits === 0 ? [] : [fault(`${meanwhile.lostHits} reads of a stored response were no hits`)]

@@ -21,6 +21,25 @@ export const over = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
+/** Sum of a metric of the gateway; NaN while it cannot be read. */
+const metricOf = async ({ gateway }: Scene, name: string): Promise<number> => {
+  const text = await fetch(`${gateway.adminOrigin}/metrics`, { signal: AbortSignal.timeout(5_000) })
+    .then((response) => response.text())
+    .catch(() => undefined)
+  const values = [...(text ?? `${name} NaN`).matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))]
+  return values.reduce((total, [, value]) => total + Number(value), 0)
+}
+
+/** What is left of it when the gateway has had ten seconds to give it up. */
+export const leftOf = async (scene: Scene, name: string): Promise<number> => {
+  const latest = performance.now() + 10_000
+  for (;;) {
+    const left = await metricOf(scene, name)
+    if (left === 0 || performance.now() > latest) return left
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 export type Answer = {
   readonly status: number
   readonly fields: IncomingHttpHeaders

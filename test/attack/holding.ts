@@ -10,7 +10,7 @@ import type { Scene } from './scene.ts'
 /** Statuses that attackers got, `cut` for connections that ended without one, `refused` for those that were not opened. */
 export type Tally = Record<string, number>
 
-const count = (tally: Tally, what: string): void => {
+export const count = (tally: Tally, what: string): void => {
   tally[what] = (tally[what] ?? 0) + 1
 }
 
@@ -24,7 +24,7 @@ type Holding = {
 
 const againAfterMs = 250
 
-const keepHolding = async (
+export const keepHolding = async (
   scene: Scene,
   signal: AbortSignal,
   tally: Tally,

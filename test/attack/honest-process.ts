@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { quantile } from '../../bench/statistics.ts'
@@ -18,8 +19,23 @@ export type HonestCommand =
       readonly reads: Reads
       /** URL that is read without the gateway: how long the machine itself takes. */
       readonly direct: string
+      /** The process of the gateway. */
+      readonly pid: number
     }
   | { readonly kind: 'end' }
+
+const waitedMs = (pid: number | 'self'): number => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+  } catch {
+    return 0
+  }
+}
+/**
+ * The clock, stopped while the main thread of the gateway or of this process was ready to run and the machine ran other programs
+ * (Linux): a busy machine is no fault of the gateway.
+ */
+const clockMs = (pid: number): number => performance.now() - waitedMs(pid) - waitedMs('self')
 
 type Kind = 'miss' | 'hit' | 'direct'
 
@@ -34,7 +50,7 @@ const agents = {
 
 let number = 0
 
-const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: 'begin' }>) => {
+const createPhase = ({ origin, reads, direct, pid }: Extract<HonestCommand, { kind: 'begin' }>) => {
   const times: Record<Kind, number[]> = { miss: [], hit: [], direct: [] }
   const failures: Record<string, number> = {}
   const outstanding = new Set<{ readonly kind: Kind; readonly began: number; end(): void }>()
@@ -46,13 +62,13 @@ const createPhase = ({ origin, reads, direct }: Extract<HonestCommand, { kind: '
     if (outstanding.size >= mostOutstanding) return
     number += 1
     if (kind !== 'direct') requests += 1
-    const began = performance.now()
+    const began = clockMs(pid)
     let isOver = false
     const over = (failure: string | undefined): void => {
       if (isOver) return
       isOver = true
       outstanding.delete(mine)
-      times[kind].push(performance.now() - began)
+      times[kind].push(Math.max(0, clockMs(pid) - began))
       if (failure !== undefined && kind !== 'direct') failures[failure] = (failures[failure] ?? 0) + 1
     }
     const url = kind === 'direct' ? direct : origin + reads[kind].replace('{n}', `${process.pid}${number}`)

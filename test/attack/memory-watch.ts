@@ -50,7 +50,9 @@ export const watchMemory = async (gateway: GatewayProcess): Promise<MemoryWatch>
     )
     cacheMiB = Math.max(cacheMiB, sum(bytes) / bytesInMebibyte)
   }
-  const timer = setInterval(() => void look(), 500)
+  const timer = setInterval(() => void look(), 2_000)
+  // The first one compiles what makes the metrics.
+  await look()
   return {
     begin: async () => {
       beforeMiB = (await resident('VmRSS')) / kibibytesInMebibyte

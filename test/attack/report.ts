@@ -16,12 +16,21 @@ const heads = [
   'upstream alone (ms)',
   'RSS before > peak (MiB)',
   'cache (MiB)',
+  'longest turn (ms)',
   'verdict',
 ]
 
-const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): readonly string[] => {
+const cellsOf = ({
+  name,
+  verdict,
+  idle,
+  meanwhile,
+  memory,
+  turnMs = 0,
+  tries,
+}: Outcome): readonly string[] => {
   if (idle === undefined || meanwhile === undefined || memory === undefined) {
-    return [name, '', '', '', '', '', '', '', '', verdict]
+    return [name, '', '', '', '', '', '', '', '', '', verdict]
   }
   return [
     name,
@@ -33,11 +42,12 @@ const cellsOf = ({ name, verdict, idle, meanwhile, memory, tries }: Outcome): re
     `${ms(idle.directP99)} > ${ms(meanwhile.directP99)}`,
     `${ms(memory.beforeMiB)} > ${ms(memory.peakMiB)}`,
     ms(memory.cacheMiB),
+    turnMs === 0 ? '< 20' : ms(turnMs),
     tries > 1 ? `${verdict} (try ${tries})` : verdict,
   ]
 }
 
-const width = (at: number): number => [28, 8, 6, 27, 15, 26, 19, 23, 11, 0][at] ?? 0
+const width = (at: number): number => [28, 8, 6, 27, 15, 26, 19, 23, 11, 17, 0][at] ?? 0
 
 const line = (cells: readonly string[]): string =>
   cells

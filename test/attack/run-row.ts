@@ -1,7 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGatewayProcess } from '../support/gateway-process.ts'
-import { type AttackRow, type Fault, failedReads, type Memory, type Readings } from './attack-row.ts'
+import { longestTurn, reportsLongTurns } from '../support/long-turns.ts'
+import { programPid } from '../support/processes.ts'
+import {
+  type AttackRow,
+  type Fault,
+  failedReads,
+  type Memory,
+  type Readings,
+  slowReads,
+} from './attack-row.ts'
 import { watchMemory } from './memory-watch.ts'
 import { type Neighbours, Resources } from './scene.ts'
 import { openReads } from './services.ts'
@@ -15,6 +24,7 @@ export type Outcome = {
   readonly idle?: Readings
   readonly meanwhile?: Readings
   readonly memory?: Memory
+  readonly turnMs?: number
   readonly found?: unknown
   readonly tries: number
 }
@@ -33,35 +43,43 @@ const tryRow = async (
   neighbours: Neighbours,
   { seconds, idleMs }: Lengths,
 ): Promise<
-  { readonly faults: readonly Fault[] } & Pick<Outcome, 'idle' | 'meanwhile' | 'memory' | 'found'>
+  { readonly faults: readonly Fault[] } & Pick<Outcome, 'idle' | 'meanwhile' | 'memory' | 'turnMs' | 'found'>
 > => {
   const resources = new Resources()
   try {
     const settings = await row.settings({ upstream: neighbours.upstream, resources })
-    const gateway = await startGatewayProcess({ log: { level: 'info' }, ...settings }, row.env)
+    const gateway = await startGatewayProcess(
+      { log: { level: 'info' }, ...settings },
+      row.env,
+      reportsLongTurns,
+    )
     resources.add(() => gateway.stop())
     const listen = settings['listen'] as Listen | undefined
     const origin = listen?.port === undefined ? gateway.origin : `https://127.0.0.1:${listen.port}`
     const memory = await watchMemory(gateway)
     resources.add(() => memory.end())
+    const attacked = { origin, pid: await programPid(gateway.program) }
     const reads = row.reads ?? openReads
 
     // Code is compiled and the read that is to hit has been stored before anything is measured.
-    const warmed = neighbours.read(origin, reads)
+    const warmed = neighbours.read(attacked, reads)
     await sleep(idleMs / 2)
     await warmed()
-    const idling = neighbours.read(origin, reads)
+    const idling = neighbours.read(attacked, reads)
     await sleep(idleMs)
     const idle = await idling()
 
     await memory.begin()
-    const reading = neighbours.read(origin, reads)
+    const reading = neighbours.read(attacked, reads)
     const scene = { gateway, origin, upstream: neighbours.upstream, memory, resources, seconds }
     const signal = AbortSignal.timeout(seconds * 1_000)
     setMaxListeners(0, signal)
-    const found = await row.attack(scene, signal)
-    const seen = { found, idle, meanwhile: await reading(), memory: await memory.read() }
-    return { ...seen, faults: [...failedReads(seen), ...row.verdict(seen)] }
+    let found: unknown
+    const turnMs = await longestTurn(gateway.program, async () => {
+      found = await row.attack(scene, signal)
+    })
+    const seen = { found, idle, meanwhile: await reading(), memory: await memory.read(), turnMs }
+    return { ...seen, faults: [...failedReads(seen), ...slowReads(seen), ...row.verdict(seen)] }
   } finally {
     await resources.end()
   }

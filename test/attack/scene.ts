@@ -73,11 +73,13 @@ const stopChild = async (child: ChildProcess): Promise<void> => {
   await ended
 }
 
+export type Attacked = { readonly origin: string; readonly pid: number }
+
 /** The upstream process and the honest reader, which serve all rows of a run. */
 export type Neighbours = {
   readonly upstream: string
   /** Begins to read; the function ends it and tells what was seen. */
-  read(origin: string, reads: Reads): () => Promise<Readings>
+  read(gateway: Attacked, reads: Reads): () => Promise<Readings>
   end(): Promise<void>
 }
 
@@ -90,8 +92,8 @@ export const startNeighbours = async (): Promise<Neighbours> => {
   }
   return {
     upstream: `http://127.0.0.1:${port}`,
-    read: (origin, reads) => {
-      tell({ kind: 'begin', origin, reads, direct: `http://127.0.0.1:${port}/direct` })
+    read: (gateway, reads) => {
+      tell({ kind: 'begin', ...gateway, reads, direct: `http://127.0.0.1:${port}/direct` })
       return async () => {
         const answer = once(honest, 'message') as Promise<[Readings]>
         tell({ kind: 'end' })

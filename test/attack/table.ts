@@ -2,9 +2,11 @@ import type { AttackRow } from './attack-row.ts'
 import { batchRows } from './rows/batches.ts'
 import { contentRows } from './rows/contents.ts'
 import { memoryRows } from './rows/memory.ts'
+import { octetRows } from './rows/octets.ts'
 import { operatorRows } from './rows/operators.ts'
 import { peerRows } from './rows/peers.ts'
 import { poisoningRows } from './rows/poisoning.ts'
+import { spellingRows } from './rows/spellings.ts'
 import { starvingRows } from './rows/starving.ts'
 import { upstreamEndRows } from './rows/upstream-ends.ts'
 
@@ -12,8 +14,10 @@ import { upstreamEndRows } from './rows/upstream-ends.ts'
 export const attacks: readonly AttackRow[] = [
   ...contentRows,
   ...memoryRows,
+  ...octetRows,
   ...starvingRows,
   ...poisoningRows,
+  ...spellingRows,
   ...batchRows,
   ...peerRows,
   ...operatorRows,

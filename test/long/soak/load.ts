@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
+import { randomFrom } from '../../support/random.ts'
 import { type FaultName, faults } from './faulty-upstream.ts'
 
 /** What clients counted. */
@@ -31,17 +32,6 @@ const site = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json' }
 const bearer = { Authorization: 'Bearer soak' }
 const upload = Buffer.alloc(512 * 1024, 'u')
-
-/** Small, fast and the same everywhere (mulberry32). */
-const randomFrom = (seed: number): (() => number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}
 
 /** A 5xx is expected from these only, and only one of these. */
 const faultStatuses: Readonly<Record<FaultName, readonly number[]>> = {

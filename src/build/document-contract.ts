@@ -4,6 +4,7 @@ import { plantsDocument } from '../config/api-document.ts'
 import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
+import { headersThatCorsLacks } from '../config/warnings.ts'
 import type { ApiContract } from '../contracts/openapi/load-document.ts'
 import { hasUnseenCredential, isPublicOperation, type Operation } from '../contracts/openapi/operation.ts'
 import { inferResources, type Resources } from '../contracts/openapi/resources.ts'
@@ -16,7 +17,25 @@ import { missingCredential } from '../request/openapi-operation.ts'
 import type { OpenApiRequests, OpenApiRequestsOptions } from '../request/openapi-requests.ts'
 import { createRouter } from '../request/router.ts'
 
-/** What of the documents is accepted but not checked, or not in full. */
+/** Pages may send these without permission (Fetch standard, CORS-safelisted request-header). */
+const safelisted: ReadonlySet<string> = new Set(['accept', 'accept-language', 'content-language', 'range'])
+
+/** Declared request headers that pages of other origins cannot send. */
+const corsNotes = (cors: Config['cors'], { operations, keyHeaders }: ApiContract): readonly string[] => {
+  const parameters = operations.flatMap((operation) => operation.parameters)
+  const headers = parameters.filter(({ location }) => location === 'header').map(({ name }) => name)
+  const declared = new Set([...keyHeaders, ...headers])
+  const missing = headersThatCorsLacks(
+    cors,
+    [...declared].filter((name) => !safelisted.has(name)),
+  )
+  if (missing.length === 0) return []
+  const more = missing.length > mostNames ? `, and ${missing.length - mostNames} more` : ''
+  const names = missing.slice(0, mostNames).join(', ')
+  return [`pages of other origins cannot send declared headers that cors.headers lacks: ${names}${more}`]
+}
+
+/** What of the documents is accepted but not checked, or not in full; and what browsers cannot send to them. */
 export const documentNotes = async (
   config: Config,
 ): Promise<readonly { readonly service: string; readonly text: string }[]> => {
@@ -25,7 +44,11 @@ export const documentNotes = async (
     const { document } = service
     const { placedNotes } = await import('../config/read-document.ts')
     const { uncheckedSchemas } = await import('../request/openapi-requests.ts')
-    const texts = [...(await placedNotes(document)), ...uncheckedSchemas(document.contract)]
+    const texts = [
+      ...(await placedNotes(document)),
+      ...uncheckedSchemas(document.contract),
+      ...corsNotes(config.cors, document.contract),
+    ]
     return texts.map((text) => ({ service: service.name, text }))
   })
   return (await Promise.all(notes)).flat()

@@ -12,8 +12,8 @@ import { createPublicLinks } from '../http/links.ts'
 import { remembered } from '../http/memo.ts'
 import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { permits } from '../pipeline/any-origin.ts'
-import type { Received } from '../pipeline/exchange.ts'
+import { anyOriginOf, createAnyOrigins } from '../pipeline/any-origin.ts'
+import { type Received, upstreamTarget } from '../pipeline/exchange.ts'
 import type { LocalAnswers, Service } from '../pipeline/service.ts'
 import { createNames, type Names } from '../request/names.ts'
 import type { BuiltAccess } from '../server/access.ts'
@@ -128,26 +128,34 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
 
 const mostIndexBytes = 8 * 1024 * 1024
 
+const mostAnswerBytes = 1024 * 1024
+
+const unknownOrigin = (): string => `https://${randomBytes(8).toString('hex')}.invalid`
+
 /** Fetches the index of a site with an unknown origin: the response shows whether the site allows every origin. */
-const createIndexFetch = (upstream: Upstream, basePath: string) => {
-  let anyOrigin = false
-  const ask = (signal: AbortSignal, fields: readonly string[]) =>
-    ownGet(
-      upstream,
-      { target: `${basePath}/`, fields: [...ownJsonFields, ...fields], signal },
-      mostIndexBytes,
-    )
+const createIndexFetch = (upstream: Upstream, basePath: string, targetOf: (path: string) => string) => {
+  const ask = (target: string, signal: AbortSignal, fields: readonly string[], mostBytes: number) =>
+    ownGet(upstream, { target, fields: [...ownJsonFields, ...fields], signal }, mostBytes)
+  const anyOrigins = createAnyOrigins(async (path) => {
+    const origin = unknownOrigin()
+    const signal = AbortSignal.timeout(routeTimeoutMs)
+    const { status, fields } = await ask(targetOf(path), signal, ['origin', origin], mostAnswerBytes)
+    if (status >= 500) throw new RangeError(`the upstream answered ${status}`)
+    return anyOriginOf(fields, origin)
+  })
+  const askIndex = (signal: AbortSignal, fields: readonly string[]) =>
+    ask(`${basePath}/`, signal, fields, mostIndexBytes)
   const fetchIndex = async (signal: AbortSignal): Promise<IndexAnswer> => {
-    const origin = `https://${randomBytes(8).toString('hex')}.invalid`
-    const first = await ask(signal, ['origin', origin])
+    const origin = unknownOrigin()
+    const first = await askIndex(signal, ['origin', origin])
     const isRefused = first.status >= 400 && first.status < 500
     // A plugin may refuse other origins: fetch the index without one then.
-    const { status, fields, content } = isRefused ? await ask(signal, []) : first
-    anyOrigin = status === 200 && permits(fields, origin)
+    const { status, fields, content } = isRefused ? await askIndex(signal, []) : first
+    anyOrigins.indexRead(status === 200 ? anyOriginOf(fields, origin) : undefined)
     if (content === undefined) throw new RangeError('the index of the upstream is larger than 8 MiB')
     return { status, content }
   }
-  return { fetchIndex, allowsAnyOrigin: () => anyOrigin }
+  return { fetchIndex, anyOrigins }
 }
 
 const withForms = (service: Omit<Service, 'atHost'>, formAt: FormAt | undefined): Service => ({
@@ -180,6 +188,7 @@ export type ServiceParts = {
 }
 
 const indexTimeoutMs = 10_000
+const routeTimeoutMs = 2_000
 const indexRetryMs = 5_000
 
 /** May responses of the service be stored, or made by the gateway itself? */
@@ -210,7 +219,9 @@ const siteParts = (
         return [learned, ...(isOfHost ? [urlAtHost(learned, hostField)] : []), ...ownRoots]
       },
     })
-  const index = createIndexFetch(upstream, basePath)
+  const index = createIndexFetch(upstream, basePath, (path) =>
+    upstreamTarget({ basePath, translation: names }, path, ''),
+  )
   if (config.discovery.source === 'upstream') contract.learn(rowsBeforeIndex(contract.rows), [])
   const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
   const discovery: Discovery = createDiscovery({
@@ -249,7 +260,9 @@ const siteParts = (
   })
   const names = namesAt(publicRoot, address.hostField)
   const local = siteAnswers({ publicRoot, discovery, mayRemember: parts.mayRemember })
-  return { namesAt, discovery, local, allowsAnyOrigin: index.allowsAnyOrigin }
+  // Without readings of the index nothing that was learnt of a route would end.
+  const anyOrigins = identity === undefined ? index.anyOrigins : undefined
+  return { namesAt, discovery, local, anyOrigins }
 }
 
 const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promise<BuiltUpstream> => {
@@ -357,7 +370,8 @@ export const buildService = async (
     isCurrent: () => parts.serviceNamed(config.name)?.memo === contract.memo,
     sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,
-    allowsAnyOrigin: site?.allowsAnyOrigin ?? (() => false),
+    // Where the gateway answers CORS itself, the upstream decides nothing.
+    anyOrigins: parts.config.cors.origins.length > 0 ? undefined : site?.anyOrigins,
     basePath,
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,

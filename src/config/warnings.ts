@@ -154,9 +154,43 @@ function* serviceWarnings(
   }
 }
 
+/** Request headers that WordPress allows pages of other origins to send. */
+const wordpressAllows = ['Authorization', 'X-WP-Nonce', 'Content-Disposition', 'Content-MD5', 'Content-Type']
+
+/** Request headers that clients of a service send, with the reason. */
+const headersOf = ({
+  contract,
+  access,
+}: ServiceConfig): readonly (readonly [name: string, why: string])[] => [
+  ...(contract === 'site' ? wordpressAllows.map((name) => [name, 'WordPress allows'] as const) : []),
+  ...(access?.jwt === undefined ? [] : [[access.jwt.header, 'carries the tokens of access.jwt'] as const]),
+  ...(access?.apiKeys === undefined
+    ? []
+    : [[access.apiKeys.header, 'carries the keys of access.apiKeys'] as const]),
+]
+
+/** Headers that `cors.headers` lacks, so that browsers do not send them from pages of other origins. */
+export const headersThatCorsLacks = (
+  { origins, headers }: Config['cors'],
+  names: readonly string[],
+): readonly string[] => {
+  if (origins.length === 0) return []
+  const allowed = new Set(headers.map((name) => name.toLowerCase()))
+  return names.filter((name) => !allowed.has(name.toLowerCase()))
+}
+
+const corsWarnings = (cors: Config['cors'], service: ServiceConfig): readonly ConfigWarning[] =>
+  headersOf(service)
+    .filter(([name]) => headersThatCorsLacks(cors, [name]).length > 0)
+    .map(([name, why]) => ({
+      path: 'cors.headers',
+      message: `lacks ${name}, which ${why} (services.${service.name}): pages of other origins cannot send it`,
+    }))
+
 export const configWarnings = (config: Config): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
   ...config.services.flatMap((service) => [...serviceWarnings(service, config.services)]),
+  ...config.services.flatMap((service) => corsWarnings(config.cors, service)),
 ]
 
 type SomeServices = {

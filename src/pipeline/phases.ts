@@ -7,7 +7,15 @@ import { authenticate, authorize, type RateLimitOptions, rateLimit, shed } from 
 import { cache } from './phases/cache.ts'
 import { forward, translate } from './phases/forward.ts'
 import { answerLocally, match, validate } from './phases/request.ts'
-import { type CompressOptions, compress, observe, preconditions, recover, stamp } from './phases/response.ts'
+import {
+  type CompressOptions,
+  compress,
+  observe,
+  permit,
+  preconditions,
+  recover,
+  stamp,
+} from './phases/response.ts'
 import type { CacheContext, ExchangeWatch, OpenSpan, OpenSpans, ShedOptions, SpanName } from './ports.ts'
 
 const watched = (span: OpenSpan, run: () => Answer): Answer => {
@@ -74,6 +82,7 @@ type Phases = readonly [
   Phase<Received> | undefined,
   Phase<Received>,
   Phase<Received>,
+  Phase<Received>,
   Phase<Received> | undefined,
   Phase<Received, Matched>,
   Phase<Matched> | undefined,
@@ -92,6 +101,7 @@ type Phases = readonly [
 export const buildPhases = (context: PhaseContext): Phases => [
   context.watches && observe({ clock: context.clock, watches: context.watches }), // access log and traces; not in the list without them
   stamp({ clock: context.clock, report: context.finished }), // counts the answer; request id and Via on the way out
+  permit(), //              the CORS fields of a site on what the gateway answers itself
   recover(context), //        an error of the phases behind it becomes a response in the service's format
   context.checksAccess ? authenticate(context) : undefined, // 401 and 403 by address and credential; not in the list without `access`
   match(), //               the method and the row of the route table, or 404, 405, 400

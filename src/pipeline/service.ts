@@ -10,6 +10,7 @@ import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFiel
 import type { Names } from '../request/names.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
+import type { AnyOrigins } from './any-origin.ts'
 import type { Witness } from './witness.ts'
 
 /** Everything about a valid GET that follows from its target alone. */
@@ -134,8 +135,8 @@ export type Service = {
   sharing(): readonly Service[]
   /** The service that has a public path at a host, by the current configuration. */
   serviceAt(authority: string, target: string): Service | undefined
-  /** Does the upstream allow every origin, as WordPress does (any-origin.ts)? */
-  allowsAnyOrigin(): boolean
+  /** Which routes the upstream lets every origin read; undefined where that has no effect (any-origin.ts). */
+  readonly anyOrigins: AnyOrigins | undefined
   /** Absolute URLs in front of all targets: first those at the upstream, last the one for clients. */
   readonly roots: readonly string[]
   /** Where clients find the service: absolute, no slash at the end. */

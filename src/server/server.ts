@@ -12,6 +12,7 @@ import {
   type GatewayResponse,
   type RequestFields,
 } from '../http/message.ts'
+import { ownAnswerFor, plainOrigin } from '../pipeline/any-origin.ts'
 import { errorAnswer } from '../pipeline/error-answer.ts'
 import { arrived, changedResponse, type Received } from '../pipeline/exchange.ts'
 import type { Client, Service } from '../pipeline/service.ts'
@@ -168,11 +169,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   ): void => {
     const { req } = destination.outgoing
     try {
-      sendTo(
-        destination,
-        service,
-        errorAnswer(service, error, refusedEarly(error, service, req.socket, req, id)),
-      )
+      const answer = errorAnswer(service, error, refusedEarly(error, service, req.socket, req, id))
+      const origins = service?.anyOrigins
+      // The request has no route: the index of a site speaks for it.
+      const permitted = origins && ownAnswerFor(answer, origins.site(), plainOrigin(req.headers))
+      sendTo(destination, service, permitted ?? answer)
     } catch (cause) {
       broken(cause as Error)
       destination.outgoing.destroy()

@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { documentNotes } from '../../src/build/document-contract.ts'
 import type { ExplainedRequest } from '../../src/build/explain.ts'
 import type { RouteReport } from '../../src/build/upstream-findings.ts'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
@@ -144,6 +145,52 @@ describe('check', () => {
     expect((await run(['check', '-c', file])).stdout).toContain(expected)
     expect((await run(['start', '-c', file])).stderr).toContain(expected)
     expect((await run(['check', '-c', 'config/gateway.yaml'])).stdout).not.toContain('warning')
+  })
+
+  test('names the request headers that pages of other origins cannot send', async () => {
+    const file = join(folder, 'cors.yaml')
+    const keys = join(folder, 'keys')
+    const document = join(folder, 'pets.json')
+    await writeFile(keys, `app:${'0'.repeat(64)}`)
+    const parameters = ['X-Tenant', 'Accept-Language'].map((name) => ({
+      name,
+      in: 'header',
+      schema: { type: 'string' },
+    }))
+    const paths = { '/pets': { get: { parameters, responses: {} } } }
+    await writeFile(
+      document,
+      JSON.stringify({ openapi: '3.1.0', info: { title: 'Pets', version: '1' }, paths }),
+    )
+    const upstream = { targets: ['http://127.0.0.1:1'] }
+    const access = { apiKeys: { file: keys, header: 'X-Partner' } }
+    const services = {
+      site: { contract: 'site', upstream },
+      pets: { contract: 'openapi', mount: '/pets', document, upstream, access },
+    }
+    const checked = async (cors: unknown) => {
+      await writeFile(file, JSON.stringify({ cors, services }))
+      return (await run(['check', '-c', file], { documentNotes })).stdout.split('\n').slice(0, -2)
+    }
+    const origins = ['https://app.test']
+    const lacks = `${file}: warning: cors.headers: lacks`
+    const notSent = 'pages of other origins cannot send it'
+    expect(await checked({ origins })).toEqual([
+      `${lacks} x-partner, which carries the keys of access.apiKeys (services.pets): ${notSent}`,
+      `${file}: document of pets: pages of other origins cannot send declared headers that cors.headers lacks: x-tenant`,
+    ])
+    const headers = [
+      'authorization',
+      'X-WP-Nonce',
+      'Content-Type',
+      'Content-Disposition',
+      'x-partner',
+      'x-tenant',
+    ]
+    expect(await checked({ origins, headers })).toEqual([
+      `${lacks} Content-MD5, which WordPress allows (services.site): ${notSent}`,
+    ])
+    expect(await checked({})).toEqual([])
   })
 
   test('prints JSON with --json', async () => {

@@ -84,13 +84,39 @@ describe('with origins', () => {
     const allowed = await preflight(app)
     expect(allowed.status).toBe(204)
     expect(told(allowed)).toEqual([app, null])
-    expect(allowed.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE')
+    expect(allowed.headers.get('access-control-allow-methods')).toBe(
+      'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+    )
     expect(allowed.headers.get('access-control-allow-headers')).toContain('X-WP-Nonce')
     expect(allowed.headers.get('access-control-max-age')).toBe('3600')
     expect(told(await preflight(evil))).toEqual([null, null])
     expect(told(await preflight(app, '/no/such/route'))).toEqual([app, null])
     expect(origin.received).toHaveLength(0)
     expect(await gateway.metric('trellis_upstream_attempts_total')).toBe(0)
+  })
+
+  test('pages may send what WordPress and features of the gateway need, and read what they answer', async () => {
+    await start({ origins: [app] })
+    const { headers } = await preflight(app)
+    const listed = (name: string) => headers.get(name)?.toLowerCase().split(', ')
+    const sent = 'authorization, x-wp-nonce, content-disposition, content-md5, content-type'.split(', ')
+    const own =
+      'x-http-method-override, if-match, if-none-match, idempotency-key, x-api-key, traceparent'.split(', ')
+    expect(listed('access-control-allow-headers')).toEqual(expect.arrayContaining([...sent, ...own]))
+    const exposed = (await from(app)).headers.get('access-control-expose-headers')?.toLowerCase().split(', ')
+    const read = 'x-wp-total, x-wp-totalpages, link, location, etag, cache-status, x-request-id'.split(', ')
+    const limits = 'retry-after, age, allow, ratelimit, ratelimit-policy'.split(', ')
+    expect(exposed).toEqual(expect.arrayContaining([...read, ...limits]))
+  })
+
+  test('no field of the upstream is sent beside one of the gateway', async () => {
+    await start({ origins: [app] })
+    for (const path of ['/site/v2/posts', '/site/v2/posts?per_page=1000', '/no/such/route']) {
+      const { headers } = await from(app, path)
+      const names = [...headers.keys()].filter((name) => name.startsWith('access-control-'))
+      expect(names).toEqual(['access-control-allow-origin', 'access-control-expose-headers'])
+      expect(headers.get('access-control-allow-origin')).toBe(app)
+    }
   })
 
   test('an OPTIONS that is no preflight is handled as without CORS', async () => {

@@ -36,7 +36,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     serviceAt: () => undefined,
     publicRoot: 'https://public.test',
     roots: ['https://public.test'],
-    allowsAnyOrigin: () => false,
+    anyOrigins: undefined,
     basePath: '/wp-json',
     upstreamTotalMs: 1000,
     local: undefined,

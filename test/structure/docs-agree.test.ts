@@ -26,7 +26,7 @@ describe('documents agree with the code', () => {
     // Building a phase does not use its context.
     const context = new Proxy({}, { get: () => ({}) }) as PhaseContext
     const names = buildPhases(context).map((phase) => phase?.name)
-    expect(names).toHaveLength(15)
+    expect(names).toHaveLength(16)
     expect(rows(document, '|phase|').map(([first]) => first)).toEqual(names.map((name) => `\`${name}\``))
     expect(document).toContain(names.join(' ─ '))
   })

@@ -103,8 +103,8 @@ const cors = z
       .prefault([])
       .describe('Origins whose pages may call the gateway; [] = the upstream decides'),
     methods: z
-      .array(oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))
-      .prefault(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+      .array(oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']))
+      .prefault(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
       .describe('Methods those pages may use'),
     headers: z
       .array(fieldName)
@@ -116,6 +116,12 @@ const cors = z
         'X-HTTP-Method-Override',
         'If-Match',
         'If-None-Match',
+        'Content-Disposition',
+        'Content-MD5',
+        'Idempotency-Key',
+        'X-Api-Key',
+        'traceparent',
+        'tracestate',
       ])
       .describe('Request headers those pages may send'),
     exposedHeaders: z
@@ -130,6 +136,10 @@ const cors = z
         'Cache-Status',
         'X-Request-Id',
         'Retry-After',
+        'Age',
+        'Allow',
+        'RateLimit',
+        'RateLimit-Policy',
       ])
       .describe('Response headers those pages may read'),
     credentials: flag.prefault(false).describe('Allow cookies and HTTP authentication'),

@@ -18,7 +18,7 @@ import {
   teeContent,
   whenKnown,
 } from '../../http/message.ts'
-import { permitted, plainOrigin } from '../any-origin.ts'
+import { type AnyOrigin, permitted, plainOrigin } from '../any-origin.ts'
 import { isTold, questionFor } from '../ask-witness.ts'
 import type { WriteKind } from '../events.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
@@ -321,17 +321,18 @@ const recorded = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
   return answer
 }
 
-/** The Origin of an anonymous request whose response is the same for all origins. */
-const sharedOrigin = ({ request: { fields }, service }: Ready, { partition }: Read): string | undefined =>
-  fields['origin'] !== undefined &&
-  partition === 'public' &&
-  fields['authorization'] === undefined &&
-  service.allowsAnyOrigin()
-    ? plainOrigin(fields)
-    : undefined
-
-const forOrigin = ({ method }: Ready, origin: string | undefined, answer: CacheAnswer): CacheAnswer =>
-  origin === undefined ? answer : permitted(answer, origin, method)
+/** The origin of an anonymous request, if its response is the same for all origins. */
+const sharedOrigin = (
+  { request: { fields }, service: { anyOrigins }, matching }: Ready,
+  { partition }: Read,
+): { readonly origin: string; readonly policy: AnyOrigin } | undefined => {
+  if (anyOrigins === undefined || fields['origin'] === undefined) return undefined
+  if (partition !== 'public' || fields['authorization'] !== undefined) return undefined
+  const origin = plainOrigin(fields)
+  if (origin === undefined || matching.kind !== 'found') return undefined
+  const policy = anyOrigins.askRoute(matching.row, matching.path)
+  return policy instanceof Promise || policy?.isRepeated !== true ? undefined : { origin, policy }
+}
 
 const readThrough = (
   context: CacheContext,
@@ -339,9 +340,9 @@ const readThrough = (
   decision: Read,
   next: Next<Outgoing>,
 ): Answer => {
-  const origin = context.withholdsOrigin === true ? undefined : sharedOrigin(exchange, decision)
+  const shared = context.withholdsOrigin === true ? undefined : sharedOrigin(exchange, decision)
   const lists =
-    context.withholdsOrigin === true || origin !== undefined ? withholding.withoutOrigin : withholding.asAsked
+    context.withholdsOrigin === true || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
   const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(
     exchange,
@@ -360,7 +361,10 @@ const readThrough = (
       }),
     ),
   )
-  return whenKnown(answer, (answered) => forOrigin(exchange, origin, recorded(exchange, answered)))
+  return whenKnown(answer, (answered) => {
+    const answer = recorded(exchange, answered)
+    return shared === undefined ? answer : permitted(answer, shared.policy, shared.origin, exchange.method)
+  })
 }
 
 /** A write of which more is known says why it dropped less than everything. */

@@ -12,11 +12,9 @@ import {
   type RequestFields,
   requestField,
   targetOf,
-  whenKnown,
 } from '../../http/message.ts'
 import { contentFor } from '../../request/openapi-operation.ts'
 import { requestMeaning } from '../../request/router.ts'
-import { permitted, plainOrigin } from '../any-origin.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import {
@@ -119,16 +117,6 @@ export const match = (): Phase<Received, Matched> => ({
   },
 })
 
-/** As the upstream does: if it allows every origin, pages of every origin may read its index here too. */
-const indexFor = ({ service, request: { fields }, method }: Ready, answer: Answer): Answer => {
-  if (!service.allowsAnyOrigin()) return answer
-  const origin = plainOrigin(fields)
-  return whenKnown(answer, (response) => {
-    const varying = { ...response, fields: [...response.fields, 'Vary', 'Origin'] }
-    return origin === undefined ? varying : permitted(varying, origin, method)
-  })
-}
-
 /** Rows that the gateway answers itself: discovery document, namespace indexes, OPTIONS, and the batch, whose items re-enter the list. */
 export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> => ({
   name: 'answer-locally',
@@ -141,8 +129,7 @@ export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> =
         ? next(exchange)
         : local.options(exchange, matching.row, () => next(exchange))
     const { row } = matching
-    if (row.handledBy === 'discovery' && local !== undefined)
-      return indexFor(exchange, local.index(exchange, row))
+    if (row.handledBy === 'discovery' && local !== undefined) return local.index(exchange, row)
     if (row.handledBy !== 'batch' || batch === undefined) return next(exchange)
     if (overload?.admits('batch') === false) throw overloaded(overload)
     return batch(exchange)

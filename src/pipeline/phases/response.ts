@@ -32,9 +32,10 @@ import {
   withField,
   withoutFields,
 } from '../../http/message.ts'
+import { type AnyOrigin, ownAnswerFor, plainOrigin } from '../any-origin.ts'
 import { asGatewayError, errorAnswer } from '../error-answer.ts'
 import type { ExchangeEvent, PipelineEvent } from '../events.ts'
-import type { Phase, Ready, Received } from '../exchange.ts'
+import type { Matched, Phase, Ready, Received } from '../exchange.ts'
 import type { ExchangeWatch } from '../ports.ts'
 
 /** Outermost, for the access log and traces; only in the list when one of them is configured. */
@@ -105,6 +106,42 @@ export const stamp = (options: {
     },
   }
 }
+
+/** An error, or a response of a phase that asked neither the cache nor the upstream. */
+const isMadeHere = ({ record }: Received): boolean =>
+  record.code !== undefined || (record.cache === 'none' && record.target === undefined)
+
+/** While a process refuses because it or its upstream cannot do more, nothing is asked in addition. */
+const mayAsk = (status: number): boolean => status < 500 && status !== 429
+
+const policyFor = (
+  { service, request, path, matching }: Received & Partial<Matched>,
+  status: number,
+): AnyOrigin | undefined | Promise<AnyOrigin | undefined> => {
+  const { anyOrigins, unlisted } = service
+  const finding = matching ?? service.find(request.method, path)
+  // Where there is no route, the index speaks for the site.
+  if (!('row' in finding))
+    return finding.kind === 'refused' || unlisted === 'refuse' ? anyOrigins?.site() : undefined
+  return mayAsk(status) ? anyOrigins?.askRoute(finding.row, finding.path) : anyOrigins?.route(finding.row)
+}
+
+/** Pages of other origins may read a response of the gateway itself where they may read those of the upstream. */
+export const permit = (): Phase<Received> => ({
+  name: 'permit',
+  run: (exchange, next) => {
+    const answer = next(exchange)
+    if (exchange.service.anyOrigins === undefined || exchange.origin !== 'client') return answer
+    return whenKnown(answer, (response) => {
+      if (!isMadeHere(exchange)) return response
+      const origin = plainOrigin(exchange.request.fields)
+      if (origin === undefined) return ownAnswerFor(response, undefined, undefined)
+      return whenKnown(policyFor(exchange, response.status), (policy) =>
+        ownAnswerFor(response, policy, origin),
+      )
+    })
+  },
+})
 
 /** Turns every error of the phases behind it into a response in the service's format, and reports it once. */
 export const recover = (options: {

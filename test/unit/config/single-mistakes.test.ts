@@ -638,7 +638,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a method in lower case',
     'cors: { methods: [get] }',
-    '1:19 cors.methods[0]: expected one of: GET, HEAD, POST, PUT, PATCH, DELETE <GET>',
+    '1:19 cors.methods[0]: expected one of: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS <GET>',
   ],
   [
     'a header name with a space',

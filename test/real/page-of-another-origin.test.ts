@@ -1,0 +1,229 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBrowser } from '../support/browser.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { describeWith } from '../support/requirements.ts'
+import { pngImage } from './image.ts'
+import { basic } from './site-under-test.ts'
+import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+// A page of another origin does through the gateway what it can do with WordPress itself.
+
+const mount = '/index.php/wp-json'
+
+type Given = {
+  readonly root: string
+  readonly authorization: string
+  readonly nonce: string
+  readonly image: readonly number[]
+}
+/** What the script of the page could read of a response. `blocked`: the browser kept it, or did not send the request. */
+type Read = Readonly<Record<string, string>>
+
+/** Runs in the page. */
+const useSite = async ({ root, authorization, nonce, image }: Given): Promise<Read> => {
+  const read: Record<string, string> = {}
+  const ask = async (name: string, path: string, init: RequestInit = {}, exposed: readonly string[] = []) => {
+    try {
+      const response = await fetch(root + path, init)
+      const text = await response.text()
+      const body = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : {}
+      const headers = exposed.map((field) => `${field}=${response.headers.has(field)}`)
+      read[name] = [response.status, body.code, ...headers].filter((part) => part !== undefined).join(' ')
+      return body
+    } catch (error) {
+      read[name] = `blocked: ${(error as Error).name}`
+      return {}
+    }
+  }
+  const write = (body: unknown, more: Record<string, string> = {}, method = 'POST'): RequestInit => ({
+    method,
+    headers: { 'Content-Type': 'application/json', Authorization: authorization, ...more },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const totals = ['X-WP-Total', 'X-WP-TotalPages', 'Link']
+
+  for (const time of ['first', 'second']) await ask(`read ${time}`, '/wp/v2/posts?per_page=2', {}, totals)
+  await ask('read with cookies', '/wp/v2/posts?per_page=2', { credentials: 'include' }, totals)
+  await ask('HEAD', '/wp/v2/posts', { method: 'HEAD' }, totals)
+  await ask('index', '/')
+  await ask('namespace', '/wp/v2')
+  await ask('oembed', '/oembed/1.0/embed?url=http://nowhere.test/')
+  await ask('OPTIONS', '/wp/v2/posts', { method: 'OPTIONS' })
+  await ask('OPTIONS of the index', '/', { method: 'OPTIONS' })
+  await ask('OPTIONS of the batch', '/batch/v1', { method: 'OPTIONS' })
+  await ask('If-None-Match', '/wp/v2/posts', { headers: { 'If-None-Match': '"x"' } })
+
+  await ask('invalid parameter', '/wp/v2/posts?per_page=1000')
+  await ask('unknown route', '/nothing/v1/here')
+  await ask('unknown item', '/wp/v2/posts/987654')
+  await ask('wrong method', '/wp/v2/posts', { method: 'DELETE' })
+  await ask('no credentials', '/wp/v2/posts', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"title":"x"}',
+  })
+  await ask('bad JSON', '/wp/v2/posts', write('{'))
+  await ask('invalid argument', '/wp/v2/posts', write({ status: 7 }))
+  await ask('wrong password', '/wp/v2/posts', write({ title: 'x' }, { Authorization: 'Basic eDp5' }))
+
+  const { id } = await ask('create', '/wp/v2/posts', write({ title: 'From a page', status: 'draft' }))
+  const item = `/wp/v2/posts/${id}`
+  await ask('edit context', `${item}?context=edit`, { headers: { Authorization: authorization } })
+  for (const method of ['PUT', 'PATCH']) await ask(method, item, write({ title: method }, {}, method))
+  await ask('method override', item, write({ title: 'x' }, { 'X-HTTP-Method-Override': 'PATCH' }))
+  await ask('DELETE', `${item}?force=true`, {
+    method: 'DELETE',
+    headers: { Authorization: authorization },
+  })
+  await ask('nonce', '/wp/v2/posts', {
+    ...write({ title: 'By cookie', status: 'draft' }),
+    credentials: 'include',
+    headers: { 'Content-Type': 'application/json', 'X-WP-Nonce': nonce },
+  })
+  await ask('wrong nonce', '/wp/v2/posts', {
+    ...write({ title: 'x' }),
+    credentials: 'include',
+    headers: { 'Content-Type': 'application/json', 'X-WP-Nonce': 'wrong' },
+  })
+
+  const requests = ['One', 'Two'].map((title) => ({
+    method: 'POST',
+    path: '/wp/v2/posts',
+    body: { title, status: 'draft' },
+  }))
+  await ask('batch', '/batch/v1', write({ requests }))
+  await ask('batch without requests', '/batch/v1', write({}))
+  await ask('batch with Idempotency-Key', '/batch/v1', write({ requests }, { 'Idempotency-Key': '"page-1"' }))
+
+  const file = new Blob([new Uint8Array(image)], { type: 'image/png' })
+  const raw = (more: Record<string, string>): RequestInit => ({
+    method: 'POST',
+    headers: {
+      Authorization: authorization,
+      'Content-Type': 'image/png',
+      'Content-Disposition': 'attachment; filename="raw.png"',
+      ...more,
+    },
+    body: file,
+  })
+  await ask('raw upload', '/wp/v2/media', raw({}))
+  await ask('raw upload with a wrong hash', '/wp/v2/media', raw({ 'Content-MD5': '0'.repeat(32) }))
+  const form = new FormData()
+  form.set('file', file, 'form.png')
+  form.set('title', 'Of a form')
+  await ask('multipart upload', '/wp/v2/media', {
+    method: 'POST',
+    headers: { Authorization: authorization },
+    body: form,
+  })
+  return read
+}
+
+describeWith('php', 'a page of another origin', () => {
+  describeWith('chromium', 'in Chromium', () => {
+    let wordpress: WordPress
+    let browser: Browser
+    let pages: Server
+    let origin: string
+    let given: Omit<Given, 'root'>
+    const gateways: GatewayProcess[] = []
+
+    const start = async (cors: Record<string, unknown>): Promise<string> => {
+      const gateway = await startGatewayProcess({
+        cors,
+        services: {
+          site: {
+            contract: 'site',
+            mount,
+            names: 'same',
+            upstream: { targets: [wordpress.origin], basePath: mount },
+            cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '60s' }] },
+          },
+        },
+      })
+      gateways.push(gateway)
+      return gateway.origin + mount
+    }
+    const page = async (): Promise<Page> => {
+      const context = await browser.newContext()
+      const { username } = wordpress.credentials.admin
+      await context.request.post(`${wordpress.origin}/wp-login.php`, {
+        maxRedirects: 0,
+        form: { log: username, pwd: 'admin-password', testcookie: '1' },
+        headers: { Cookie: 'wordpress_test_cookie=WP%20Cookie%20check' },
+      })
+      const nonce = await context.request.get(`${wordpress.origin}/wp-admin/admin-ajax.php?action=rest-nonce`)
+      given = {
+        authorization: basic(wordpress.credentials.admin),
+        nonce: await nonce.text(),
+        image: [...pngImage(20, 10)],
+      }
+      expect(given.nonce).toMatch(/^[0-9a-f]{10}$/)
+      const opened = await context.newPage()
+      await opened.goto(origin)
+      return opened
+    }
+    const readAt = async (root: string): Promise<Read> => {
+      const opened = await page()
+      const read = await opened.evaluate(useSite, { root, ...given })
+      await opened.context().close()
+      return read
+    }
+
+    beforeAll(async () => {
+      wordpress = await startWordPress()
+      browser = await startBrowser()
+      pages = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('<p>Page'))
+      await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))
+      origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
+    })
+    afterAll(async () => {
+      for (const gateway of gateways) await gateway.stop()
+      await browser?.close()
+      pages?.close()
+      await wordpress?.stop()
+    })
+
+    let direct: Read
+
+    test('reads from the gateway what it reads from WordPress, refusals included', async () => {
+      direct = await readAt(wordpress.restRoot)
+      expect(direct).toMatchObject({
+        index: '200',
+        'bad JSON': '400 rest_invalid_json',
+        nonce: '201',
+        batch: '207',
+      })
+      expect(await readAt(await start({}))).toEqual(direct)
+    })
+
+    test('with cors, features of the gateway are added', async () => {
+      const root = await start({ origins: [origin], credentials: true })
+      expect(await readAt(root)).toEqual({
+        ...direct,
+        'If-None-Match': '200',
+        'method override': '200',
+        'batch with Idempotency-Key': '207',
+      })
+    })
+
+    test('a page of an origin that cors does not list reads nothing', async () => {
+      const root = await start({ origins: ['http://app.test'], credentials: true })
+      const read = await readAt(root)
+      expect(new Set(Object.values(read))).toEqual(new Set(['blocked: TypeError']))
+    })
+
+    test('it can read that WordPress is down', async () => {
+      const root = await start({})
+      const opened = await page()
+      const statusOf = (path: string) =>
+        opened.evaluate(async (url) => (await fetch(url)).status, root + path)
+      expect(await statusOf('/wp/v2/posts?page=2')).toBe(200)
+      await wordpress.stop()
+      expect([502, 503]).toContain(await statusOf('/wp/v2/posts?page=3'))
+    })
+  })
+})

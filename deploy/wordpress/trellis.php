@@ -532,9 +532,10 @@ final class Trellis_Changes {
 	private $is_marked  = false;
 	/** By blog, kind and id: the states seen (null: not there), and what is known of how it was written. */
 	private $objects    = array();
-	/** By blog: names of options, of tables. */
+	/** By blog: names of options, of tables; of tables of plugins the rows, by `column:id`. */
 	private $options    = array();
 	private $tables     = array();
+	private $table_rows = array();
 	private $reason     = '';
 	/** By blog and id of the row in `term_taxonomy`: terms that were read with a post and not written since. */
 	private $terms      = array();
@@ -702,18 +703,18 @@ final class Trellis_Changes {
 	/** An INSERT or REPLACE with values. */
 	private function insert( $verb, $name, $columns, $values ) {
 		list( $site, $table ) = $this->locate( $name );
-		$spec = isset( self::TABLES[ $table ] ) ? self::TABLES[ $table ] : null;
-		if ( ! $spec ) {
-			$this->whole( $site, $table );
-			return;
-		}
-		list( $kind, $owner, $key, $named, $filters ) = $spec;
+		$spec    = isset( self::TABLES[ $table ] ) ? self::TABLES[ $table ] : null;
 		$columns = array_map(
 			function ( $column ) {
 				return trim( $column, " \t\r\n`" );
 			},
 			explode( ',', $columns )
 		);
+		if ( ! $spec ) {
+			$this->insert_rows( $verb, $name, $columns, $values );
+			return;
+		}
+		list( $kind, $owner, $key, $named, $filters ) = $spec;
 		$at_owner = array_search( $owner, $columns, true );
 		$at_name  = '' === $named ? false : array_search( $named, $columns, true );
 		$rows     = $this->tuples( $values, count( $columns ) );
@@ -756,6 +757,10 @@ final class Trellis_Changes {
 		$spec  = isset( self::TABLES[ $table ] ) ? self::TABLES[ $table ] : null;
 		$plain = $this->mask( $rest );
 		$where = null === $plain ? false : $this->find_where( $plain );
+		if ( ! $spec && false !== $where && ! in_array( $table, self::GLOBAL_TABLES, true ) ) {
+			$this->modify_rows( $verb, $name, substr( $rest, 0, $where ), rtrim( substr( $rest, $where + 5 ), "; \t\r\n" ), rtrim( substr( $plain, $where + 5 ), "; \t\r\n" ) );
+			return;
+		}
 		if ( ! $spec || false === $where ) {
 			if ( 'blogs' === $table && 'UPDATE' === $verb && false !== $where ) {
 				$this->compare_later( $site, $table, "SELECT * FROM `$name` " . rtrim( substr( $rest, $where ), '; ' ) );
@@ -823,6 +828,108 @@ final class Trellis_Changes {
 		$this->mark( $site );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
 		$this->touch_all( $site, $kind, $ids, 'option' === $kind ? 'UPDATE' === $verb : $changes_state, (bool) $counts_only );
+	}
+
+	/** By table: its columns in lower case, as the database describes them; null when it does not. */
+	private $columns = array();
+
+	/** Columns with ids, by which responses may name rows of a table: `id`, `post_id`, `ID`. */
+	const IDS = '/(?:^|_)id$/i';
+
+	/** The columns of a table with ids: the default of each, and whether the database counts it, as it may do with a key. Null when that is not known. */
+	private function id_columns( $name ) {
+		if ( ! array_key_exists( $name, $this->columns ) ) {
+			$rows  = $this->log->query( "SHOW COLUMNS FROM `$name`" );
+			$known = array();
+			foreach ( $rows ? $rows : array() as $row ) {
+				if ( isset( $row->Field ) && preg_match( self::IDS, $row->Field ) ) {
+					$known[ strtolower( $row->Field ) ] = array( isset( $row->Default ) ? $row->Default : null, isset( $row->Extra ) && false !== stripos( $row->Extra, 'auto_increment' ) || isset( $row->Key ) && 'PRI' === $row->Key );
+				}
+			}
+			$this->columns[ $name ] = $rows ? $known : null;
+		}
+		return $this->columns[ $name ];
+	}
+
+	/** An INSERT into a table of a plugin. */
+	private function insert_rows( $verb, $name, $columns, $values ) {
+		list( $site, $table ) = $this->locate( $name );
+		if ( $this->is_quiet_table( $table ) ) {
+			return;
+		}
+		$columns = array_map( 'strtolower', $columns );
+		$rows    = $this->tuples( $values, count( $columns ) );
+		$known   = null === $rows || 'REPLACE' === $verb || false !== stripos( $values, 'ON DUPLICATE KEY' ) ? null : $this->id_columns( $name );
+		$pairs   = array();
+		$counts  = null;
+		foreach ( null === $known ? array() : $known as $column => list( $default, $is_counted ) ) {
+			$at = array_search( $column, $columns, true );
+			foreach ( $rows as $row ) {
+				$value = false === $at ? $default : $this->unquote( $row[ $at ] );
+				if ( $is_counted && ( false === $at || in_array( $row[ $at ], array( '0', 'NULL', "''", "'0'" ), true ) ) ) {
+					$counts = $column;
+				} elseif ( false === $at || null !== $value || 'NULL' === strtoupper( $row[ $at ] ) ) {
+					$pairs[] = "$column:$value";
+				} else {
+					$known = null;
+				}
+			}
+		}
+		if ( null === $known || null !== $counts && count( $rows ) > 1 ) {
+			$this->whole( $site, $table );
+			return;
+		}
+		$this->mark( $site );
+		$this->note_rows( $site, $table, $pairs );
+		if ( null !== $counts ) {
+			$this->inserted = array( $site, $table, $counts, (int) $GLOBALS['wpdb']->insert_id );
+		}
+	}
+
+	/** An UPDATE or DELETE in a table of a plugin: its rows are read with its own condition, before it runs. */
+	private function modify_rows( $verb, $name, $set, $condition, $masked ) {
+		list( $site, $table ) = $this->locate( $name );
+		if ( $this->is_quiet_table( $table ) ) {
+			return;
+		}
+		$known = preg_match( '/\bLIMIT\b/i', $masked ) ? null : $this->id_columns( $name );
+		$rows  = $known ? $this->log->query( 'SELECT `' . implode( '`, `', array_keys( $known ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) ) : false;
+		$pairs = array();
+		foreach ( $rows ? $rows : array() as $row ) {
+			foreach ( $known as $column => $facts ) {
+				$pairs[] = "$column:{$row->$column}";
+			}
+		}
+		foreach ( 'UPDATE' === $verb && $known ? array_keys( $known ) : array() as $column ) {
+			if ( preg_match( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=\s*(\d+|' . self::STRING . '|NULL)?\s*(,|$)?/is', $set, $part ) ) {
+				if ( ! isset( $part[2] ) ) {
+					// An expression.
+					$known = null;
+				} else {
+					$pairs[] = "$column:" . $this->unquote( $part[1] );
+				}
+			}
+		}
+		if ( ! $known || false === $rows || count( $rows ) > self::MAX_ROWS ) {
+			$this->whole( $site, $table );
+			return;
+		}
+		$this->searched[ $site ][ $table ] = true;
+		if ( ! $rows && ! $this->is_marked ) {
+			return;
+		}
+		$this->mark( $site );
+		$this->note_rows( $site, $table, $rows ? $pairs : array() );
+	}
+
+	private function note_rows( $site, $table, $pairs ) {
+		$rows = isset( $this->table_rows[ $site ][ $table ] ) ? $this->table_rows[ $site ][ $table ] : array();
+		$ids  = preg_grep( '/:[1-9]\d{0,17}$/D', $pairs );
+		$this->table_rows[ $site ][ $table ] = $rows + array_fill_keys( $ids, true );
+		// To the database a text that begins with a number is this number.
+		if ( count( $rows ) + count( $ids ) > self::MAX_ROWS || preg_grep( '/:[\s0+]*[1-9]/', array_diff( $pairs, $ids ) ) ) {
+			$this->whole( $site, $table );
+		}
 	}
 
 	/** WordPress counts the terms of a post again after each save. Their states are known when they were read with the post. */
@@ -1003,13 +1110,21 @@ final class Trellis_Changes {
 		return ctype_digit( $literal ) ? $literal : null;
 	}
 
+	/** Whether no response shows what is written to a table, or only those of the user of this request. */
+	private function is_quiet_table( $table ) {
+		if ( 'trellis_changes' !== $table && ! in_array( $table, self::QUIET_TABLES, true ) && ! in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
+			return false;
+		}
+		if ( in_array( $table, self::OWN_TABLES, true ) ) {
+			$this->is_own = true;
+			call_user_func( $this->written );
+		}
+		return true;
+	}
+
 	/** A whole table has changed. */
 	private function whole( $site, $table ) {
-		if ( 'trellis_changes' === $table || in_array( $table, self::QUIET_TABLES, true ) || in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
-			if ( in_array( $table, self::OWN_TABLES, true ) ) {
-				$this->is_own = true;
-				call_user_func( $this->written );
-			}
+		if ( $this->is_quiet_table( $table ) ) {
 			return;
 		}
 		$this->mark( $site );
@@ -1159,13 +1274,15 @@ final class Trellis_Changes {
 		global $wpdb;
 		list( $site, $table, $kind, $earlier ) = $this->inserted;
 		$this->inserted = null;
+		$is_own         = ! isset( self::TABLES[ $table ] );
 		$id = (int) $wpdb->insert_id;
 		if ( 0 === $id && '' === $wpdb->last_error ) {
 			// `$wpdb->insert()` has set it back for the next row; the database still knows.
 			$id = $this->log->last_insert_id();
 		}
 		if ( $id > 0 && ( $id !== $earlier || '' === $wpdb->last_error ) ) {
-			$this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
+			// For a table of a plugin its counted column stands in the place of the kind.
+			$is_own ? $this->note_rows( $site, $table, array( "$kind:$id" ) ) : $this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
 		} elseif ( '' === $wpdb->last_error ) {
 			$this->whole( $site, $table );
 		}
@@ -1276,6 +1393,7 @@ final class Trellis_Changes {
 		$this->objects    = array();
 		$this->options    = array();
 		$this->tables     = array();
+		$this->table_rows = array();
 		$this->terms      = array();
 		$this->searched   = array();
 		$this->compared   = array();
@@ -1358,6 +1476,11 @@ final class Trellis_Changes {
 		foreach ( $this->tables as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
 				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name );
+			}
+		}
+		foreach ( $this->table_rows as $site => $names ) {
+			foreach ( array_diff_key( $names, isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() ) as $name => $rows ) {
+				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name, 'rows' => array_keys( $rows ) );
 			}
 		}
 		foreach ( $this->options as $site => $names ) {
@@ -1810,7 +1933,11 @@ final class Trellis_Cache_Reads {
  * collections, options and tables that were read. `complete` is left out when something may be missing.
  */
 final class Trellis_Tags {
+	/** With the other fields of WordPress it fits into the 4 KiB that nginx keeps for a head, unless `fastcgi_buffer_size` is more. */
 	const MAX_BYTES = 2500;
+
+	/** So many options with the same beginning, read before the request is known, are named by that. */
+	const MANY = 8;
 
 	/** Each id stands for one in each blog. */
 	const MAX_BLOGS = 4;
@@ -1832,6 +1959,10 @@ final class Trellis_Tags {
 	private $is_added_to = false;
 	/** Options that only decide what is registered. */
 	private $structure   = array();
+	/** Options that are read before WordPress looks at the request. */
+	private $early       = array();
+	/** By table and column: ids of rows of tables of plugins. */
+	private $rows        = array();
 	/** Temporary values: what they were made of is not known. */
 	private $temporary   = array();
 	/** Lists that are known by what their items have. */
@@ -1977,7 +2108,8 @@ final class Trellis_Tags {
 		add_filter(
 			'rest_request_before_callbacks',
 			function ( $answer, $handler, $request ) {
-				$of = isset( $handler['callback'][0] ) && is_array( $handler['callback'] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
+				// A closure is no array, and may not be asked for a member.
+				$of = is_array( $handler['callback'] ) && isset( $handler['callback'][0] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
 				// Not the first: `_embed` adds it.
 				$this->controllers[ 'WP_REST_Terms_Controller' === $of && $this->controllers && 'embed' === $request['context'] ? 'embedded terms' : $of ] = true;
 				return $answer;
@@ -2016,7 +2148,40 @@ final class Trellis_Tags {
 			$this->structure[ $name ] = true;
 		} elseif ( 'sticky_posts' !== $name || ! $this->is_dispatched || ! $this->asks_if_sticky() ) {
 			$this->options[ $name ] = true;
+			if ( ! $this->is_dispatched ) {
+				$this->early[ $name ] = true;
+			}
 		}
+	}
+
+	/** The options by name, and those that each request reads at its start by what many of their names begin with. */
+	private function by_beginning( $options ) {
+		$early = array_map( array( $this, 'plain' ), array_map( 'strval', array_keys( array_intersect_key( $options, $this->early ) ) ) );
+		$left  = array_fill_keys( $early, true );
+		$found = array();
+		foreach ( $early as $name ) {
+			for ( $at = strrpos( $name, '_' ); $at > 0; $at = strrpos( substr( $name, 0, $at ), '_' ) ) {
+				$found[ substr( $name, 0, $at ) ][ $name ] = true;
+			}
+		}
+		// The longest first: a change of any other option with this beginning reaches the response too.
+		krsort( $found );
+		$begin = array();
+		foreach ( $found as $beginning => $names ) {
+			$own = array_intersect_key( $names, $left );
+			if ( count( $own ) >= self::MANY && ! preg_match( '/^_/', $beginning ) ) {
+				$begin[ $beginning ] = true;
+				$left                = array_diff_key( $left, $own );
+			}
+		}
+		$gone = array_diff_key( array_fill_keys( $early, true ), $left );
+		$rest = array();
+		foreach ( $options as $name => $yes ) {
+			if ( ! isset( $this->early[ $name ], $gone[ $this->plain( $name ) ] ) ) {
+				$rest[ $name ] = true;
+			}
+		}
+		return array( $rest, $begin );
 	}
 
 	private function is_called_by( $function ) {
@@ -2356,7 +2521,10 @@ final class Trellis_Tags {
 		$sql = preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) );
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
 		$names = array_filter( array_merge( $found[1], $found[2] ) );
-		$this->tables += array_fill_keys( $names, true );
+		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
+			return;
+		}
+		$this->tables += array_fill_keys( array_diff( $names, Trellis_Changes::QUIET_TABLES ), true );
 		if ( is_multisite() ) {
 			$this->is_complete = $this->is_complete && ! in_array( 'blogs', $names, true );
 			preg_match_all( "/(?<![\\w$])$prefix(?:(\\d+)_)?(\\w+)/i", $sql, $found, PREG_SET_ORDER );
@@ -2384,6 +2552,38 @@ final class Trellis_Tags {
 			);
 		} while ( $replaced > 0 );
 		$this->read_select( $sql, $strings, $prefix, false );
+	}
+
+	/** Whether a statement asks a table of a plugin for rows by an id, which are noted. */
+	private function read_rows( $table, $sql, $strings, $prefix ) {
+		if ( isset( Trellis_Changes::TABLES[ $table ] ) || in_array( $table, Trellis_Changes::GLOBAL_TABLES, true ) || is_multisite() || preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'SELECT' ) > 1 ) {
+			return false;
+		}
+		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b|$)/is', $sql, $part ) ? $part[1] : '';
+		preg_match_all( '/(?<![\w$.])(?:\w+\.)?(\w*?id)\s*(?:=|IN\b)/i', $where, $found );
+		foreach ( preg_grep( Trellis_Changes::IDS, array_unique( $found[1] ) ) as $column ) {
+			$ids = $this->values_of( $where, array( "(?:\\w+\\.)?$column" ), $strings );
+			$column = strtolower( $column );
+			if ( null !== $ids && count( $ids ) <= 100 && array() === preg_grep( '/^[1-9]\d{0,17}$/D', $ids, PREG_GREP_INVERT ) ) {
+				$known = isset( $this->rows[ $table ][ $column ] ) ? $this->rows[ $table ][ $column ] : array();
+				$this->rows[ $table ][ $column ] = $known + array_fill_keys( $ids, true );
+				return true;
+			}
+		}
+		return false;
+	}
+
+	/** Rows as a header names them, `orders:id:5.7`. */
+	private function row_lists() {
+		$lists = array();
+		foreach ( $this->rows as $table => $columns ) {
+			foreach ( isset( $this->tables[ $table ] ) ? array() : $columns as $column => $ids ) {
+				foreach ( array_chunk( array_keys( $ids ), 8 ) as $some ) {
+					$lists[ $this->plain( $table ) . ':' . $this->plain( $column ) . ':' . implode( '.', $some ) ] = true;
+				}
+			}
+		}
+		return $lists;
 	}
 
 	/** Columns by which posts are listed whose values changes tell, and words of statements. */
@@ -2667,10 +2867,11 @@ final class Trellis_Tags {
 			// A visitor who is not logged in has no role.
 			unset( $options['wp_user_roles'] );
 		}
-		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => array_diff_key( $options, array( 'cron' => true ) ), 'x' => $this->tables );
+		list( $options, $beginnings ) = $this->by_beginning( array_diff_key( $options, array( 'cron' => true ) ) );
+		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => $options, 'oo' => $beginnings, 'x' => $this->tables, 'r' => $this->row_lists() );
 		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
 		// Too long: collections and tables alone, known as incomplete.
-		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables ), '' );
+		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
 	}
 
 	/** Whether a temporary value was there, apart from those of WordPress, which are made of files and of the clock. */
@@ -2709,7 +2910,7 @@ final class Trellis_Tags {
 		}
 		foreach ( $names as $name => $list ) {
 			// "mods_Twenty Twenty-Four" is an option, too: in the header it has other characters, and a gateway compares it so.
-			$plain = array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
+			$plain = 'r' === $name ? array_keys( $list ) : array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
 			if ( $plain ) {
 				$count  += count( $plain );
 				$parts[] = "$name=" . implode( ',', $plain );

@@ -201,10 +201,12 @@ const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
     const posts = listOf(one['posts'], 'posts', mostChanges).map((post) => wholeOf(post, 'posts'))
     return { kind: 'option', name, posts }
   },
-  table: (value) => ({
-    kind: 'table',
-    name: textOf(membersOf(value, 'table', ['kind', 'name'])['name'], 'name'),
-  }),
+  table: (value) => {
+    const one = membersOf(value, 'table', ['kind', 'name', 'rows'])
+    const name = textOf(one['name'], 'name')
+    if (one['rows'] === undefined) return { kind: 'table', name }
+    return { kind: 'table', name, rows: listOf(one['rows'], 'rows', 1_000).map((row) => textOf(row, 'rows')) }
+  },
   all: (value) => ({
     kind: 'all',
     reason: textOf(membersOf(value, 'all', ['kind', 'reason'])['reason'], 'reason'),

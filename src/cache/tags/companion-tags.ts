@@ -6,12 +6,12 @@ import type { TagNames } from '../tagger.ts'
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
- * their items have, options, tables.
+ * their items have, options, beginnings of options, tables, rows of tables.
  */
-const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'x'])
+const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'oo', 'x', 'r'])
 const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
-/** The companion sends at most 4,000 octets. */
-const longestList = 4_096
+/** As many octets as a head from an upstream may have. */
+const longestList = 16_384
 
 const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'blogs'])
 
@@ -44,7 +44,7 @@ const descriptionIn = (text: string) => {
 type TagOf = TagNames['companion']
 
 /** Kinds of tags for what belongs to the whole network, or may. */
-const networkKinds: ReadonlySet<string> = new Set(['u', 'list', 'x'])
+const networkKinds: ReadonlySet<string> = new Set(['u', 'list', 'x', 'r', 'rows'])
 
 /** Ids and names repeat in the blogs of a network: tags for those of other blogs than the first one contain the number of the blog. */
 export const tagOfBlog = ({ companion }: TagNames, blog = 1): TagOf =>
@@ -70,6 +70,17 @@ const tagsOfList = (tagOf: TagOf, list: string): readonly string[] => {
   return [...own, tagOf('type', ownText(type))]
 }
 
+/** The tags of rows of one table, `orders:id:5.7`: a change of one of them reaches the response, and so does one of unknown rows. */
+const tagsOfRows = (tagOf: TagOf, rows: string): readonly string[] => {
+  const [table = '', column = '', ids = ''] = rows.split(':')
+  const own = ids.split('.').map((id) => tagOf('r', ownText(`${table}:${column}:${id}`)))
+  return [...own, tagOf('rows', ownText(table))]
+}
+
+/** The beginnings of the name of an option by which a response may name it, as `shop_mail` for `shop_mail_from`. */
+const beginningsOf = (name: string): readonly string[] =>
+  [...name.matchAll(/_/g)].map(({ index }) => name.slice(0, index))
+
 /** By the kind of an object: the kind of tag for the number of what belongs to it. */
 const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
 
@@ -81,6 +92,8 @@ const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean
       return commonOptions.has(value) ? [] : [tagOf('o', ownText(value))]
     case 'q':
       return tagsOfList(tagOf, value)
+    case 'r':
+      return tagsOfRows(tagOf, value)
     default:
       return [tagOf(kind, ownText(value))]
   }
@@ -202,6 +215,7 @@ const changedLists = (type: string, before: MaybeState, after: MaybeState): read
 type Post = Extract<SiteChange, { kind: 'post' }>
 type Term = Extract<SiteChange, { kind: 'term' }>
 type Comment = Extract<SiteChange, { kind: 'comment' }>
+type Table = Extract<SiteChange, { kind: 'table' }>
 
 /** Has nothing changed but the number of posts of a term, or of comments of a post? */
 const isCountOnly = ({ before, after }: Term | Post): boolean => {
@@ -234,6 +248,13 @@ const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
   const own = kinds.map((kind) => tagOf(kind, String(id)))
   const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
   return [...own, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
+}
+
+const ofTable = (tagOf: TagOf, { name, rows }: Table): readonly string[] => {
+  const table = plainName(name)
+  const reached =
+    rows === undefined ? [tagOf('rows', table)] : rows.map((row) => tagOf('r', ownText(`${table}:${row}`)))
+  return [tagOf('x', table), ...reached]
 }
 
 /** Lists of replies. Without both states the parent is unknown. */
@@ -275,10 +296,11 @@ export const describedChange = (names: TagNames, change: SiteChange): readonly s
         const own = change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described]
         return [tagOf('o', name), ...own]
       }
-      return commonOptions.has(name) ? [names.described] : [tagOf('o', name)]
+      if (commonOptions.has(name)) return [names.described]
+      return [tagOf('o', name), ...beginningsOf(name).map((one) => tagOf('oo', one))]
     }
     case 'table':
-      return earlyTables.has(change.name) ? [names.described] : [tagOf('x', plainName(change.name))]
+      return earlyTables.has(change.name) ? [names.described] : ofTable(tagOf, change)
     case 'all':
       return undefined
   }

@@ -17,8 +17,8 @@ export type SiteChange = { readonly blog?: number } & (
   | { readonly kind: 'user'; readonly id: number }
   /** With `posts` the option is a list of posts, and these were added or removed. */
   | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }
-  /** A statement without an event. */
-  | { readonly kind: 'table'; readonly name: string }
+  /** A statement without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
+  | { readonly kind: 'table'; readonly name: string; readonly rows?: readonly string[] }
   | { readonly kind: 'all'; readonly reason: string }
 )
 

@@ -1,4 +1,5 @@
 import { content, oneOf, text } from './contents.ts'
+import { isLarge, largeForms } from './large-doors.ts'
 import type { Pools } from './pools.ts'
 import type { Random } from './random.ts'
 import type { Fields, Sending } from './write.ts'
@@ -230,4 +231,5 @@ export const forms: Readonly<Record<string, Make>> = {
     call: 'wp.setOptions',
     values: [{ blog_title: text(random) }],
   }),
+  ...(isLarge ? largeForms : {}),
 }

@@ -13,7 +13,8 @@ import {
 import { steadyContent } from '../differential/steady-content.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
-import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
+import { largePlugins, startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
+import { isLarge } from './large-doors.ts'
 
 /** How a gateway in front of the site is configured. */
 export type Setting = { readonly names: 'same' | 'wordpress'; readonly pages: boolean }
@@ -208,12 +209,13 @@ export const startFuzzedSites = async (
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
   const wordpress = await startWordPress({
-    plugins: ['garden-notes', 'promise-fuzz'],
+    plugins: ['garden-notes', 'promise-fuzz', ...(isLarge ? largePlugins : [])],
     ...(withCompanion ? { companion } : {}),
   })
   if (withCompanion) await loadCompanionFirst(wordpress)
   const { origin, site } = wordpress
   const php: CompanionSite['php'] = (code) => runPhp(site, code, { PUBLIC_URL: origin, ...companion })
+  if (isLarge) await php("update_option( 'large_shop_hooks', 1 );")
   const redis = await prepared?.({ site, php })
   if (withCompanion) await untilReloaded({ origin, php })
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`

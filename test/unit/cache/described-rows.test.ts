@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import type { SiteChange } from '../../../src/contracts/site/changes.ts'
+import { tagger } from './site-fixture.ts'
+
+const head = { status: 200, fields: [], content: Buffer.from('{}') }
+
+/** Does a change reach a response that the companion describes by these lists? */
+const reaches = (change: SiteChange, lists: string): boolean => {
+  const n = lists.split(';').flatMap((list) => list.slice(list.indexOf('=') + 1).split(',')).length
+  const tags = `v1;n=${n};complete;blogs=1;${lists}`
+  const stored = new Set(tagger.storedTags(undefined, {}, { ...head, hints: { tags, maxAge: undefined } }))
+  expect(stored.has('site/described')).toBe(true)
+  return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
+}
+
+const rows = 'r=orders:id:5.7,orders:id:9'
+
+test.each<[string, SiteChange, string, boolean]>([
+  ['a row that it shows', { kind: 'table', name: 'orders', rows: ['id:7', 'post_id:1'] }, rows, true],
+  ['a row of its second list', { kind: 'table', name: 'orders', rows: ['id:9'] }, rows, true],
+  ['another row', { kind: 'table', name: 'orders', rows: ['id:6', 'post_id:5'] }, rows, false],
+  ['no row, since nothing was there', { kind: 'table', name: 'orders', rows: [] }, rows, false],
+  ['a row with this id of another table', { kind: 'table', name: 'order', rows: ['id:5'] }, rows, false],
+  ['unknown rows of the table', { kind: 'table', name: 'orders' }, rows, true],
+  [
+    'any row, where it shows the whole table',
+    { kind: 'table', name: 'orders', rows: ['id:6'] },
+    'x=orders',
+    true,
+  ],
+  ['an option with the beginning', { kind: 'option', name: 'shop_mail_from' }, 'oo=shop_mail', true],
+  ['an option with a shorter beginning', { kind: 'option', name: 'shop_mail' }, 'oo=shop_mail', false],
+  ['another option', { kind: 'option', name: 'shop_mailer_from' }, 'oo=shop_mail', false],
+  ['an option that it names', { kind: 'option', name: 'shop_mail' }, 'o=shop_mail', true],
+])('what a change of %s reaches', (_what, change, lists, expected) => {
+  expect(reaches(change, lists)).toBe(expected)
+})

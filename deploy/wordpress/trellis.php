@@ -2344,6 +2344,7 @@ final class Trellis_Tags {
 	private function look_back() {
 		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
 		$options = preg_filter( '/^pre_option_/', '', array_keys( $filters ) );
+		$this->early += array_fill_keys( $options, true );
 		$this->options += array_fill_keys( in_array( 'WPLANG', $options, true ) ? array_merge( $options, array( self::LANGUAGE ) ) : $options, true );
 		if ( is_multisite() || wp_using_ext_object_cache() ) {
 			// Statements do not tell: the network was looked up, or the object cache was asked. By WordPress alone, if nothing ran before.

@@ -95,11 +95,23 @@ describeWith('php', 'the tags of answers', () => {
   })
 
   test('an answer that is too long for a header is known as incomplete', async () => {
-    const many = `<?php if ( isset( $_GET['many'] ) ) { add_action( 'rest_api_init', function () { for ( $n = 0; $n < 99; $n++ ) { get_option( "a rather long name of an option, $n" ); } } ); }`
+    const many = `<?php if ( isset( $_GET['many'] ) ) { add_action( 'rest_api_init', function () { for ( $n = 0; $n < 99; $n++ ) { get_option( "$n is the number of an option with a rather long name" ); } } ); }`
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-many.php`, many)
     const { tags } = await read('/wp/v2/posts?many=1')
     expect(tags).toMatchObject({ complete: false })
     expect([...(tags?.ids.get('list') ?? [])]).toContain('any')
+  })
+
+  test('many options that are read at the start are named by what they begin with', async () => {
+    const many = `<?php if ( isset( $_GET['begin'] ) ) { for ( $n = 0; $n < 190; $n++ ) { get_option( "garden_shop_mail_$n" ); } get_option( 'garden_shop_page' ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-begin.php`, many)
+    const { tags } = await read('/wp/v2/posts?begin=1')
+    expect(tags?.complete).toBe(true)
+    expect([...(tags?.ids.get('oo') ?? [])]).toEqual(['garden_shop_mail'])
+    expect([...(tags?.ids.get('o') ?? [])]).toContain('garden_shop_page')
+    const saved: Change = { kind: 'option', name: 'garden_shop_mail_3' }
+    expect(reaches([saved], tags?.text ?? '')).toBe(true)
+    expect(reaches([{ ...saved, name: 'garden_shop_basket' }], tags?.text ?? '')).toBe(false)
   })
 
   test('an error, a write and a batch have no complete tags', async () => {

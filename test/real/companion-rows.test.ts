@@ -1,0 +1,60 @@
+import { writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
+
+/** A table of a plugin; `?acme=1` makes a response of the rows of one owner. */
+const plugin = `<?php add_action( 'init', function () {
+	global $wpdb;
+	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_acme (id bigint(20) NOT NULL AUTO_INCREMENT, owner_id bigint(20) NOT NULL DEFAULT 3, name varchar(60), PRIMARY KEY (id))' );
+	if ( isset( $_GET['acme'] ) ) {
+		add_action( 'rest_api_init', function () {
+			global $wpdb;
+			$wpdb->get_results( $_GET['acme'] ? 'SELECT * FROM wp_acme WHERE owner_id IN (3, 4) AND name <> 5' : "SELECT * FROM wp_acme WHERE name = 'x' OR owner_id = 3" );
+			header( 'X-Failed: ' . $wpdb->last_error );
+		} );
+	}
+} );`
+
+describeWith('php', 'rows of tables of plugins', () => {
+  let site: CompanionSite
+
+  beforeAll(async () => {
+    site = await startCompanionSite()
+    await writeFile(`${site.site}/wp-content/mu-plugins/acme.php`, plugin)
+    await (await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10`)).text()
+  })
+  afterAll(() => site?.stop())
+
+  test.each([
+    ['by an id', '1', 'r=acme:owner_id:3.4'],
+    ['by something else as well', '0', ',acme'],
+  ])('a response names those that SQL asks for %s', async (_how, acme, named) => {
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?acme=${acme}`)
+    expect(response.headers.get('x-failed')).toBe('')
+    const tags = response.headers.get('trellis-tags') ?? ''
+    expect(tags).toContain(';complete;')
+    expect(tags).toContain(named)
+    expect(tags.includes('r=')).toBe(acme === '1')
+  })
+
+  const whole = undefined
+  test.each([
+    ["INSERT INTO wp_acme (name) VALUES ('x')", ['owner_id:3', 'id:1']],
+    ["INSERT INTO wp_acme (ID, Owner_id, name) VALUES (7, 4, 'x')", ['id:7', 'owner_id:4']],
+    ["UPDATE wp_acme SET name = 'y' WHERE id = 7", ['id:7', 'owner_id:4']],
+    ['UPDATE wp_acme SET owner_id = 5 WHERE id = 7', ['id:7', 'owner_id:4', 'owner_id:5']],
+    ['UPDATE wp_acme SET owner_id = owner_id + 1 WHERE id = 7', whole],
+    ["DELETE FROM wp_acme WHERE name = 'x'", ['id:1', 'owner_id:3']],
+    ["REPLACE INTO wp_acme (id, name) VALUES (7, 'z')", whole],
+    ["UPDATE wp_acme SET name = 'a' WHERE owner_id = 3 LIMIT 1", whole],
+    ["INSERT INTO wp_acme (name) VALUES ('x'), ('y')", whole],
+    ['DELETE FROM wp_acme', whole],
+  ])('%s is reported', async (sql, rows) => {
+    site.intake.pushes.length = 0
+    const { output } = await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    expect(output).toBe('')
+    const changes = site.intake.pushes.flatMap((push) => push.changes)
+    expect(changes).toEqual([{ kind: 'table', name: 'acme', ...(rows === undefined ? {} : { rows }) }])
+  })
+})

@@ -4,7 +4,7 @@ import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
 import { token } from './companion/intake.ts'
 import { forAll } from './companion/keep.ts'
-import { type CompanionSite, startCompanionSite, untilReloaded } from './companion/site.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { mixOn } from './hit-ratio/mix.ts'
 import { largePlugins, type TestPlugin } from './wordpress/start-wordpress.ts'
 
@@ -63,7 +63,6 @@ describeWith('php', 'a WordPress with large plugins, with the companion and with
       })
     const plain = await gatewayWith({}, {})
     const companion = await gatewayWith({ changes: { token, poll: '1s' } }, { admin: { port } })
-    await untilReloaded(site)
     await expect
       .poll(() => companion.metric('trellis_changes_state', 'state="heard"'), { timeout: 60_000 })
       .toBe(1)

@@ -4,7 +4,7 @@ import { siteService, startTestGateway, type TestGateway } from '../support/gate
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
 import { token } from './companion/intake.ts'
-import { type CompanionSite, startCompanionSite, untilReloaded } from './companion/site.ts'
+import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { createRandom, type Random } from './promise-fuzz/random.ts'
 
 /** REQUESTS=n for another number, SEED=n for another order. */
@@ -39,7 +39,6 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
         }),
       },
     })
-    await untilReloaded(site)
     await expect
       .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 60_000 })
       .toBe(1)

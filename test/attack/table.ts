@@ -6,6 +6,7 @@ import { octetRows } from './rows/octets.ts'
 import { operatorRows } from './rows/operators.ts'
 import { peerRows } from './rows/peers.ts'
 import { poisoningRows } from './rows/poisoning.ts'
+import { refusalRows } from './rows/refusals.ts'
 import { spellingRows } from './rows/spellings.ts'
 import { starvingRows } from './rows/starving.ts'
 import { upstreamEndRows } from './rows/upstream-ends.ts'
@@ -18,6 +19,7 @@ export const attacks: readonly AttackRow[] = [
   ...starvingRows,
   ...poisoningRows,
   ...spellingRows,
+  ...refusalRows,
   ...batchRows,
   ...peerRows,
   ...operatorRows,

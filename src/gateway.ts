@@ -5,7 +5,7 @@ import { getHeapStatistics } from 'node:v8'
 import { createDiagnosis, decideReadiness } from './admin/diagnosis.ts'
 import type { AdminEvent, Readiness, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
-import { declaredServices, outdateDocuments, servicesDown } from './build/built-service.ts'
+import { declaredServices, outdateDocuments, servicesThat } from './build/built-service.ts'
 import { connectChangeFeeds } from './build/change-feeds.ts'
 import {
   buildGeneration,
@@ -278,7 +278,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     decideReadiness({
       draining,
       lastReloadRefused,
-      servicesDown: servicesDown(current.built),
+      servicesDown: servicesThat('down', current.built),
+      servicesUnknown: servicesThat('unknown', current.built),
       ...workerStanding(worker),
       memoryTrusted: coherence?.distrust() === undefined,
       feedsUnheard: feeds

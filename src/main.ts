@@ -53,6 +53,7 @@ const common = {
     const { allUpstreamFindings, upstreamFindings } = await upstreamReports()
     return services === 'all' ? allUpstreamFindings(config) : upstreamFindings(config)
   },
+  siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
   upstreamNotes: async (config) => (await import('./build/upstream-notes.ts')).upstreamNotes(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
   documentNotes: async (config) => (await import('./build/document-contract.ts')).documentNotes(config),

@@ -122,6 +122,14 @@ const drawNotices = ({ notices }) => {
 const latency = (is, was, share) =>
   duration(quantile(is.buckets, was?.buckets ?? [], share) ?? quantile(is.buckets, [], share))
 
+/** @param {Target} target */
+const stateOf = ({ isKnown, up, leftOut }) => {
+  if (!isKnown) return 'unknown'
+  return up
+    ? { text: 'up', mood: /** @type {const} */ ('good') }
+    : { text: leftOut ? 'down, ejected' : 'down, in use', mood: /** @type {const} */ ('bad') }
+}
+
 /** @param {Seen} now @param {Seen} before */
 const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
   const was = new Map(
@@ -133,9 +141,7 @@ const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
     targets.map((target) => [
       service,
       target.target,
-      target.up
-        ? { text: 'up', mood: /** @type {const} */ ('good') }
-        : { text: target.leftOut ? 'ejected' : 'failing, in use', mood: /** @type {const} */ ('bad') },
+      stateOf(target),
       breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
       latency(target, was.get(`${service} ${target.target}`), 0.5),
       latency(target, was.get(`${service} ${target.target}`), 0.99),

@@ -19,6 +19,8 @@ export type ReadinessFacts = {
   readonly lastReloadRefused: boolean
   /** Services without a target that accepts requests. */
   readonly servicesDown: readonly string[]
+  /** Services of which no target has been contacted. */
+  readonly servicesUnknown: readonly string[]
   /** Not all workers have been ready once. */
   readonly starting: boolean
   readonly workersMissing: boolean
@@ -47,6 +49,7 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],
   findings: facts.findings,
+  unknown: facts.servicesUnknown,
 })
 
 type DiagnosisOptions = {

@@ -20,12 +20,16 @@ export type ReadinessFinding = {
   readonly setting?: string
 }
 
-/** `reasons`: why no requests should be sent here; `findings` without texts, since every client of the admin side may read this. */
+/**
+ * `reasons`: why no requests should be sent here; `unknown`: services whose upstream has not been contacted; `findings` without
+ * texts, since every client of the admin side may read this.
+ */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly ('draining' | 'starting')[]
   readonly degraded: readonly Degradation[]
   readonly findings: readonly ReadinessFinding[]
+  readonly unknown: readonly string[]
 }
 
 /** Result of a reload. Only `applied` changes anything. */

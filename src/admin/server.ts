@@ -363,9 +363,9 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   server.get('/livez', async () => ({ status: 'alive' }))
   server.get('/readyz', async (_request, reply) => {
-    const { ready, reasons, degraded, findings } = options.readiness()
+    const { ready, ...facts } = options.readiness()
     const status = ready ? 'ready' : 'not-ready'
-    return reply.code(ready ? 200 : 503).send({ status, reasons, degraded, findings })
+    return reply.code(ready ? 200 : 503).send({ status, ...facts })
   })
   server.get('/status', async () =>
     statusReport((await options.scrape(undefined)).text, options.readiness(), options.notices()),

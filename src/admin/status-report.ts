@@ -99,8 +99,11 @@ const routes = (read: Read) => {
     })
 }
 
+/** `isKnown`: false before the first contact. */
+const upOf = (value: number | undefined) => ({ isKnown: value !== undefined, up: value === 1 })
+
 const upstreams = (read: Read) =>
-  addedUp(read('trellis_upstream_target_up'), ['service']).map(({ service }) => {
+  addedUp(read('trellis_upstream_breaker_state'), ['service']).map(({ service }) => {
     const of = (metric: SampleName): readonly Sample[] => matching(read(metric), { service })
     return {
       service,
@@ -109,21 +112,23 @@ const upstreams = (read: Read) =>
       inFlight: total(of('trellis_upstream_in_flight_requests')),
       waiting: total(of('trellis_upstream_waiting_requests')),
       retriesLeft: total(of('trellis_upstream_retries_left')),
-      // With several workers a scrape shows the worst: a target is up when it is up for all of them.
-      targets: of('trellis_upstream_target_up').map(({ labels: { target = '' }, value }) => ({
-        target,
-        up: value > 0,
-        leftOut: total(matching(of('trellis_upstream_target_left_out'), { target })) > 0,
-        outstanding: total(matching(of('trellis_upstream_target_outstanding_requests'), { target })),
-        attempts: total(matching(of('trellis_upstream_attempts_total'), { target })),
-        /** Times until the response headers. */
-        buckets: bucketsOf(matching(of('trellis_upstream_head_seconds_bucket'), { target })),
-        failures: total(
-          matching(of('trellis_upstream_attempts_total'), { target }).filter(
-            ({ labels }) => labels['outcome'] !== 'answered',
+      targets: of('trellis_upstream_target_outstanding_requests').map(
+        ({ labels: { target = '' }, value }) => ({
+          target,
+          // With several workers a scrape shows the worst: a target is up when it is up for all that know it.
+          ...upOf(matching(of('trellis_upstream_target_up'), { target })[0]?.value),
+          leftOut: total(matching(of('trellis_upstream_target_left_out'), { target })) > 0,
+          outstanding: value,
+          attempts: total(matching(of('trellis_upstream_attempts_total'), { target })),
+          /** Times until the response headers. */
+          buckets: bucketsOf(matching(of('trellis_upstream_head_seconds_bucket'), { target })),
+          failures: total(
+            matching(of('trellis_upstream_attempts_total'), { target }).filter(
+              ({ labels }) => labels['outcome'] !== 'answered',
+            ),
           ),
-        ),
-      })),
+        }),
+      ),
     }
   })
 

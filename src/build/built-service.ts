@@ -89,8 +89,9 @@ export const sharingUpstream = (
       .map(({ service }) => service),
   )
 
-export const servicesDown = (built: readonly BuiltService[]): readonly string[] =>
-  built.filter(({ service }) => service.upstream.snapshot().down).map(({ service }) => service.name)
+/** Services of which no useful response can be expected, or of which nobody knows. */
+export const servicesThat = (are: 'down' | 'unknown', built: readonly BuiltService[]): readonly string[] =>
+  built.filter(({ service }) => service.upstream.snapshot()[are]).map(({ service }) => service.name)
 
 export const declaredServices = ({
   built,

@@ -11,6 +11,7 @@ import { createMetrics } from '../observability/metrics.ts'
 import type { Difference } from '../site/drift.ts'
 import type { DiscoveryEvent, IndexRefusal } from '../site/events.ts'
 import {
+  announcedRoot,
   companionFinding,
   homeFinding,
   indexFinding,
@@ -274,16 +275,43 @@ const reachedBy = ({ publicUrl }: Config, service: ServiceConfig): Reached => ({
   host: service.upstream.host,
 })
 
+/** What is at the root of the interface, and another root that has an index where this one has none. */
+const searchIndex = async (ask: Ask, basePath: string) => {
+  const seen = await ask(`${basePath}/`)
+  if (indexFinding(basePath, seen, [])?.kind !== 'no-wordpress') return { seen, found: [], other: undefined }
+  for (const root of otherRoots(basePath)) {
+    const other = await ask(`${root}/`)
+    if (isIndex(other)) return { seen, found: [root], other }
+  }
+  return { seen, found: [], other: undefined }
+}
+
+/** What a WordPress says of itself: `root` is the announced path of its REST API, undefined where it cannot be read. */
+export type SiteFacts = {
+  readonly root: string | undefined
+  readonly fault: string | undefined
+  readonly hasCompanion: boolean
+}
+
+/** Asks the first site of a configuration. Never throws; ends in bounded time. */
+export const siteFacts = async (config: Config): Promise<SiteFacts> => {
+  const site = config.services.find(({ contract }) => contract === 'site')
+  if (site === undefined) return { root: undefined, fault: undefined, hasCompanion: false }
+  const basePath = withoutRoot(site.upstream.basePath)
+  return asking(site, targetsOf(site), config, async (ask) => {
+    const { seen, found, other } = await searchIndex(ask, basePath)
+    const root = announcedRoot(other ?? seen)
+    // The address of a site without permalinks is none of an interface.
+    if (root === undefined || (root !== basePath && !isIndex(await ask(`${root}/`))))
+      return { root: undefined, fault: indexFinding(basePath, seen, found)?.text, hasCompanion: false }
+    const poll = await ask(`${sitePath(root)}/?trellis-changes=0`)
+    return { root, fault: undefined, hasCompanion: poll.kind === 'answer' && poll.status === 401 }
+  })
+}
+
 const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
   const basePath = withoutRoot(service.upstream.basePath)
-  const seen = await ask(`${basePath}/`)
-  const found: string[] = []
-  // Search for the index only when the response is not one.
-  if (indexFinding(basePath, seen, [])?.kind === 'no-wordpress') {
-    for (const root of otherRoots(basePath)) {
-      if (found.length === 0 && isIndex(await ask(`${root}/`))) found.push(root)
-    }
-  }
+  const { seen, found } = await searchIndex(ask, basePath)
   return [
     indexFinding(basePath, seen, found),
     homeFinding(reachedBy(config, service), seen),

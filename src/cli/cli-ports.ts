@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { ExplainedRequest, Explanation } from '../build/explain.ts'
-import type { RouteReport, ServiceDrift, UpstreamFinding } from '../build/upstream-findings.ts'
+import type { RouteReport, ServiceDrift, SiteFacts, UpstreamFinding } from '../build/upstream-findings.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import type { Gateway, GatewayOptions } from '../gateway.ts'
@@ -37,6 +37,8 @@ export type CliPorts = {
   describeRoutes(config: Config, learn: boolean): Promise<RouteReport>
   /** Sends a few GETs to the upstreams of sites and of their pages, `all`: to every server of every service; never rejects. */
   upstreamFindings(config: Config, services: 'sites' | 'all'): Promise<readonly UpstreamFinding[]>
+  /** Asks the first site of a configuration where its REST API is; never rejects. */
+  siteFacts(config: Config): Promise<SiteFacts>
   /** What sites announce otherwise than the contract: no fault. */
   upstreamNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Sends one request to each upstream. */

@@ -150,6 +150,14 @@ const ruleOf = (
   return `{ match: ${quoted(`GET ${pattern}`)}, ttl: ${ttl} }`
 }
 
+/** No path is known that stands for health: any answer but a fault of the server is taken for it. */
+export const anyAnswerHealth =
+  "health: { path: /, interval: 10s, expect: '200-499' } # any answer that is no fault; better: a health path of the upstream"
+
+/** Clients keep their URLs: what they asked the server for, they ask the gateway for. */
+const mountOf = (upstream: DocumentUpstream): string =>
+  upstream === 'mock' || upstream.path === '' || /[*:]/.test(upstream.path) ? '/' : quoted(upstream.path)
+
 const mostLines = 200
 const mostRules = 100
 
@@ -181,14 +189,14 @@ export const documentServiceLines = (
     `  ${serviceName(document)}:`,
     '    contract: openapi',
     `    document: ${quoted(path)} # what it does not describe is refused; a change of the file reloads it`,
-    '    mount: / # public path of the service; paths of the document are below it',
+    `    mount: ${mountOf(upstream)} # public path of the service; paths of the document are below it`,
     '    upstream:',
     ...(upstream === 'mock'
       ? ['      targets: [embedded] # answers with the examples of the document']
       : [
           `      targets: [${quoted(upstream.origin)}] # one or several servers`,
           `      basePath: ${quoted(upstream.path === '' ? '/' : upstream.path)} # path on the upstream that stands for the mount`,
-          '      # health: { path: /healthz } # checks each target every 5s',
+          `      ${anyAnswerHealth}`,
         ]),
     '    # Operations as the document describes them. KIND: list = has items below it, item = ends in a parameter.',
     '    # CREDENTIAL: what a request must have, checked by presence; responses are stored for each credential.',

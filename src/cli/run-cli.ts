@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { warningsOf } from '../config/warnings.ts'
+import { isJsonObject } from '../http/json-text.ts'
 import { type CliPorts, type ExitReason, exitCodes, type RunningGateway } from './cli-ports.ts'
 import { type Command, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
@@ -46,6 +47,14 @@ const demoConfig = async (file: string, env: CliPorts['env']): Promise<ConfigRes
   return { kind: 'faults', faults: text.map((message) => ({ path: '', line: 1, column: 1, message })) }
 }
 
+/** With none the embedded demo would run, whose passwords are public: a file must ask for it. */
+const withServices = (result: ConfigResult): ConfigResult => {
+  const hasServices = (filled: unknown): boolean => isJsonObject(filled) && filled['services'] !== undefined
+  if (result.kind === 'faults' || hasServices(result.filled)) return result
+  const message = 'is missing: name at least one service; to try Trellis without a file: trellis start --demo'
+  return { kind: 'faults', faults: [{ path: 'services', line: 1, column: 1, message }] }
+}
+
 /** Reads a configuration; a worker gets that of its parent process. */
 const readConfig = async (
   file: string | undefined,
@@ -57,8 +66,8 @@ const readConfig = async (
   if (demoDocument !== undefined) return { file, result: await demoConfig(demoDocument, env) }
   const { checkConfig, loadConfig } = await import('../config/load.ts')
   return file === '-'
-    ? { file: '(standard input)', result: await checkConfig(await ports.readInput(), env) }
-    : { file, result: await loadConfig({ file, env }) }
+    ? { file: '(standard input)', result: withServices(await checkConfig(await ports.readInput(), env)) }
+    : { file, result: withServices(await loadConfig({ file, env })) }
 }
 
 const configName = (file: string | undefined): string => file ?? '(defaults)'

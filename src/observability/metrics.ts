@@ -38,11 +38,15 @@ type ScrapeSource = {
   readonly workers?: () => Omit<Standing, 'complete'>
 }
 
-type UpstreamReading = { readonly service: string } & Omit<ReturnType<Upstream['snapshot']>, 'down'>
+type UpstreamReading = { readonly service: string } & Omit<
+  ReturnType<Upstream['snapshot']>,
+  'down' | 'unknown'
+>
 
 const readTargets = (families: Families, service: string, targets: UpstreamReading['targets']): void => {
   for (const { origin: target, state, outstanding, connections, idleConnections } of targets) {
-    families.upstreamTargetUp.series({ service, target }).value = state === 'healthy' ? 1 : 0
+    if (state !== 'unknown')
+      families.upstreamTargetUp.series({ service, target }).value = state === 'healthy' ? 1 : 0
     families.upstreamTargetLeftOut.series({ service, target }).value = state === 'left-out' ? 1 : 0
     families.upstreamTargetOutstanding.series({ service, target }).value = outstanding
     families.upstreamConnections.series({ service, target, state: 'idle' }).value = idleConnections

@@ -49,7 +49,7 @@ const parts = /^(.*?)((?:\/index\.php)?\/wp-json)?\/?$/
 
 /** Where WordPress may have its index, when it is not at the root of the interface: with and without permalinks, in the same folder and above. */
 export const otherRoots = (basePath: string): readonly string[] => {
-  const folder = parts.exec(basePath)?.[1] ?? ''
+  const folder = siteFolder(basePath)
   const folders = [...new Set([folder, ''])]
   const permalinks = folders.flatMap((path) => [`${path}/wp-json`, `${path}/index.php/wp-json`])
   // Last: WordPress takes this parameter on every path, also where it has permalinks.
@@ -129,19 +129,21 @@ const noAnswer = (reason: string): string =>
 export const reachFinding = (target: string, seen: Seen): SiteFinding | undefined =>
   seen.kind === 'none' ? { kind: 'unreachable', text: `${target} ${noAnswer(seen.reason)}` } : undefined
 
-/** The root of the interface as the index names it itself; undefined where it does not. */
-const announcedRoot = (seen: Seen): string | undefined => {
+/** The path of the interface as the index names it itself; undefined where it does not. */
+export const announcedRoot = (seen: Seen): string | undefined => {
   if (!isIndex(seen) || seen.kind === 'none') return undefined
   const reading = readIndex(seen.content)
-  return reading.kind === 'index' ? rootOf({ ...reading.index, identity: {} }, '') : undefined
+  const root = reading.kind === 'index' ? rootOf({ ...reading.index, identity: {} }, '') : undefined
+  return root === undefined ? undefined : new URL(root).pathname.replace(/\/$/, '')
 }
+
+/** The folder of a site, of the path of the site or of its interface. */
+export const siteFolder = (path: string): string => parts.exec(path)?.[1] ?? ''
 
 /** Does the site announce its interface where the gateway asks for it, or where clients reach it? */
 export const rootFinding = (basePath: string, mount: string, seen: Seen): SiteFinding | undefined => {
-  const root = announcedRoot(seen)
-  if (root === undefined) return undefined
-  const path = new URL(root).pathname.replace(/\/$/, '')
-  if (path === basePath || path === mount) return undefined
+  const path = announcedRoot(seen)
+  if (path === undefined || path === basePath || path === mount) return undefined
   return {
     kind: 'root-elsewhere',
     text: `WordPress announces its REST API at ${shown(path)} (Link: rel="https://api.w.org/"), but upstream.basePath is ${basePath === '' ? '/' : basePath}: the editor and all clients that follow the link are neither checked nor cached. Set mount and upstream.basePath to ${shown(path)}.`,

@@ -1,8 +1,8 @@
 /**
  * The state of a target from both its checks and its requests. `failing` ones get requests all the same, because too many
- * others are out (`eject.maxShare`).
+ * others are out (`eject.maxShare`). `unknown`: no request and no check has ended yet.
  */
-export type TargetState = 'healthy' | 'failing' | 'left-out'
+export type TargetState = 'unknown' | 'healthy' | 'failing' | 'left-out'
 
 /** How one attempt at one target ended. `discarded` is an answer that was dropped in favour of a retry. */
 export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' | 'discarded' | 'aborted'
@@ -104,7 +104,7 @@ export type UpstreamEvent =
       readonly service: string
       readonly target: string
       readonly from: TargetState
-      readonly to: TargetState
+      readonly to: Exclude<TargetState, 'unknown'>
       /** In words, made of numbers, settings and error codes. */
       readonly cause: string
     }

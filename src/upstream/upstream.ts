@@ -78,6 +78,7 @@ export const createUpstream = (
       breaker: breaker.state,
       /** No useful response can be expected: only stored ones are left. */
       down: isDown(breaker.state, targets.all),
+      unknown: targets.all.every(({ state }) => state === 'unknown'),
       retriesLeft: budget.left(deps.clock.monotonic()),
     }),
     /** Ends active checks; requests go on. */

@@ -44,7 +44,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       reload: async () => ({ kind: 'applied', hash: 'abc' }),
     },
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
-    readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [] }),
+    readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [], unknown: [] }),
     notices: () => [],
     report: (event) => events.push(event),
   })

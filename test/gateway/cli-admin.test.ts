@@ -63,6 +63,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     readInput: unused,
     startGateway: unused,
     describeRoutes: unused,
+    siteFacts: unused,
     upstreamFindings: unused,
     upstreamNotes: unused,
     driftReport: unused,

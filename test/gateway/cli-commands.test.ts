@@ -82,6 +82,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       drain: async () => 'finished',
     }),
     describeRoutes: async (_config, learn) => ({ lines: learn ? [...listed, learned] : listed, unread: [] }),
+    siteFacts: async () => ({ root: undefined, fault: undefined, hasCompanion: false }),
     upstreamFindings: async () => [],
     upstreamNotes: async () => [],
     documentNotes: async () => [],
@@ -129,7 +130,7 @@ describe('check', () => {
 
   test('prints warnings and ends with 0', async () => {
     const file = join(folder, 'allowed.yaml')
-    await writeFile(file, 'admin: { host: 0.0.0.0 }')
+    await writeFile(file, 'admin: { host: 0.0.0.0 }\nservices: { plants: { contract: plants } }')
     const { end, stdout } = await run(['check', '-c', file])
     expect(stdout).toContain('warning: admin.host: other machines can reach the admin side')
     expect(end).toBe(0)
@@ -137,10 +138,22 @@ describe('check', () => {
 
   test.each([
     ['an empty file', ''],
-    ['a service without targets', 'services: { plants: { contract: plants } }'],
-  ])('warns that %s runs the demo upstream', async (_description, text) => {
-    const file = join(folder, 'implicit.yaml')
+    ['a file without services', 'listen: { port: 8080 }'],
+    ['no services', 'services: {}'],
+  ])('refuses %s, whose demo has public passwords', async (_description, text) => {
+    const file = join(folder, 'none.yaml')
     await writeFile(file, text)
+    for (const command of ['check', 'start', 'routes']) {
+      const { end, stdout, stderr } = await run([command, '-c', file])
+      expect([end, stdout + stderr]).toEqual([1, expect.stringContaining(`services: `)])
+    }
+    const none = await run(['check', '-c', '-'], { readInput: async () => text })
+    expect([none.end, none.stdout]).toEqual([1, expect.stringContaining('at least one service')])
+  })
+
+  test('warns that a service without targets runs the demo upstream', async () => {
+    const file = join(folder, 'implicit.yaml')
+    await writeFile(file, 'services: { plants: { contract: plants } }')
     const expected = `${file}: warning: services.plants.upstream.targets: is not set, so that the embedded demo upstream is used`
     expect((await run(['check', '-c', file])).stdout).toContain(expected)
     expect((await run(['start', '-c', file])).stderr).toContain(expected)

@@ -1,11 +1,14 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { siteFacts } from '../../src/build/upstream-findings.ts'
+import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { writeInitialConfig } from '../../src/cli/commands/init.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { configWarnings } from '../../src/config/warnings.ts'
+import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
 let folder: string
 let initFile: string
@@ -14,13 +17,20 @@ beforeEach(async () => {
   initFile = join(folder, 'trellis.yaml')
 })
 
-const init = async (operands: readonly string[], force = false) => {
+const unreachable = { root: undefined, fault: 'The upstream does not respond.', hasCompanion: false }
+
+const init = async (
+  operands: readonly string[],
+  force = false,
+  siteFacts: CliPorts['siteFacts'] = async () => unreachable,
+) => {
   let stdout = ''
   let stderr = ''
   const ports = {
     initFile,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
+    siteFacts,
   }
   return { end: await writeInitialConfig(ports, operands, force), stdout, stderr }
 }
@@ -82,10 +92,88 @@ describe('trellis init writes a valid configuration without warnings', () => {
     },
   )
 
+  test.each([['wordpress'], ['open']])('with a health check of every server: %s', async (kind) => {
+    await init([kind, 'http://127.0.0.1:8000'])
+    const { services } = await written()
+    expect(services.filter(({ upstream: { health } }) => health.path === '')).toEqual([])
+  })
+
   test('every line that is not obvious has a comment', async () => {
     await init(['wordpress'])
     const lines = (await readFile(initFile, 'utf8')).split('\n').filter((line) => line.trim() !== '')
     expect(lines.filter((line) => line.includes('# ')).length).toBeGreaterThan(lines.length / 2)
+  })
+})
+
+describe('trellis init wordpress asks the site where its REST API is', () => {
+  const index = (root: string) =>
+    JSON.stringify({
+      name: 'Site',
+      home: new URL(root).origin,
+      namespaces: ['wp/v2'],
+      routes: { '/': { namespace: '', methods: ['GET'], endpoints: [], _links: { self: [{ href: root }] } } },
+    })
+  const fields = { 'Content-Type': 'application/json' }
+  let site: Origin
+  const answers =
+    (root: string, hasCompanion = false): Script =>
+    (request, wire) => {
+      if (hasCompanion && request.target.includes('trellis-changes')) return wire.respond({ status: 401 })
+      const isIndex = [`${root}/`, '/?rest_route=/'].includes(request.target)
+      return isIndex
+        ? wire.respond({ fields, content: index(`${site.origin}${root}/`) })
+        : wire.respond({ status: 404, content: 'nothing' })
+    }
+  beforeEach(async () => {
+    site = await startOrigin()
+  })
+  afterEach(() => site.close())
+
+  test.each([
+    ['', '/index.php/wp-json'],
+    ['', '/wp-json'],
+    ['/wp-json', '/wp-json'],
+    ['/wp-json/', '/index.php/wp-json'],
+    ['/blog/index.php/wp-json', '/blog/wp-json'],
+    ['', '/api'],
+  ])('given %j it finds %s', async (path, root) => {
+    site.script = answers(root)
+    const { end, stdout } = await init(['wordpress', site.origin + path], false, siteFacts)
+    expect([end, stdout]).toEqual(['ok', expect.stringContaining(`announces its REST API at ${root}.`)])
+    expect(stdout).toContain('The companion is not installed')
+    expect(wayOf(await written())[0]).toBe(`wordpress ${root} ${site.origin} ${root} target`)
+  })
+
+  test('and whether the companion is installed', async () => {
+    site.script = answers('/wp-json', true)
+    const { stdout } = await init(['wordpress', site.origin], false, siteFacts)
+    expect(stdout).toContain('The companion is installed: set changes.token')
+  })
+
+  test.each([
+    ['no WordPress answers', '/nothing', 'The upstream is not a WordPress'],
+    ['it has plain permalinks', '/index.php', 'WordPress uses plain permalinks'],
+  ])('and says why it writes the usual path where %s', async (_what, root, fault) => {
+    site.script =
+      root === '/nothing'
+        ? (_, wire) => wire.respond({ status: 404 })
+        : (request, wire) => {
+            const isIndex = request.target === '/?rest_route=/'
+            wire.respond(
+              isIndex
+                ? { fields, content: index(`${site.origin}/index.php?rest_route=/`) }
+                : { status: 404, content: 'nothing' },
+            )
+          }
+    const { end, stdout } = await init(['wordpress', site.origin], false, siteFacts)
+    expect([end, stdout]).toEqual(['ok', expect.stringContaining(`/wp-json is assumed. `)])
+    expect(stdout).toContain(fault)
+    expect(wayOf(await written())[0]).toContain('wordpress /wp-json ')
+  })
+
+  test('a site that does not answer is no fault', async () => {
+    const { end, stdout } = await init(['wordpress', 'http://127.0.0.1:1'], false, siteFacts)
+    expect([end, stdout]).toEqual(['ok', expect.stringContaining('does not respond (ECONNREFUSED)')])
   })
 })
 

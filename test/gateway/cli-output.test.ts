@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 /** A machine that is busy with other tests is no overload of the gateway under test. */
-const calm = { overload: { eventLoopDelay: '0s' } }
+const calm = { overload: { eventLoopDelay: '0s' }, services: { plants: { contract: 'plants' } } }
 
 const untilAlive = async (url: string): Promise<void> => {
   for (let tries = 0; tries < 600; tries += 1) {

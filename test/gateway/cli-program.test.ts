@@ -135,7 +135,10 @@ test('a port in use is reported, and the process ends with 3 although servers ar
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo
-  const file = await fileWith('taken.yaml', `listen: { port: ${port} }\nadmin: { port: 0 }`)
+  const file = await fileWith(
+    'taken.yaml',
+    `listen: { port: ${port} }\nadmin: { port: 0 }\nservices: { plants: { contract: plants } }`,
+  )
   const { code, stderr } = await run(['start', '-c', file])
   taken.close()
   expect(stderr).toContain(

@@ -65,6 +65,7 @@ const absent: Readonly<Record<string, string>> = {
   trellis_changes_refused_total: 'only of services with the setting',
   trellis_changes_service_drops_total: 'only of services with the setting',
   trellis_changes_state: 'only of services with the setting',
+  trellis_upstream_target_up: 'unknown before the first contact',
   trellis_websockets_open: 'only of services with the setting',
   trellis_websockets_total: 'only of services with the setting',
 }

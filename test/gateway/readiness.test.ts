@@ -33,7 +33,7 @@ test('with every target dead hits continue, the instance stays ready, and lists 
       },
     },
   })
-  const calm = { code: 200, status: 'ready', reasons: [], degraded: [], findings: [] }
+  const calm = { code: 200, status: 'ready', reasons: [], degraded: [], findings: [], unknown: [] }
   await get('/a/hit')
   expect(await readyz()).toEqual(calm)
   dead = true
@@ -71,6 +71,7 @@ test('/readyz lists what the check at the start has found, by kind and service, 
     reasons: [],
     degraded: [],
     findings: [warning, { finding: 'no-wordpress', service: 'site' }],
+    unknown: ['site', 'open'],
   })
   await gateway.put({ services: { site, open: open({}) } })
   expect(await findings()).toEqual([])

@@ -240,7 +240,7 @@ describe('a refused configuration', () => {
     expect(await isHit('/a/x')).toBe(true)
     expect(await ready()).toEqual({
       status: 200,
-      body: { status: 'ready', reasons: [], degraded: [{ reason: 'config' }], findings: [] },
+      body: { status: 'ready', reasons: [], degraded: [{ reason: 'config' }], findings: [], unknown: [] },
     })
     expect(await gateway.metric('trellis_config_reloads_total', 'invalid')).toBe(1)
     expect(await gateway.metric('trellis_config_last_reload_good')).toBe(0)

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
+import type { StatusReport } from '../../src/admin/status-report.ts'
 import { keyPair } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
@@ -46,7 +47,7 @@ const degraded = async ({ adminAddress }: Pick<TestGateway, 'adminAddress'>): Pr
   const response = await fetch(`${adminAddress}/readyz`)
   return { code: response.status, ...((await response.json()) as object) }
 }
-const calm = { code: 200, status: 'ready', reasons: [], degraded: [], findings: [] }
+const calm = { code: 200, status: 'ready', reasons: [], degraded: [], findings: [], unknown: [] }
 const without = { ...calm, degraded: [{ reason: 'upstreams', service: 'open' }] }
 
 test('the only target goes away: metrics, /readyz and the status page say so, requests are still tried, and it comes back', async () => {
@@ -74,7 +75,7 @@ test('a 404 fails the check, unless that status is expected', async () => {
   const gateway = await gatewayOf([strict])
   const other = await gatewayOf([lenient], { health: { ...health, expect: '200-299,404' } })
   await expect.poll(() => up(gateway, strict)).toBe(0)
-  expect(await checks(gateway, 'status')).toBeGreaterThanOrEqual(2)
+  await expect.poll(() => checks(gateway, 'status')).toBeGreaterThanOrEqual(2)
   await expect.poll(() => checks(other, 'good')).toBeGreaterThan(3)
   expect([await up(other, lenient), await checks(other, 'status')]).toEqual([1, 0])
 })
@@ -90,7 +91,7 @@ test('a check that gets no answer ends by its own timeout, and checks of one tar
   })
   const gateway = await gatewayOf([origin], { health: { ...health, timeout: '50ms' } })
   await expect.poll(() => up(gateway, origin)).toBe(0)
-  expect(await checks(gateway, 'timeout')).toBeGreaterThanOrEqual(2)
+  await expect.poll(() => checks(gateway, 'timeout')).toBeGreaterThanOrEqual(2)
   expect(most).toBe(1)
 })
 
@@ -101,6 +102,7 @@ test('an answer that is never complete fails the check; one that is too long is 
   )
   const gateway = await gatewayOf([half, long], { health: { ...health, timeout: '90ms' } })
   await expect.poll(() => up(gateway, half)).toBe(0)
+  await expect.poll(() => up(gateway, long)).toBe(1)
   const good = await gateway.metric('upstream_checks_total', `"${long.origin}"`, 'result="good"')
   expect([await up(gateway, long), good > 0]).toEqual([1, true])
   expect(await gateway.metric('upstream_checks_total', `"${long.origin}"`, 'result="timeout"')).toBe(0)
@@ -219,7 +221,7 @@ test('an answer that breaks off fails the check', async () => {
   })
   const gateway = await gatewayOf([origin])
   await expect.poll(() => up(gateway, origin)).toBe(0)
-  expect(await checks(gateway, 'broken')).toBeGreaterThanOrEqual(2)
+  await expect.poll(() => checks(gateway, 'broken')).toBeGreaterThanOrEqual(2)
 })
 
 test('a target whose TLS handshake never ends costs one connection at a time', async () => {
@@ -259,14 +261,53 @@ test('a certificate that is not trusted fails the check as a fault of TLS', asyn
   })
   const gateway = await gatewayOf([origin])
   await expect.poll(() => up(gateway, origin)).toBe(0)
-  expect(await checks(gateway, 'tls')).toBeGreaterThanOrEqual(2)
+  await expect.poll(() => checks(gateway, 'tls')).toBeGreaterThanOrEqual(2)
 })
 
-test('without active checks the outcomes of requests say whether the only target is up', async () => {
+const stateOnPage = async ({ adminAddress }: TestGateway): Promise<unknown> => {
+  const report = (await (await fetch(`${adminAddress}/status`)).json()) as StatusReport
+  return report.upstreams.flatMap(({ targets }) =>
+    targets.map(({ isKnown, up: isUp }) => (isKnown ? isUp : 'unknown')),
+  )
+}
+
+test('a target is unknown before the first contact, down after the first one if that fails, and up when it answers', async () => {
   let broken = true
   const origin = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
   const gateway = await gatewayOf([origin], { health: { path: '' }, breaker: { failureRatio: 0 } })
   const get = async () => (await fetch(`${gateway.publicAddress}/a/x`)).arrayBuffer()
+  const metric = async () =>
+    /upstream_target_up\{.*/.exec(await (await fetch(`${gateway.adminAddress}/metrics`)).text())
+  expect([await degraded(gateway), await stateOnPage(gateway), await metric()]).toEqual([
+    { ...calm, unknown: ['open'] },
+    ['unknown'],
+    null,
+  ])
+  await get()
+  expect([await degraded(gateway), await stateOnPage(gateway)]).toEqual([without, [false]])
+  expect(await gateway.metric('target_changes_total', 'to="failing"')).toBe(1)
+  broken = false
+  await get()
+  expect([await degraded(gateway), await stateOnPage(gateway)]).toEqual([calm, [true]])
+  broken = true
+  await get()
+  expect(await stateOnPage(gateway)).toEqual([true])
+})
+
+test('the first check that fails makes a target down, too', async () => {
+  const origin = await originOf((_, wire) => wire.reset())
+  const gateway = await gatewayOf([origin], { health: { path: '/up', interval: '100ms', failAfter: 1000 } })
+  await expect.poll(() => degraded(gateway)).toEqual(without)
+  expect(await stateOnPage(gateway)).toEqual([false])
+})
+
+test('without active checks the outcomes of requests say whether the only target is up', async () => {
+  let broken = false
+  const origin = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
+  const gateway = await gatewayOf([origin], { health: { path: '' }, breaker: { failureRatio: 0 } })
+  const get = async () => (await fetch(`${gateway.publicAddress}/a/x`)).arrayBuffer()
+  await get()
+  broken = true
   for (let i = 0; i < 4; i += 1) await get()
   expect(await up(gateway, origin)).toBe(1)
   await get()
@@ -288,10 +329,10 @@ test('a target counts as failing with the failAfter-th failed check in a row, an
   await origin.until(() => count === 6)
   expect(
     events.map((event) => (event.kind === 'check-finished' ? event.result : 'to' in event ? event.to : '')),
-  ).toEqual(['status', 'good', 'status', 'status', 'status', 'failing'])
+  ).toEqual(['status', 'failing', 'good', 'healthy', 'status', 'status', 'status', 'failing'])
   await upstream.close()
   await origin.until(() => origin.open === 0)
-  expect([events.length, count]).toEqual([6, 6])
+  expect([events.length, count]).toEqual([8, 6])
 })
 
 const processOf = async (settings: Settings): Promise<GatewayProcess> => {
@@ -330,7 +371,7 @@ test('each change of a target by its checks is one log line with its cause, howe
 })
 
 test('ejection and return of a target, and each state of the breaker, are one log line each', async () => {
-  let broken = true
+  let broken = false
   const [origin, other] = [
     await originOf((_, wire) => (broken ? wire.reset() : wire.respond({}))),
     await originOf(),
@@ -355,6 +396,8 @@ test('ejection and return of a target, and each state of the breaker, are one lo
     },
   })
   const get = async (mount: string) => (await fetch(`${gateway.origin}/${mount}/x`)).arrayBuffer()
+  for (const mount of ['two', 'two', 'one']) await get(mount)
+  broken = true
   for (let i = 0; i < 10; i += 1) await get('two')
   // Its trials fail: it stays left out, which is no news.
   await pause(400)
@@ -376,7 +419,7 @@ test('ejection and return of a target, and each state of the breaker, are one lo
     { from: 'left-out', to: 'healthy', cause: 'a trial request succeeded' },
   ])
   expect(linesOf(gateway, 'breaker-changed')).toEqual([
-    { from: 'closed', to: 'open', cause: '4 of 4 requests in the last 60000 ms failed' },
+    { from: 'closed', to: 'open', cause: '3 of 4 requests in the last 60000 ms failed' },
     { from: 'open', to: 'half-open', cause: 'the breaker was open for 300 ms' },
     { from: 'half-open', to: 'closed', cause: 'all trial requests succeeded: 1' },
   ])

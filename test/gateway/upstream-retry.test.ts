@@ -139,8 +139,8 @@ test('a target that keeps failing is ejected and returns after one trial', async
   await upstream.forward(request())
   expect(upstream.snapshot().targets[0]?.state).toBe('healthy')
   const changes = events.flatMap((event) => (event.kind === 'target-changed' ? [event.to] : []))
-  // A trial that fails changes nothing.
-  expect(changes).toEqual(['left-out', 'healthy'])
+  // It has never answered before, and a trial that fails changes nothing.
+  expect(changes).toEqual(['failing', 'left-out', 'healthy'])
 })
 
 test('a single target that fails stays in use', async () => {

@@ -42,6 +42,7 @@ export async function startGatewayProcess(
     drain: { delay: '0s', timeout: '5s' },
     // A machine that is busy with other tests is no overload of the gateway under test.
     overload: { eventLoopDelay: '0s' },
+    services: { plants: { contract: 'plants' }, site: { contract: 'site' } },
     ...settings,
     admin: { host: '127.0.0.1', port: adminPort, ...(settings['admin'] as object | undefined) },
   }

@@ -136,7 +136,8 @@ const duration = (seconds: number): string => {
 
 type Target = StatusReport['upstreams'][number]['targets'][number]
 
-const targetState = ({ up, leftOut }: Target): string => {
+const targetState = ({ isKnown, up, leftOut }: Target): string => {
+  if (!isKnown) return 'unknown, not contacted yet'
   if (up) return 'healthy'
   return leftOut ? 'failing, gets no requests' : 'failing, still used'
 }

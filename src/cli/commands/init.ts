@@ -1,7 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { checkConfig } from '../../config/load.ts'
+import { siteFolder } from '../../site/site-findings.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
+  anyAnswerHealth,
   commonLines,
   documentServer,
   documentServiceLines,
@@ -14,7 +17,13 @@ import { printable } from '../texts.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */
 type Initial =
-  | { readonly kind: 'file'; readonly text: string; readonly next: readonly string[] }
+  | {
+      readonly kind: 'file'
+      readonly text: string
+      readonly next: readonly string[]
+      /** What the upstream said of itself, or why it was not asked. */
+      readonly notes?: readonly string[]
+    }
   | { readonly kind: 'fault'; readonly message: string }
   | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
 
@@ -29,16 +38,15 @@ const openLines = ({ origin, path }: Upstream): string[] => [
   '    upstream:',
   `      targets: [${quoted(origin)}] # one or several servers`,
   `      basePath: ${quoted(path === '' ? '/' : path)} # path on the upstream that stands for the mount`,
-  '      # health: { path: /healthz } # checks each target every 5s',
+  `      ${anyAnswerHealth}`,
   '    cache:',
   '      profile: rfc-shared-cache # stores what the Cache-Control of the upstream allows; safe = only what rules name',
   '      rules: [] # for responses without Cache-Control, e.g. { match: "GET /books/**", ttl: 60s }',
 ]
 
 /** A site known by its name gets that name as Host; a server known by its address gets the one of the target. */
-const wordpressLines = (upstream: Upstream): string[] => {
-  const { origin, path, isInternal } = upstream
-  const rest = quoted(`${path}/wp-json`)
+const wordpressLines = ({ origin, isInternal }: Upstream, root: string): string[] => {
+  const rest = quoted(root)
   const host = isInternal
     ? 'host: target # Host that WordPress gets; preserve = that of publicUrl, once clients use it'
     : 'host: preserve # WordPress gets the Host of publicUrl; with another one it redirects'
@@ -60,6 +68,7 @@ const wordpressLines = (upstream: Upstream): string[] => {
     `      ${host}`,
     '      maxConcurrent: 16 # at most the number of PHP workers',
     '      timeouts: &timeouts { headers: 90s, idle: 60s, total: 2m } # an upload waits for its thumbnails',
+    '      health: { path: /wp/v2/types/post, interval: 10s, timeout: 5s } # asks WordPress, below basePath',
     '    cache:',
     '      rules:',
     '        # Writes through Trellis are visible immediately; ttl limits the delay of changes that bypass it (WP-CLI, cron).',
@@ -73,14 +82,13 @@ const wordpressLines = (upstream: Upstream): string[] => {
     `      ${host}`,
     '      maxConcurrent: 16',
     '      timeouts: *timeouts # updates and imports take long',
+    `      health: { path: ${quoted(`${root}/wp/v2/types/post`)}, interval: 10s, timeout: 5s }`,
   ]
 }
 
-const kinds = { wordpress: wordpressLines, open: openLines } as const
-
 const defaultUrls = { wordpress: 'http://127.0.0.1:8000', open: 'http://127.0.0.1:3000' } as const
 
-const isKind = (word: string): word is keyof typeof kinds => Object.hasOwn(kinds, word)
+const isKind = (word: string): word is keyof typeof defaultUrls => Object.hasOwn(defaultUrls, word)
 
 const urlFault = (kind: string, example: string): Initial =>
   fault(`init ${kind} expects the http or https URL of the upstream, e.g. ${example}`)
@@ -102,7 +110,10 @@ const documentInitial = async (operands: readonly string[], initFile: string): P
   const read = await readDocument(path, dirname(initFile))
   if (read.kind === 'faults') return { kind: 'document-faults', messages: read.messages }
   const known = url === undefined ? documentServer(read.document) : readUpstream(url)
-  const upstream = known ?? (readUpstream(defaultUrls.open) as Upstream)
+  // A server that is only a path is on the host that clients ask.
+  const { server } = read.document
+  const assumed = server?.startsWith('/') === true ? readUpstream(defaultUrls.open + server) : undefined
+  const upstream = known ?? assumed ?? (readUpstream(defaultUrls.open) as Upstream)
   const lines = documentServiceLines(read.document, path, upstream, 'suggested')
   return {
     kind: 'file',
@@ -115,8 +126,36 @@ const documentInitial = async (operands: readonly string[], initFile: string): P
   }
 }
 
+const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`
+
+/** The file for a site, with the path at which it announces its REST API. */
+const announcedSite = async (upstream: Upstream, siteFacts: CliPorts['siteFacts'] | undefined) => {
+  const usual = `${siteFolder(upstream.path)}/wp-json`
+  const lines = wordpressLines(upstream, usual)
+  const checked = await checkConfig(textOf(lines), {})
+  if (siteFacts === undefined || checked.kind === 'faults') return { lines, notes: [] }
+  const { root, fault, hasCompanion } = await siteFacts(checked.config)
+  if (root === undefined || readUpstream(upstream.origin + root) === undefined)
+    return {
+      lines,
+      notes: [`${usual} is assumed. ${fault ?? 'The site does not say where its REST API is.'}`],
+    }
+  return {
+    lines: root === usual ? lines : wordpressLines(upstream, root),
+    notes: [
+      `WordPress announces its REST API at ${root}.`,
+      hasCompanion
+        ? 'The companion is installed: set changes.token of the service to its TRELLIS_TOKEN.'
+        : 'The companion is not installed: with it, changes that bypass Trellis are visible at once (deploy/wordpress/README.md).',
+    ],
+  }
+}
+
 /** The configuration for `trellis init [wordpress | open] [URL]` and `trellis init openapi FILE [URL]`. */
-const initialConfig = async (operands: readonly string[], initFile: string): Promise<Initial> => {
+const initialConfig = async (
+  operands: readonly string[],
+  { initFile, siteFacts }: Pick<CliPorts, 'initFile' | 'siteFacts'>,
+): Promise<Initial> => {
   const [kind = 'open', ...others] = operands
   if (kind === 'openapi') return documentInitial(others, initFile)
   const [url, ...more] = others
@@ -124,24 +163,21 @@ const initialConfig = async (operands: readonly string[], initFile: string): Pro
   if (more.length > 0) return fault(`init ${kind} takes one URL`)
   const upstream = readUpstream(url ?? defaultUrls[kind])
   if (upstream === undefined) return urlFault(kind, defaultUrls[kind])
-  return {
-    kind: 'file',
-    text: `${kinds[kind](upstream).join('\n')}\n`,
-    next: [
-      ...(url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []),
-      kind === 'wordpress' ? 'trellis check --upstreams' : 'trellis check',
-      'trellis start',
-    ],
-  }
+  const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
+  const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
+  if (kind === 'open') return { kind: 'file', text: textOf(openLines(upstream)), next }
+  const { lines, notes } = await announcedSite(upstream, url === undefined ? undefined : siteFacts)
+  return { kind: 'file', text: textOf(lines), next, notes }
 }
 
 /** Writes the file; one that is there already is replaced only with `force`. */
 export const writeInitialConfig = async (
-  { initFile, stdout, stderr }: Pick<CliPorts, 'initFile' | 'stdout' | 'stderr'>,
+  ports: Pick<CliPorts, 'initFile' | 'stdout' | 'stderr' | 'siteFacts'>,
   operands: readonly string[],
   force: boolean,
 ): Promise<ExitReason> => {
-  const initial = await initialConfig(operands, initFile)
+  const { initFile, stdout, stderr } = ports
+  const initial = await initialConfig(operands, ports)
   if (initial.kind === 'document-faults') {
     for (const message of initial.messages) stderr.write(printable(`${message}\n`))
     return 'configFaults'
@@ -162,6 +198,7 @@ export const writeInitialConfig = async (
     )
     return 'fileExists'
   }
+  for (const note of initial.notes ?? []) stdout.write(printable(`${note}\n`))
   stdout.write(`${initFile} written. Next:\n${initial.next.map((step) => `  ${step}\n`).join('')}`)
   return 'ok'
 }

@@ -64,7 +64,7 @@ export const upstreamMetrics = {
   upstreamTargetUp: gauge(
     'upstream_target_up',
     ['service', 'target'],
-    '1 = healthy, 0 = checks or requests fail; with workers, the lowest.',
+    '1 = healthy, 0 = checks or requests fail; absent before the first contact; with workers, the lowest.',
     'min',
   ),
   upstreamTargetLeftOut: gauge(

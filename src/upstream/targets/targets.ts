@@ -48,24 +48,26 @@ export const afterCheck = (
     : { failing: !failing, against: 0 }
 }
 
-/** One state made of everything that is known; `leftOut` = it is left out because of its checks. */
+/**
+ * One state made of everything that is known; `leftOut` = it is left out because of its checks. Of a target that has never answered
+ * the first failure counts.
+ */
 export const stateOf = (
-  {
-    health,
-    checks,
-    leftOut,
-  }: { readonly health: TargetHealth; readonly checks: CheckState; readonly leftOut: boolean },
+  { health, checks, leftOut, hasAnswered }: Pick<Target, 'health' | 'checks' | 'leftOut' | 'hasAnswered'>,
   after: number,
 ): TargetState => {
   if (leftOut || health.state !== 'healthy') return 'left-out'
-  return checks.failing || health.failures >= after ? 'failing' : 'healthy'
+  if (checks.failing || health.failures >= after) return 'failing'
+  if (hasAnswered) return 'healthy'
+  return health.failures > 0 || checks.against > 0 ? 'failing' : 'unknown'
 }
 
 /** True when no request to the upstream is expected to be answered: the breaker refuses them, or each target fails. */
 export const isDown = (
   breaker: 'closed' | 'open' | 'half-open',
   targets: readonly { readonly state: TargetState }[],
-): boolean => breaker !== 'closed' || targets.every(({ state }) => state !== 'healthy')
+): boolean =>
+  breaker !== 'closed' || targets.every(({ state }) => state === 'failing' || state === 'left-out')
 
 /** May one more of `total` targets leave when `out` are out already? One that is alone never does. */
 export const mayEject = (out: number, total: number, maxShare: number): boolean =>
@@ -111,6 +113,8 @@ export type Target = {
   checks: CheckState
   /** Gets no requests because its checks fail. Fewer are left out than fail: see `eject.maxShare`. */
   leftOut: boolean
+  /** A request or a check has succeeded at some time. */
+  hasAnswered: boolean
   /** What all of these amount to, as it was reported last. */
   state: TargetState
 }
@@ -185,7 +189,8 @@ export const createTargets = (
     health: untriedHealth,
     checks: uncheckedState,
     leftOut: false,
-    state: 'healthy',
+    hasAnswered: false,
+    state: 'unknown',
   }))
   let cursor = 0
 
@@ -203,8 +208,10 @@ export const createTargets = (
     const { service, eject } = options
     const from = target.state
     const to = stateOf(target, eject.after)
-    if (from === to) return
+    if (from === to || to === 'unknown') return
     target.state = to
+    // The first contact changes nothing that anybody was told.
+    if (from === 'unknown' && to === 'healthy') return
     report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
     if (from === 'left-out') leaveOutOthers()
   }
@@ -243,8 +250,9 @@ export const createTargets = (
       all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
     succeeded({ target, trial }: Choice): void {
       const health = afterSuccess(target.health, trial)
-      if (health === target.health) return
+      if (health === target.health && target.hasAnswered) return
       target.health = health
+      target.hasAnswered = true
       settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
     },
     /** `what`: how the attempt failed, in words. */
@@ -263,16 +271,17 @@ export const createTargets = (
     checked(target: Target, result: CheckResult, cause: string): void {
       const { service, health } = options
       report({ kind: 'check-finished', service, target: target.origin, result })
+      const passed = result === 'good'
       const wasFailing = target.checks.failing
-      target.checks = afterCheck(target.checks, result === 'good', health)
+      target.checks = afterCheck(target.checks, passed, health)
+      target.hasAnswered ||= passed
       const { failing } = target.checks
-      if (failing === wasFailing) return
-      target.leftOut = failing && mayLeave(target)
+      if (failing !== wasFailing) target.leftOut = failing && mayLeave(target)
       settle(
         target,
-        failing
-          ? `${cause}; ${counted(health.failAfter, 'check')} failed consecutively`
-          : `${counted(health.recoverAfter, 'check')} passed consecutively`,
+        passed
+          ? `${counted(wasFailing ? health.recoverAfter : 1, 'check')} passed consecutively`
+          : `${cause}; ${counted(failing ? health.failAfter : 1, 'check')} failed consecutively`,
       )
     },
   }

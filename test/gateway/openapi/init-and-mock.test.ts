@@ -33,6 +33,7 @@ const init = async (...operands: readonly string[]) => {
     initFile,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
+    siteFacts: () => Promise.reject(new Error('there is no site')),
   }
   const end = await writeInitialConfig(ports, ['openapi', ...operands], false)
   return { end, stdout, stderr, text: end === 'ok' ? await readFile(initFile, 'utf8') : '' }
@@ -61,7 +62,7 @@ describe('trellis init openapi writes a configuration for a document', () => {
       {
         name: 'swagger-petstore-openapi-3-0',
         contract: 'openapi',
-        mount: '/',
+        mount: '/api/v3',
         upstream: { targets: ['https://eu.petstore.example'], basePath: '/api/v3' },
         cache: { rules: [] },
       },
@@ -91,7 +92,7 @@ describe('trellis init openapi writes a configuration for a document', () => {
     const { end, text } = await init(pets, 'http://10.0.0.7:8080/v1')
     expect(end).toBe('ok')
     expect((await configOf(activated(text))).services).toMatchObject([
-      { name: 'pets', upstream: { targets: ['http://10.0.0.7:8080'], basePath: '/v1' } },
+      { name: 'pets', mount: '/v1', upstream: { targets: ['http://10.0.0.7:8080'], basePath: '/v1' } },
     ])
     expect(text).toContain('#     - { operation: "listPets", ttl: 30s }')
   })
@@ -99,6 +100,21 @@ describe('trellis init openapi writes a configuration for a document', () => {
   test('without servers, it says that the upstream is to be set', async () => {
     const { stdout } = await init(pets)
     expect(stdout).toContain('set upstream.targets, now http://127.0.0.1:3000')
+  })
+
+  test.each([
+    ['http://a.example/v1/', '/v1', 'http://a.example'],
+    ['http://a.example', '/', 'http://a.example'],
+    ['/v1', '/v1', 'http://127.0.0.1:3000'],
+    ['/', '/', 'http://127.0.0.1:3000'],
+    ['http://a.example/v1:x', '/', 'http://a.example'],
+  ])('clients keep the URLs that they have with the server %s', async (url, mount, target) => {
+    const paths = { '/a': { get: {} } }
+    const document = { openapi: '3.1.0', info: { title: 'a', version: '1' }, servers: [{ url }], paths }
+    await writeFile(join(folder, 'api.json'), JSON.stringify(document))
+    const { services } = await configOf((await init(join(folder, 'api.json'))).text)
+    expect(services).toMatchObject([{ mount, upstream: { targets: [target] } }])
+    expect(services[0]?.upstream.health.path).toBe('/')
   })
 
   test('a relative document is named relative to the configuration', async () => {
@@ -278,6 +294,7 @@ describe('the command line of the demo with a document', () => {
         }
       },
       describeRoutes: async () => ({ lines: [], unread: [] }),
+      siteFacts: async () => ({ root: undefined, fault: undefined, hasCompanion: false }),
       upstreamFindings: async () => [],
       upstreamNotes: async () => [],
       documentNotes: async () => [],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readExposition, statusReport } from '../../../src/admin/status-report.ts'
 
-const ready = { ready: true, reasons: [], degraded: [], findings: [] }
+const ready = { ready: true, reasons: [], degraded: [], findings: [], unknown: [] }
 
 test('labels are read as they are escaped', () => {
   const labels = 'x="one \\"two\\" \\\\ three\\nfour",y="}"'
@@ -20,6 +20,9 @@ test('a report adds up what belongs together, the largest first', () => {
       'trellis_route_duration_seconds_sum{service="site",route="/a"} 0.5',
       'trellis_request_duration_seconds_bucket{le="+Inf",service="site"} 30',
       'trellis_request_duration_seconds_bucket{le="0.005",service="site"} 7',
+      'trellis_upstream_target_outstanding_requests{service="site",target="http://a"} 0',
+      'trellis_upstream_target_outstanding_requests{service="site",target="http://b"} 0',
+      'trellis_upstream_target_outstanding_requests{service="site",target="http://c"} 0',
       'trellis_upstream_target_up{service="site",target="http://a"} 1',
       'trellis_upstream_target_up{service="site",target="http://b"} 0',
       'trellis_upstream_target_left_out{service="site",target="http://b"} 1',
@@ -48,8 +51,9 @@ test('a report adds up what belongs together, the largest first', () => {
       service: 'site',
       breaker: 'open',
       targets: [
-        { target: 'http://a', up: true, leftOut: false, failures: 0 },
-        { target: 'http://b', up: false, leftOut: true, attempts: 7, failures: 3 },
+        { target: 'http://a', isKnown: true, up: true, leftOut: false, failures: 0 },
+        { target: 'http://b', isKnown: true, up: false, leftOut: true, attempts: 7, failures: 3 },
+        { target: 'http://c', isKnown: false, up: false, leftOut: false },
       ],
     },
   ])

@@ -21,7 +21,7 @@ const failTimes = (times: number, mayLeave: boolean): TargetHealth => {
   return health
 }
 
-const unchecked = { checks: uncheckedState, leftOut: false }
+const unchecked = { checks: uncheckedState, leftOut: false, hasAnswered: true }
 
 test('is ejected after three consecutive failures, and returns after a successful trial', () => {
   expect(failTimes(2, true)).toEqual({ state: 'healthy', failures: 2 })
@@ -65,8 +65,12 @@ test('checks change what is thought of a target after failAfter or recoverAfter 
     false,
   ])
   const failing = { failing: true, against: 0 }
-  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: false }, 3)).toBe('failing')
-  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: true }, 3)).toBe('left-out')
+  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: false, hasAnswered: true }, 3)).toBe(
+    'failing',
+  )
+  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: true, hasAnswered: true }, 3)).toBe(
+    'left-out',
+  )
 })
 
 test('a late answer to a request from before does not end an ejection', () => {
@@ -90,16 +94,29 @@ test.each([
   expect(mayEject(out, total, share)).toBe(may)
 })
 
-const [healthy, failing, leftOut] = [
+test('a target that has never answered is unknown until its first failure', () => {
+  const untried = { ...unchecked, health: untriedHealth, hasAnswered: false }
+  expect(stateOf(untried, 3)).toBe('unknown')
+  expect(stateOf({ ...untried, health: failTimes(1, false) }, 3)).toBe('failing')
+  expect(stateOf({ ...untried, checks: { failing: false, against: 1 } }, 3)).toBe('failing')
+  expect(stateOf({ ...untried, hasAnswered: true, checks: { failing: false, against: 1 } }, 3)).toBe(
+    'healthy',
+  )
+})
+
+const [healthy, failing, leftOut, unknown] = [
   { state: 'healthy' },
   { state: 'failing' },
   { state: 'left-out' },
+  { state: 'unknown' },
 ] as const
 
 test.each([
   ['one target is healthy', 'closed', [leftOut, healthy], false],
   ['the only one fails and stays in use', 'closed', [failing], true],
   ['each of them fails', 'closed', [leftOut, failing], true],
+  ['nothing is known', 'closed', [unknown], false],
+  ['one fails, and of the other nothing is known', 'closed', [failing, unknown], false],
   ['the breaker is open', 'open', [healthy], true],
   ['the breaker is half-open', 'half-open', [healthy], true],
 ] as const)('an upstream is down or not: %s', (_, breaker, targets, expected) => {

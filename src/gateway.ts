@@ -5,7 +5,7 @@ import { getHeapStatistics } from 'node:v8'
 import { createDiagnosis, decideReadiness } from './admin/diagnosis.ts'
 import type { AdminEvent, Readiness, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
-import { declaredServices, outdateDocuments, servicesThat } from './build/built-service.ts'
+import { declaredServices, outdateDocuments, refusedRoutes, servicesThat } from './build/built-service.ts'
 import { connectChangeFeeds } from './build/change-feeds.ts'
 import {
   buildGeneration,
@@ -323,6 +323,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     notices: () => [
       ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
       ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
+      ...refusedRoutes(current.built),
     ],
     report: (event: AdminEvent) => {
       const { kind, ...facts } = event

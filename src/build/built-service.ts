@@ -13,7 +13,7 @@ import type { Service } from '../pipeline/service.ts'
 import { requestMeaning } from '../request/router.ts'
 import { createServiceTable, type ServiceChoice } from '../request/service-table.ts'
 import type { BuiltAccess } from '../server/access.ts'
-import type { Discovery } from '../site/discovery.ts'
+import { type Discovery, refusedText } from '../site/discovery.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { dependsOnHost, type ServiceContract, withheldFields } from './service-contract.ts'
 
@@ -92,6 +92,13 @@ export const sharingUpstream = (
 /** Services of which no useful response can be expected, or of which nobody knows. */
 export const servicesThat = (are: 'down' | 'unknown', built: readonly BuiltService[]): readonly string[] =>
   built.filter(({ service }) => service.upstream.snapshot()[are]).map(({ service }) => service.name)
+
+/** What the indexes of sites announce that no row could be made of, for the status page. */
+export const refusedRoutes = (built: readonly BuiltService[]) =>
+  built.flatMap(({ service: { name }, discovery }) => {
+    const text = discovery === undefined ? undefined : refusedText(discovery.learned())
+    return text === undefined ? [] : [{ subject: name, text }]
+  })
 
 export const declaredServices = ({
   built,

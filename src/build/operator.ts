@@ -216,7 +216,7 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
             contract: service.contract,
             mount: service.mount,
             publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
-            rows: [...rows, ...(discovery?.learned().rows ?? [])],
+            rows: [...(discovery?.listed() ?? rows), ...(discovery?.learned().rows ?? [])],
           },
         ],
   )

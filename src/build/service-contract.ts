@@ -12,6 +12,7 @@ import { firstRules, mayMatchRule } from '../config/rule-match.ts'
 import { anyRow, openRows } from '../contracts/open/route-table.ts'
 import type { Resources } from '../contracts/openapi/resources.ts'
 import type { RouteFinding, Row } from '../contracts/row.ts'
+import { coreRows } from '../contracts/site/core-rows.ts'
 import { keyNames, type NameTable, namespaceNames, segmentNames } from '../contracts/site/names.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import { siteTags } from '../contracts/site/tags.ts'
@@ -65,14 +66,18 @@ export const siteNameTable: NameTable = {
   segments: segmentNames,
 }
 
-const wordpressRows = (): readonly Row[] => rowsInOtherNames(siteRows, siteNameTable)
+const withCore: readonly Row[] = [...siteRows, ...coreRows]
 
 /**
  * With `names: same` clients use the upstream's own spelling: the neutral one where its root ends in the neutral
  * segment, WordPress's everywhere else.
  */
-const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] =>
-  names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? siteRows : wordpressRows()
+const publicSiteRows = ({ names, upstream }: SiteConfig): readonly Row[] => {
+  const rows = upstream.targets === 'embedded' ? siteRows : withCore
+  return names === 'wordpress' || upstream.basePath.endsWith('/site-json')
+    ? rows
+    : rowsInOtherNames(rows, siteNameTable)
+}
 
 /** Fields of clients that `access` keeps from the upstream: no response depends on them. */
 export const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [

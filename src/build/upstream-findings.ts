@@ -31,6 +31,7 @@ import {
   closeServices,
   ownGet,
   pollMsOf,
+  refusedRoutes,
   serverOf,
   sitePath,
   withoutRoot,
@@ -148,6 +149,8 @@ type RouteLine = {
 export type RouteReport = {
   readonly lines: readonly RouteLine[]
   readonly unread: readonly { readonly service: string; readonly reason: string }[]
+  /** Announced routes of which no row could be made, in words. */
+  readonly refused: readonly { readonly service: string; readonly text: string }[]
 }
 
 const seconds = (ms: number): string => `${ms / 1000}s`
@@ -201,7 +204,7 @@ export const describeRoutes = async (config: Config): Promise<RouteReport> => {
     const contract = await serviceContract(service, config.limits)
     return [...ruleLines(service), ...linesOf(service, contract, contract.rows, 'contract')]
   })
-  return { lines: (await Promise.all(lines)).flat(), unread: [] }
+  return { lines: (await Promise.all(lines)).flat(), unread: [], refused: [] }
 }
 
 /** The same with routes learned from the upstreams; fetches the index of each once. */
@@ -209,12 +212,16 @@ export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
   withAskedServices(config.services, config, (asked) => ({
     lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
       ...ruleLines(service),
-      ...linesOf(service, contract, contract.rows, 'contract'),
+      ...linesOf(service, contract, discovery?.listed() ?? contract.rows, 'contract'),
       ...linesOf(service, contract, discovery?.learned().rows ?? [], 'learned'),
     ]),
     unread: asked.flatMap(({ built, refusal }) =>
       refusal === undefined ? [] : [{ service: built.config.name, reason: refusal }],
     ),
+    refused: refusedRoutes(asked.map(({ built }) => built)).map(({ subject: service, text }) => ({
+      service,
+      text,
+    })),
   }))
 
 export type UpstreamFinding = SiteFinding & { readonly service: string }

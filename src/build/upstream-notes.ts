@@ -1,12 +1,6 @@
 import type { Config } from '../config/config.ts'
+import { namedList, refusedText } from '../site/discovery.ts'
 import { type Asked, withAskedServices } from './upstream-findings.ts'
-
-const mostNamed = 10
-
-const listOf = (names: readonly string[]): string =>
-  names.length <= mostNamed
-    ? names.join(', ')
-    : `${names.slice(0, mostNamed).join(', ')} and ${names.length - mostNamed} more`
 
 /** What a site announces otherwise than the contract, and the routes of which no row could be made, in words. */
 const notesOf = ({ built: { config, discovery } }: Asked): readonly { service: string; text: string }[] => {
@@ -14,16 +8,14 @@ const notesOf = ({ built: { config, discovery } }: Asked): readonly { service: s
     ({ kind, matters }) => matters && (kind === 'argument-changed' || kind === 'argument-added'),
   )
   const names = new Set(changed.map(({ route, method, argument }) => `${argument} of ${method} ${route}`))
-  const refused = discovery?.learned().refused ?? []
+  const refused = discovery === undefined ? undefined : refusedText(discovery.learned())
   const texts = [
     ...(names.size === 0
       ? []
-      : [`announces other values than WordPress itself; Trellis sends as they come: ${listOf([...names])}`]),
-    ...(refused.length === 0
-      ? []
       : [
-          `${refused.length} announced routes are passed on unread: ${listOf(refused.map(({ pattern, reason }) => `${pattern} (${reason})`))}`,
+          `announces other values than WordPress itself; Trellis sends as they come: ${namedList([...names])}`,
         ]),
+    ...(refused === undefined ? [] : [refused]),
   ]
   return texts.map((text) => ({ service: config.name, text }))
 }

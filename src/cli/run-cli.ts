@@ -66,8 +66,8 @@ const readConfig = async (
   if (demoDocument !== undefined) return { file, result: await demoConfig(demoDocument, env) }
   const { checkConfig, loadConfig } = await import('../config/load.ts')
   return file === '-'
-    ? { file: '(standard input)', result: withServices(await checkConfig(await ports.readInput(), env)) }
-    : { file, result: withServices(await loadConfig({ file, env })) }
+    ? { file: '(standard input)', result: await checkConfig(await ports.readInput(), env) }
+    : { file, result: await loadConfig({ file, env }) }
 }
 
 const configName = (file: string | undefined): string => file ?? '(defaults)'
@@ -170,9 +170,9 @@ const routes = async (
   { config, file }: Loaded,
   { upstreams, json }: Command,
 ): Promise<ExitReason> => {
-  const { lines, unread } = await ports.describeRoutes(config, upstreams)
+  const { lines, unread, refused } = await ports.describeRoutes(config, upstreams)
   if (json) {
-    ports.stdout.write(jsonText({ routes: lines, unread }))
+    ports.stdout.write(jsonText({ routes: lines, unread, refused }))
     return unread.length === 0 ? 'ok' : 'indexUnread'
   }
   const hasHosts = lines.some(({ hosts }) => hosts.length > 0)
@@ -198,6 +198,8 @@ const routes = async (
     ...(hasResources ? ['RESOURCE'] : []),
   ]
   ports.stdout.write(printable(textTable([header, ...cells])))
+  for (const { service, text } of refused)
+    ports.stderr.write(printable(`${configName(file)}: warning: upstream of ${service}: ${text}\n`))
   for (const { service, reason } of unread) {
     ports.stderr.write(
       `${configName(file)}: upstream of ${service}: no routes learned, the index could not be read: ${reason}\n`,
@@ -247,7 +249,7 @@ const start = async (
       version: ports.version,
       filled,
       readConfig: async () => {
-        const { result } = await readConfig(file, ports, demoDocument)
+        const result = withServices((await readConfig(file, ports, demoDocument)).result)
         // After a failed reading the files of the last good one stay watched.
         if (result.kind === 'ok') files = result.files
         return result
@@ -324,7 +326,9 @@ const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason
     ports.stderr.write(noFile)
     return 'usage'
   }
-  const { file, result } = await readConfig(named, ports, command.demoDocument)
+  const read = await readConfig(named, ports, command.demoDocument)
+  const file = read.file
+  const result = ports.handedConfig === undefined ? withServices(read.result) : read.result
   if (result.kind === 'faults') {
     const isCheck = command.command === 'check'
     const output = isCheck ? ports.stdout : ports.stderr

@@ -1,4 +1,5 @@
 import * as zlib from 'node:zlib'
+import { coreRows } from '../contracts/site/core-rows.ts'
 import { rootOf } from '../contracts/site/harmless-requests.ts'
 import { siteRows } from '../contracts/site/route-table.ts'
 import type { Config, ServiceConfig } from './config.ts'
@@ -88,7 +89,7 @@ const patternOf = (template: string, names: string, method: string): RuleMatch =
 const knownWrite = (service: ServiceConfig, match: RuleMatch): string | undefined => {
   if (service.contract !== 'site') return undefined
   const { names } = service
-  return siteRows.find(({ template, endpoints }) =>
+  return [...siteRows, ...coreRows].find(({ template, endpoints }) =>
     match.methods.some((method) => {
       if (!endpoints.some(({ methods }) => methods.some((one) => one === method))) return false
       const pattern = patternOf(template, names, method)
@@ -200,7 +201,7 @@ type SomeServices = {
 /** A configuration, and its tree with the environment filled in. */
 type Checked = { readonly config: Config; readonly filled: unknown }
 
-/** A service without targets, as in an empty file, has a demo upstream, which its author may not expect. */
+/** A service without targets has a demo upstream, which its author may not expect. */
 export const warningsOf = ({ config, filled }: Checked): readonly ConfigWarning[] => [
   ...configWarnings(config),
   ...config.services

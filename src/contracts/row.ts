@@ -125,6 +125,8 @@ export type Row = {
   readonly handledBy: HandledBy
   /** A route of a plugin: announced, and compared with the upstream, only where the upstream announces the namespace. */
   readonly ofPlugin?: true
+  /** A route of WordPress beyond the specification of sites: announced, and compared, only where the upstream announces it. */
+  readonly whereAnnounced?: true
   readonly endpoints: readonly Endpoint[]
 }
 

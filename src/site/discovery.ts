@@ -176,6 +176,8 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     },
     /** The REST root that the upstream writes its links with; undefined until learned. */
     upstream: learned,
+    /** The contract's rows as the upstream takes them. */
+    listed: (): readonly Row[] => (known ?? tableOnly).listed,
     learned: (): LearnedRows => (known ?? tableOnly).learned,
     drift: (): readonly Difference[] => known?.drift ?? [],
     /** Reads the index now; resolves also when that fails. */
@@ -189,3 +191,4 @@ export const createDiscovery = (options: DiscoveryOptions) => {
 export type Discovery = ReturnType<typeof createDiscovery>
 
 export { rowsBeforeIndex } from './discovery/follow-index.ts'
+export { namedList, refusedText } from './discovery/learn-rows.ts'

@@ -49,7 +49,7 @@ const parts = /^(.*?)((?:\/index\.php)?\/wp-json)?\/?$/
 
 /** Where WordPress may have its index, when it is not at the root of the interface: with and without permalinks, in the same folder and above. */
 export const otherRoots = (basePath: string): readonly string[] => {
-  const folder = siteFolder(basePath)
+  const folder = parts.exec(basePath)?.[1] ?? ''
   const folders = [...new Set([folder, ''])]
   const permalinks = folders.flatMap((path) => [`${path}/wp-json`, `${path}/index.php/wp-json`])
   // Last: WordPress takes this parameter on every path, also where it has permalinks.
@@ -136,9 +136,6 @@ export const announcedRoot = (seen: Seen): string | undefined => {
   const root = reading.kind === 'index' ? rootOf({ ...reading.index, identity: {} }, '') : undefined
   return root === undefined ? undefined : new URL(root).pathname.replace(/\/$/, '')
 }
-
-/** The folder of a site, of the path of the site or of its interface. */
-export const siteFolder = (path: string): string => parts.exec(path)?.[1] ?? ''
 
 /** Does the site announce its interface where the gateway asks for it, or where clients reach it? */
 export const rootFinding = (basePath: string, mount: string, seen: Seen): SiteFinding | undefined => {

@@ -30,10 +30,12 @@ test('an index that cannot be read and drift are counted and written down', asyn
   })
   discovery({ kind: 'drift-compared', service, differences: { 'route-missing': 2 } })
   discovery({ kind: 'drift-compared', service, differences: {} })
+  discovery({ kind: 'routes-refused', service, refused: { 'pattern-unreadable': 2 } })
   expect(lines).toEqual([
     ['warn', 'index-failed', { service, reason: 'unreachable', keptLast: true, err: cause }],
     ['warn', 'drift-compared', { service, differences: { 'route-missing': 2 } }],
     ['info', 'no-drift', { service }],
+    ['warn', 'routes-refused', { service, refused: { 'pattern-unreadable': 2 } }],
   ])
   expect(await metrics.scrape()).toContain(
     'trellis_discovery_differences{service="site",kind="route-missing"} 0',

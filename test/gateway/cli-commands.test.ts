@@ -81,7 +81,11 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       faulted: () => {},
       drain: async () => 'finished',
     }),
-    describeRoutes: async (_config, learn) => ({ lines: learn ? [...listed, learned] : listed, unread: [] }),
+    describeRoutes: async (_config, learn) => ({
+      lines: learn ? [...listed, learned] : listed,
+      unread: [],
+      refused: [],
+    }),
     siteFacts: async () => ({ root: undefined, fault: undefined, hasCompanion: false }),
     upstreamFindings: async () => [],
     upstreamNotes: async () => [],
@@ -337,7 +341,11 @@ describe('routes --drift', () => {
 })
 
 test('routes and explain print JSON with --json, with keys of one word', async () => {
-  expect(JSON.parse((await run(['routes', '--json'])).stdout)).toEqual({ routes: listed, unread: [] })
+  expect(JSON.parse((await run(['routes', '--json'])).stdout)).toEqual({
+    routes: listed,
+    unread: [],
+    refused: [],
+  })
   const { stdout } = await run(['explain', '--json', 'GET', '/plants'])
   expect(JSON.parse(stdout)).toMatchObject({ row: '/plants', tags: ['plants'] })
   const drift = await run(['routes', '--drift', '--json'])
@@ -346,7 +354,9 @@ test('routes and explain print JSON with --json, with keys of one word', async (
 
 test('routes has a column for hosts where a service has some', async () => {
   const lines = [...listed.slice(0, 1), { ...learned, hosts: ['blog.example', '*.shop.example'] }]
-  const { stdout } = await run(['routes'], { describeRoutes: async () => ({ lines, unread: [] }) })
+  const { stdout } = await run(['routes'], {
+    describeRoutes: async () => ({ lines, unread: [], refused: [] }),
+  })
   const cells = stdout.split('\n').map((line) => line.split(/ {2,}/))
   expect(cells.map(([, hosts]) => hosts)).toEqual(['HOSTS', '*', 'blog.example,*.shop.example', undefined])
   expect((await run(['routes'])).stdout).not.toContain('HOSTS')
@@ -417,10 +427,18 @@ describe('--upstreams', () => {
     expect(stdout).toMatch(/\/plants .* contract\n/)
   })
 
+  test('routes warns of announced routes that cannot be read', async () => {
+    const refused = [{ service: 'site', text: '1 announced routes are passed on unread: x' }]
+    const describeRoutes: CliPorts['describeRoutes'] = async () => ({ lines: listed, unread: [], refused })
+    const { end, stderr } = await run(['routes', '--upstreams'], { describeRoutes })
+    expect([end, stderr]).toEqual([0, `${demo}: warning: upstream of site: ${refused[0]?.text}\n`])
+  })
+
   test('routes names the upstreams whose index cannot be read, and ends with 6', async () => {
     const describeRoutes: CliPorts['describeRoutes'] = async () => ({
       lines: listed,
       unread: [{ service: 'site', reason: 'no connection' }],
+      refused: [],
     })
     const { end, stderr } = await run(['routes', '--upstreams'], { describeRoutes })
     expect(stderr).toContain('upstream of site: no routes learned')

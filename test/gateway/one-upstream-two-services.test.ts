@@ -186,14 +186,16 @@ test('a link that does something is not sent again when its connection breaks; o
 
 test('a route that creates what it shows reaches the lists that may hold it, unless it is refused', async () => {
   const fallback = `${gateway.publicAddress}/wp-json/wp-block-editor/v1/navigation-fallback`
+  const list = `${gateway.publicAddress}/wp-json/wp/v2/navigation?per_page=5`
   origin.script = ({ target }, wire) =>
     wire.respond({ fields: json, status: target.includes('fallback') ? 401 : 200, content: '[]' })
+  await statusOf(list)
   await fetch(fallback)
-  expect(await statusOf(posts())).toContain('hit')
+  expect(await statusOf(list)).toContain('hit')
   origin.script = (_, wire) => wire.respond({ fields: json, content: '{"id":7,"type":"wp_navigation"}' })
   const answer = await fetch(fallback, { headers: { Authorization: 'Basic YTpi' } })
   expect(answer.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=creating-read')
-  expect(await statusOf(posts())).toContain('fwd=uri-miss')
+  expect(await statusOf(list)).toContain('fwd=uri-miss')
 })
 
 test('a write through one interface to a site reaches what the other has stored', async () => {

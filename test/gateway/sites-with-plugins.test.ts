@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describeLearnedRoutes } from '../../src/build/upstream-findings.ts'
+import { upstreamNotes } from '../../src/build/upstream-notes.ts'
+import { checkConfig } from '../../src/config/load.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
@@ -245,6 +248,115 @@ describe.each(['wordpress', 'same'])('a site with plugins, names: %s', (names) =
     expect((await get('shop/v1/things?rest_route=/wp/v2/posts'))[0]).toBe(400)
     expect((await get('shop/v1/things?_method=DELETE'))[0]).toBe(400)
   })
+})
+
+/** A shop: WordPress registers the routes of plugins before its own. */
+const crowded = (count: number): Index => {
+  const own = plain()
+  const args = { page: { type: 'integer', default: 1 } }
+  const route = (number: number) => ({
+    namespace: 'shop/v1',
+    methods: ['GET'],
+    endpoints: [{ methods: ['GET'], args }],
+    _links: { self: [{ href: `http://wordpress.test/index.php/wp-json/shop/v1/${number}` }] },
+  })
+  const plugins = Array.from({ length: count }, (_, number) => [`/shop/v1/r${number}`, route(number)])
+  own.namespaces.unshift('shop/v1')
+  own.routes = Object.fromEntries([...plugins, ...Object.entries(own.routes)])
+  return own
+}
+
+test.each([['upstream'], ['static']])(
+  'core is known beside 800 routes of plugins, discovery: %s',
+  async (source) => {
+    const shop = crowded(800)
+    const ids: Readonly<Record<string, number>> = { categories: 7, tags: 8, users: 4, comments: 9 }
+    const own = await startOrigin((request, wire, count) => {
+      const { target, method } = request
+      const collection = target.split('/')[5]?.split('?')[0] ?? ''
+      if (target === `${basePath}/`) return wire.respond({ fields: json, content: JSON.stringify(shop) })
+      const item = { id: ids[collection] ?? 1, count }
+      const list = method === 'GET' && !/\/\d+$/.test(target.split('?')[0] ?? '')
+      return wire.respond({
+        status: method === 'POST' ? 201 : 200,
+        fields: json,
+        content: JSON.stringify(list ? [item] : item),
+      })
+    })
+    const gateway = await startTestGateway({
+      services: {
+        site: siteService(own.origin, {
+          mount: '/site',
+          names: 'same',
+          discovery: source === 'static' ? { source, identity: { name: 'Site' } } : { source },
+          batch: { split: 'item' },
+          cache: { rules: [{ match: 'GET /**', ttl: '60s' }] },
+        }),
+      },
+    })
+    try {
+      expect((await fetch(`${gateway.publicAddress}/site/`)).status).toBe(200)
+      const get = async (path: string): Promise<string> => {
+        const response = await fetch(`${gateway.publicAddress}/site/wp/v2/${path}`)
+        await response.arrayBuffer()
+        return `${response.status} ${response.headers.get('cache-status')}`
+      }
+      await get('categories?per_page=7')
+      expect(await get('categories?utm_source=mail&per_page=07')).toContain('hit')
+      expect(await get('users?page=1&per_page=7')).toContain('stored')
+      expect(await get('users?per_page=07')).toContain('hit')
+      expect(await get('comments?per_page=1000')).toMatch(/^400/)
+      await get('media?per_page=9')
+      const requests = [
+        { method: 'POST', path: '/wp/v2/categories', body: { name: 'x' } },
+        { method: 'POST', path: '/wp/v2/tags', body: { name: 'x' } },
+        { method: 'PUT', path: '/wp/v2/users/4', body: { name: 'x' } },
+        { method: 'GET', path: '/wp/v2/categories/7' },
+      ]
+      const response = await fetch(`${gateway.publicAddress}/site/batch/v1`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
+        body: JSON.stringify({ requests }),
+      })
+      const { responses } = (await response.json()) as { responses: { status: number }[] }
+      expect(responses.map(({ status }) => status)).toEqual([201, 201, 200, 200])
+      expect(await get('categories?per_page=7')).not.toContain('hit')
+      expect(await get('users?per_page=7')).not.toContain('hit')
+      const shopRoutes = await fetch(`${gateway.publicAddress}/site/`)
+      const { routes } = (await shopRoutes.json()) as Index
+      const plugins = Object.keys(routes).filter((pattern) => pattern.startsWith('/shop/')).length
+      expect(plugins).toBe(source === 'static' ? 0 : 800)
+    } finally {
+      await gateway.close()
+      await own.close()
+    }
+  },
+)
+
+test('a route that cannot be read is a warning on the status page, in check and in routes', async () => {
+  const odd = crowded(1)
+  const endpoints = [{ methods: ['GET'], args: {} }]
+  Object.assign(odd.routes, {
+    '/shop/v1/(?!x)\u001by': { namespace: 'shop/v1', methods: ['GET'], endpoints },
+  })
+  const own = await startOrigin((_, wire) => wire.respond({ fields: json, content: JSON.stringify(odd) }))
+  const services = {
+    site: siteService(own.origin, { mount: '/site', names: 'same', discovery: { source: 'upstream' } }),
+  }
+  const gateway = await startTestGateway({ services })
+  try {
+    const text = '1 announced routes are passed on unread: pattern-unreadable /shop/v1/(?!x)?y'
+    expect((await fetch(`${gateway.publicAddress}/site/`)).status).toBe(200)
+    const report = (await (await fetch(`${gateway.adminAddress}/status`)).json()) as { notices: unknown }
+    expect(report.notices).toEqual([{ subject: 'site', text }])
+    const checked = await checkConfig(JSON.stringify({ services }), {})
+    if (checked.kind === 'faults') throw new Error('faulty')
+    expect(await upstreamNotes(checked.config)).toContainEqual({ service: 'site', text })
+    expect((await describeLearnedRoutes(checked.config)).refused).toEqual([{ service: 'site', text }])
+  } finally {
+    await gateway.close()
+    await own.close()
+  }
 })
 
 test('before the index was read nothing is dropped or refused, and every write reaches what is stored', async () => {

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { checkConfig } from '../../config/load.ts'
-import { siteFolder } from '../../site/site-findings.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
   anyAnswerHealth,
@@ -130,7 +129,7 @@ const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`
 
 /** The file for a site, with the path at which it announces its REST API. */
 const announcedSite = async (upstream: Upstream, siteFacts: CliPorts['siteFacts'] | undefined) => {
-  const usual = `${siteFolder(upstream.path)}/wp-json`
+  const usual = `${upstream.path.replace(/(?:\/index\.php)?\/wp-json$/, '')}/wp-json`
   const lines = wordpressLines(upstream, usual)
   const checked = await checkConfig(textOf(lines), {})
   if (siteFacts === undefined || checked.kind === 'faults') return { lines, notes: [] }

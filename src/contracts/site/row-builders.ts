@@ -42,6 +42,10 @@ const endpointOf =
     ...marks,
   })
 
+/** An endpoint of any methods; those that create or change take their arguments from the body. */
+export const endpointFor = (methods: readonly Method[]): ReturnType<typeof endpointOf> =>
+  endpointOf(methods, methods.includes('POST') ? fieldDescriptions : queryDescriptions)
+
 export const reads = endpointOf(['GET'], queryDescriptions)
 /** A creation or an action. */
 export const posts = endpointOf(['POST'], fieldDescriptions)

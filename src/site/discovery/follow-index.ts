@@ -66,6 +66,12 @@ const patternsByTemplate = (index: IndexDocument): ReadonlyMap<string, string> =
     [...index.routes.keys()].map((pattern) => [(routeTemplate(pattern) ?? pattern).toLowerCase(), pattern]),
   )
 
+/** Does the upstream announce the route of a row? */
+export const announces = (index: IndexDocument): ((row: Row) => boolean) => {
+  const byTemplate = patternsByTemplate(index)
+  return (row) => index.routes.has(row.pattern) || byTemplate.has(row.template.toLowerCase())
+}
+
 /** The contract's rows as the upstream takes them; those without a difference are the same objects. */
 export const followIndex = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
   const byTemplate = patternsByTemplate(index)

@@ -123,6 +123,22 @@ export type LearnedRows = {
   readonly refused: readonly { readonly pattern: string; readonly reason: RouteRefusal }[]
 }
 
+const mostNamed = 10
+
+/** A list of texts of an upstream, for a person: bounded, without control characters. */
+export const namedList = (names: readonly string[]): string => {
+  const shown = names.slice(0, mostNamed).map((name) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 100))
+  return names.length <= mostNamed
+    ? shown.join(', ')
+    : `${shown.join(', ')} and ${names.length - mostNamed} more`
+}
+
+/** What the refusals mean, for a person; undefined where there are none. */
+export const refusedText = ({ refused }: LearnedRows): string | undefined =>
+  refused.length === 0
+    ? undefined
+    : `${refused.length} announced routes are passed on unread: ${namedList(refused.map(({ pattern, reason }) => `${reason} ${pattern}`))}`
+
 const methodNames: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const writing: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
@@ -273,7 +289,11 @@ const coreArguments = (index: IndexDocument, listed: ReadonlySet<string>): IsChe
 
 /** Compiles rows for the routes that an index announces beyond the known rows. Whether a pattern is safe to match is the router's decision. */
 export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): LearnedRows => {
-  const plain = new Set(knownRows.filter((row) => row.collection !== '').map((row) => row.namespace))
+  const plain = new Set(
+    knownRows
+      .filter((row) => row.whereAnnounced !== true && row.collection !== '')
+      .map((row) => row.namespace),
+  )
   const rows: Row[] = []
   const refused: { pattern: string; reason: RouteRefusal }[] = []
   const templates = new Set<string>()

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.t
 import { type FieldLines, wordpressJson } from '../../http/message.ts'
 import { compareWithUpstream, type Unlisted } from '../drift.ts'
 import type { DiscoveryEvent } from '../events.ts'
-import { followIndex, withKeptRows } from './follow-index.ts'
+import { announces, followIndex, withKeptRows } from './follow-index.ts'
 import { describeRow, type IndexDocument } from './index-document.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
 
@@ -69,11 +69,23 @@ export type IndexSettings = {
 /** An empty index, for the time before one is known. */
 export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes: new Map() }
 
-/** Rows of plugins that the upstream has; all of them while it has announced nothing. */
-const offered = (rows: readonly Row[], { routes, namespaces }: IndexDocument): readonly Row[] =>
-  routes.size === 0
+/** Rows of plugins that the upstream has, all of them while it has announced nothing; and of the core routes those that it announces. */
+const offered = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
+  const { routes, namespaces } = index
+  const isAnnounced = announces(index)
+  return rows.filter((row) => {
+    if (row.whereAnnounced === true && !isAnnounced(row)) return false
+    return routes.size === 0 || row.ofPlugin !== true || namespaces.includes(row.namespace)
+  })
+}
+
+/** The rows of requests: before the first index all, then without the core routes of other versions. */
+const taken = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
+  const isAnnounced = announces(index)
+  return index.routes.size === 0
     ? rows
-    : rows.filter(({ ofPlugin, namespace }) => ofPlugin !== true || namespaces.includes(namespace))
+    : rows.filter((row) => row.whereAnnounced !== true || isAnnounced(row))
+}
 
 /**
  * Merges the gateway's table with the index of the upstream. Rows whose namespace it does not announce are left out; before its
@@ -139,7 +151,9 @@ export const knowledgeOf = (
   const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
   const unlisted = unlistedPatterns(index, rows)
   const listed =
-    index.routes === emptyIndex.routes ? rows : withKeptRows(followIndex(rows, index), last?.listed ?? rows)
+    index.routes === emptyIndex.routes
+      ? rows
+      : withKeptRows(followIndex(taken(rows, index), index), last?.listed ?? rows)
   const site = buildSiteIndex(index, settings, listed, unlisted)
   const { rows: found, refused }: LearnedRows =
     unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] }

@@ -293,7 +293,7 @@ describe('the command line of the demo with a document', () => {
           drain: async () => 'finished',
         }
       },
-      describeRoutes: async () => ({ lines: [], unread: [] }),
+      describeRoutes: async () => ({ lines: [], unread: [], refused: [] }),
       siteFacts: async () => ({ root: undefined, fault: undefined, hasCompanion: false }),
       upstreamFindings: async () => [],
       upstreamNotes: async () => [],

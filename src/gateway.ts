@@ -34,6 +34,7 @@ import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
 import { startWatches } from './observability/access-log.ts'
+import { withEmptyingLog } from './observability/emptying-writes.ts'
 import { createHistory, withHistory } from './observability/history.ts'
 import {
   createLogger,
@@ -117,7 +118,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     processMetrics: true,
   })
   const history = createHistory(counted.totals, clock)
-  const metrics = withHistory(withUpstreamLog(counted, logger), history)
+  const metrics = withHistory(withEmptyingLog(withUpstreamLog(counted, logger), logger), history)
   const logLevel = createLogLevel(logger, clock.now)
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port

@@ -5,6 +5,7 @@ import {
   collectionOfChangedType,
   collectionOfOption,
   collectionsOfChangedTaxonomy,
+  hiddenTypes,
   isHarmlessOption,
   type MaybeState,
   plainMembers,
@@ -158,6 +159,7 @@ export const createChangedTags = (
   const ofPost = (change: PostChange): readonly string[] | undefined => {
     const { id, type, before, after } = change
     if (type === 'revision') return ofRevision(change)
+    if (hiddenTypes.has(type)) return []
     const collection = lookUp(collectionOfChangedType, type)
     if (collection === undefined || collection === 'comments' || id <= 0) return undefined
     const item = { collection, id, before, after, hasStatuses: true }

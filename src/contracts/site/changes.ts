@@ -31,6 +31,9 @@ export const collectionOfChangedType: Readonly<Record<string, string>> = {
   wpcf7_contact_form: 'contact-forms',
 }
 
+/** Posts that no response shows: what editors send each other while they work on one post (WordPress 7.0, Gutenberg), every second. */
+export const hiddenTypes: ReadonlySet<string> = new Set(['wp_sync_storage'])
+
 /** Collections whose items have other identifiers in the interface than in the database, or show each other. */
 export const anyItemOf: Readonly<Record<string, readonly string[]>> = {
   templates: ['templates'],

@@ -60,6 +60,11 @@ test.each<[string, SiteChange, Parameters<typeof changeReaches>[1]]>([
   expect(changeReaches(change, read)).toBe(true)
 })
 
+test('what editors send each other while they work on a post reaches nothing', () => {
+  for (const read of [list('posts'), item('posts', 12), list('settings')])
+    expect(changeReaches(post(null, shown, 'wp_sync_storage'), read)).toBe(false)
+})
+
 test.each<[string, SiteChange]>([
   ['a post of a type that is not listed', post(shown, shown, 'product')],
   ['a post without an id', { kind: 'post', id: 0, type: 'post', before: undefined, after: undefined }],

@@ -2942,6 +2942,8 @@ final class Trellis_Statement {
 	private $is_passed = false;
 	/** All functions have run that were to run at the end. */
 	private $is_ended  = false;
+	/** Something was sent to another server, which may have written it. */
+	private $has_sent  = false;
 
 	/** For a request whose gateway asks for a statement; null for all others. */
 	public static function asked( $token, Trellis_Changes $changes ) {
@@ -2969,6 +2971,19 @@ final class Trellis_Statement {
 			return;
 		}
 		$this->changes->when_written( array( $this, 'withdraw' ) );
+		add_filter(
+			'http_request_args',
+			function ( $arguments, $url ) {
+				$method = is_array( $arguments ) && isset( $arguments['method'] ) ? strtoupper( (string) $arguments['method'] ) : '';
+				// WordPress starts its tasks by a POST, and reports what they write.
+				if ( ! in_array( $method, array( 'GET', 'HEAD' ), true ) && 'wp-cron.php' !== basename( (string) wp_parse_url( (string) $url, PHP_URL_PATH ) ) ) {
+					$this->has_sent = true;
+				}
+				return $arguments;
+			},
+			PHP_INT_MAX,
+			2
+		);
 		// With 1 the callback gets each piece when it is written.
 		ob_start( array( $this, 'hold' ), 1 );
 		$this->level = ob_get_level();
@@ -3034,7 +3049,8 @@ final class Trellis_Statement {
 			return;
 		}
 		$summary = $this->changes->summary();
-		if ( '' !== $summary ) {
+		// A response that another server has a part in is dropped by rows.
+		if ( '' !== $summary && ( ! $this->has_sent || 0 === strpos( $summary, 'rows ' ) ) ) {
 			header( "Trellis-Statement: $summary; hmac=" . hash_hmac( 'sha256', "statement\n{$this->nonce}\n$summary", $this->token ) );
 		}
 	}

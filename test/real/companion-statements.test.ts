@@ -77,6 +77,24 @@ describeWith('php', 'the WordPress companion states what a request has written',
     expect([answer.includes('faultCode'), text]).toEqual([true, 'nothing'])
   })
 
+  test.each([
+    ['reads from another server', `wp_remote_get( 'http://127.0.0.1:9/', array( 'timeout' => 1 ) );`],
+    [
+      'starts the tasks of WordPress',
+      `wp_remote_post( site_url( 'wp-cron.php?doing_wp_cron=1' ), array( 'timeout' => 1 ) );`,
+    ],
+  ])('nothing: a request that %s', async (_, code) => {
+    await acts(`${code} wp_send_json_success();`)
+    expect((await act()).text).toBe('nothing')
+  })
+
+  test('rows: a write, and a request to another server', async () => {
+    await acts(
+      `${writes} wp_remote_post( 'http://127.0.0.1:9/', array( 'timeout' => 1 ) ); wp_send_json_success();`,
+    )
+    expect((await act()).text).toMatch(/^rows /)
+  })
+
   test('own: a login, which stores a session', async () => {
     const { status, text } = await ask('/wp-login.php', form({ log: 'admin', pwd: 'admin-password' }))
     expect([status, text]).toEqual([302, 'own'])
@@ -142,6 +160,10 @@ describeWith('php', 'the WordPress companion states what a request has written',
     [
       'all buffers thrown away, and output',
       `while ( ob_get_level() ) { ob_end_clean(); } echo 'a'; flush(); die();`,
+    ],
+    [
+      'a request to another server that may write there',
+      `wp_remote_post( 'http://127.0.0.1:9/', array( 'timeout' => 1 ) ); wp_send_json_success();`,
     ],
     ['another database object', `$GLOBALS['wpdb'] = clone $GLOBALS['wpdb']; wp_send_json_success();`],
     ['a filter that is gone', `remove_all_filters( 'query' ); wp_send_json_success();`],

@@ -1,6 +1,7 @@
 import { forms } from './forms.ts'
 import { operations } from './operations.ts'
 import type { Pools } from './pools.ts'
+import { quietKinds, quietSending } from './quiet.ts'
 import type { Random } from './random.ts'
 import { type Operation, type RestStyle, restStyles, type Sending, type Write } from './write.ts'
 
@@ -36,7 +37,7 @@ const weights: Readonly<Record<string, number>> = {
 
 const special = ['upload', 'schedule', 'cron'] as const
 
-const kinds = [...Object.keys(operations), ...Object.keys(forms), ...special]
+const kinds = [...Object.keys(operations), ...Object.keys(forms), ...special, ...quietKinds]
 const ofInterface = Object.keys(operations).flatMap((kind) =>
   Array.from({ length: weights[kind] ?? 4 }, () => kind),
 )
@@ -44,6 +45,7 @@ const ofInterface = Object.keys(operations).flatMap((kind) =>
 /** What goes through the pages' service leaves little stored, so that few later writes could be seen to leave too much. */
 const anyKind = (random: Random): string => {
   if (random.chance(0.04)) return random.pick(Object.keys(forms))
+  if (random.chance(0.15)) return random.pick(quietKinds)
   return random.chance(0.04) ? random.pick(special) : random.pick(ofInterface)
 }
 
@@ -68,6 +70,8 @@ const operationOf = (kind: string, pools: Pools, random: Random): Operation => {
 const sendingOf = (kind: string, pools: Pools, random: Random): Sending => {
   const form = forms[kind]
   if (form !== undefined) return form(pools, random)
+  const quiet = quietSending(kind, pools, random)
+  if (quiet !== undefined) return quiet
   switch (kind) {
     case 'upload':
       return { door: 'upload', route: '/wp/v2/media', file: `new-${random.int(100)}.png` }

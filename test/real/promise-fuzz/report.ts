@@ -17,6 +17,8 @@ export const writeText = (write: Write): string => {
       return `${write.method} ${write.path} ${JSON.stringify(write.fields)}`
     case 'xmlrpc':
       return `xmlrpc ${write.call} ${JSON.stringify(write.values)}`
+    case 'raw':
+      return `POST ${write.path} ${write.body} (${write.type})`
     case 'cron':
       return 'GET /wp-cron.php'
   }

@@ -132,6 +132,16 @@ const requestOf = (site: FuzzedSite, write: Write): Request => {
         init: { method: 'POST', headers: { 'content-type': 'text/xml' }, body },
       }
     }
+    case 'raw': {
+      const headers = { cookie: site.cookies, 'content-type': write.type }
+      // Where such requests are named, no plugin may write in all of them.
+      const body = write.body
+        .replace('{heartbeat-nonce}', site.nonce('heartbeat-nonce'))
+        .replace('acme-always', site.namesWrites ? 'acme' : 'acme-always')
+      // A login needs the cookie that tests for cookies only, and a login of nobody.
+      const sent = write.path === '/wp-login.php' ? { 'content-type': write.type } : headers
+      return { url: origin + write.path, init: { method: 'POST', headers: sent, body } }
+    }
     case 'cron':
       return { url: `${origin}/wp-cron.php`, init: {} }
   }

@@ -15,6 +15,7 @@ import { inWordPressNames } from '../in-wordpress-names.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
 import { largePlugins, startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 import { isLarge } from './large-doors.ts'
+import { namedWrites } from './quiet.ts'
 
 /** How a gateway in front of the site is configured. */
 export type Setting = { readonly names: 'same' | 'wordpress'; readonly pages: boolean }
@@ -47,6 +48,8 @@ export type FuzzedSite = {
   /** Cookies of the administrator after a login through the gateway. */
   readonly cookies: string
   nonce(action: string): string
+  /** Its pages' service names requests that write nothing. */
+  readonly namesWrites: boolean
   /** The namespaces and keys as clients of the gateway spell them. */
   spelled(text: string): string
   /** Where every second write goes that does not pass the gateway; undefined without the companion, which reports them. */
@@ -123,6 +126,9 @@ const everythingOneHour = [
 
 const mounts = { same: '/index.php/wp-json', wordpress: '/index.php/site-json' } as const
 
+/** The large shop may write at each heartbeat and login. */
+const namesWrites = (names: Setting['names']): boolean => names === 'same' && !isLarge
+
 /** The services of a gateway in front of the site, as its configuration names them. */
 export const servicesFor = ({ origin }: WordPress, { names, pages }: Setting, changes?: object) => ({
   site: {
@@ -137,7 +143,10 @@ export const servicesFor = ({ origin }: WordPress, { names, pages }: Setting, ch
     contract: 'open',
     mount: '/',
     upstream: { targets: [origin] },
-    ...(pages ? { cache: { rules: [{ match: 'GET /index.php/**', ttl: '1h' }] } } : {}),
+    cache: {
+      ...(pages ? { rules: [{ match: 'GET /index.php/**', ttl: '1h' }] } : {}),
+      harmlessWrites: namesWrites(names) ? namedWrites : [],
+    },
   },
 })
 
@@ -209,7 +218,7 @@ export const startFuzzedSites = async (
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
   const wordpress = await startWordPress({
-    plugins: ['garden-notes', 'promise-fuzz', ...(isLarge ? largePlugins : [])],
+    plugins: ['garden-notes', 'promise-fuzz', 'quiet-writes', ...(isLarge ? largePlugins : [])],
     ...(withCompanion ? { companion } : {}),
   })
   if (withCompanion) await loadCompanionFirst(wordpress)
@@ -296,6 +305,7 @@ export const startFuzzedSites = async (
       cookies,
       bypass: withCompanion ? { origin: wordpress.origin, reported } : undefined,
       nonce: (action) => nonceOf(action, token),
+      namesWrites: namesWrites(setting.names),
       spelled,
       purge,
       reset: () => putBack(fresh),

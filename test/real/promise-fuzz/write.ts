@@ -37,6 +37,8 @@ export type Sending =
       readonly nonces?: Fields
     }
   | { readonly door: 'xmlrpc'; readonly call: string; readonly values: readonly XmlValue[] }
+  /** A POST with this content, of the administrator; as JSON text its references are replaced too. */
+  | { readonly door: 'raw'; readonly path: string; readonly type: string; readonly body: string }
   /** Scheduled work, once what `after` has scheduled is due. */
   | { readonly door: 'cron' }
 

@@ -38,7 +38,9 @@ export type TestPlugin =
   | 'large-fields'
   | 'large-index'
   | 'large-shop'
+  | 'noise'
   | 'promise-fuzz'
+  | 'quiet-writes'
 
 /** Together they do what sites with the plugins of most shops and search engines do. */
 export const largePlugins = ['large-fields', 'large-index', 'large-shop'] as const

@@ -91,6 +91,7 @@ const beforeWordPress = [
   'equivalence-oracle',
   'hit-ratio',
   'invalidation-matrix',
+  'known-harmless-requests',
   'large-*',
   'migration',
   'promise-fuzz',

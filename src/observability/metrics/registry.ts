@@ -1,4 +1,4 @@
-import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client'
+import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client'
 import { cacheMetrics, changeMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
 import type { MetricRow } from './metric-row.ts'
 import {
@@ -64,16 +64,41 @@ type Value = {
 
 export type ScrapeFormat = 'prometheus' | 'openmetrics'
 
+const settingsOf = ({ name, help, labels, together = 'sum' }: MetricRow) => ({
+  name,
+  help,
+  labelNames: [...labels],
+  registers: [],
+  aggregator: together,
+})
+
 /**
- * A metric that prom-client prints but does not count. Its own counters hash the labels at each observation, which costs several
- * times the other accounting of a cache hit; here the series are resolved once.
+ * A counter or gauge of prom-client that gets its values at a scrape: at each observation it would hash the labels, also bound ones,
+ * which takes 0.4 µs for the five of a request.
  */
-class ReadMetric extends Gauge<string> {
+const collected = (row: MetricRow, entries: Family<string, NumberSeries>['entries']) => {
+  const collect = (): void => {
+    metric.reset()
+    // Without labels it would be 0 before its first event.
+    if (row.labels.length === 0) metric.remove()
+    for (const [labels, { value }] of entries()) metric.inc(labels, value)
+  }
+  const settings = { ...settingsOf(row), collect }
+  const metric: Counter<string> | Gauge<string> =
+    row.type === 'counter' ? new Counter(settings) : new Gauge(settings)
+  return metric
+}
+
+/**
+ * A histogram that prom-client prints but does not count: it hashes labels here too, and cannot take the counts of buckets at a scrape.
+ * Its `Histogram` prints by a method that it does not document, its `Gauge` by `get`.
+ */
+class ReadHistogram extends Gauge<string> {
   readonly #row: MetricRow
   readonly #values: () => Value[]
 
   constructor(row: MetricRow, values: () => Value[]) {
-    super({ name: row.name, help: row.help, labelNames: [...row.labels], registers: [] })
+    super(settingsOf(row))
     this.#row = row
     this.#values = values
   }
@@ -244,8 +269,7 @@ type Row = Table[MetricKey]
 const numberFamily = (row: Row, maxSeries: number, onOverflow: () => void) => {
   const create = (): NumberSeries => ({ value: 0 })
   const family = createFamily<string, NumberSeries>({ labels: row.labels, maxSeries, create, onOverflow })
-  const read = (): Value[] => [...family.entries()].map(([labels, { value }]) => ({ labels, value }))
-  return { family, read }
+  return { family, metric: collected(row, family.entries) }
 }
 
 type HistogramRow = Extract<Row, { type: 'histogram' }>
@@ -255,7 +279,7 @@ const histogramFamily = (row: HistogramRow, maxSeries: number, onOverflow: () =>
   const family = createFamily<string, HistogramSeries>({ labels: row.labels, maxSeries, create, onOverflow })
   const read = (): Value[] =>
     [...family.entries()].flatMap(([labels, series]) => histogramValues(row, labels, series))
-  return { family, read }
+  return { family, metric: new ReadHistogram(row, read) }
 }
 
 /** Most series of one metric beside the declared ones: of numbers (a line each), and of histograms (some fifteen lines each). */
@@ -272,12 +296,12 @@ export const createRegistry = (
     ;(families as Families).seriesOverflow.series({ metric }).value += 1
   }
   for (const [key, row] of Object.entries(metricTable)) {
-    const { family, read } =
+    const { family, metric } =
       row.type === 'histogram'
         ? histogramFamily(row, caps.histograms, onOverflow(row.name))
         : numberFamily(row, caps.numbers, onOverflow(row.name))
     families[key] = family
-    registry.registerMetric(new ReadMetric(row, read))
+    registry.registerMetric(metric)
   }
   return { registry, families: families as Families }
 }

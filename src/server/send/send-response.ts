@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
+import { env } from 'node:process'
 import { pipeline, type Readable } from 'node:stream'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import {
@@ -112,8 +113,10 @@ type WithHead = ServerResponse & { _header: string | null; _hasBody: boolean }
 
 const statusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
 
-/** False in a future version of Node that keeps it elsewhere. */
+/** False with the switch, and in a future version of Node that keeps it elsewhere. */
 const keepsHead = ((): boolean => {
+  // biome-ignore lint/style/noProcessEnv: a switch for an emergency, not a setting.
+  if (env['TRELLIS_HEADS_BY_NODE'] === '1') return false
   const request = { method: 'GET', httpVersionMajor: 1, httpVersionMinor: 1, headers: {} }
   const probe = new ServerResponse(request as IncomingMessage) as WithHead
   const before = probe._header

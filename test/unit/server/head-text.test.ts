@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FieldLines, type GatewayResponse, headText } from '../../../src/http/message.ts'
 import { sendResponse } from '../../../src/server/send/send-response.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
@@ -95,6 +95,24 @@ describe('a head that was made before has the bytes that node:http writes', () =
       headText: { of: fields, text: 'X-Ready: 1\r\n' },
     }
     expect(await bytesFor('GET / HTTP/1.1\r\nHost: a')).toContain('X-Ready: 1')
+  })
+
+  test('it is not used with the switch', async () => {
+    vi.stubEnv('TRELLIS_HEADS_BY_NODE', '1')
+    vi.resetModules()
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { sendResponse: sendByNode } = await import('../../../src/server/send/send-response.ts')
+    const fields = whole('a')
+    const byNode = await startHttpServer((_incoming, outgoing) =>
+      sendByNode(
+        outgoing,
+        { status: 200, fields, content: Buffer.from('a'), headText: { of: fields, text: 'X-Ready: 1\r\n' } },
+        { isDraining: () => false, keepAliveLines: '', broken: () => undefined },
+      ),
+    )
+    onTestFinished(() => byNode.close())
+    const { headers } = await fetch(byNode.origin)
+    expect([headers.get('content-length'), headers.get('x-ready')]).toEqual(['1', null])
   })
 
   test('it is not used once the headers have changed', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { times } from '../support/breadth.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -39,9 +39,8 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
         }),
       },
     })
-    await expect
-      .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 60_000 })
-      .toBe(1)
+    const isHeard = async () => expect(await gateway.metric('trellis_changes_state', 'state="heard"')).toBe(1)
+    await vi.waitFor(isHeard, { timeout: 60_000, interval: 100 })
     const list = await ask('GET', '/wp/v2/large-products?per_page=10&_fields=id', {})
     products = (list.body as readonly { readonly id: number }[]).map(({ id }) => id)
   }, 300_000)

@@ -2,7 +2,7 @@ import { Browser, type CompanionSite } from '../companion/site.ts'
 
 /** What `cache.harmlessWrites` of the two services names where nothing reports changes. */
 export const namedInInterface = ['POST /wp-sync/v1/updates', 'POST /wc/store/v1/cart/*']
-export const namedInPages = ['heartbeat', 'failed-login', 'POST /?wc-ajax=*']
+export const namedInPages = ['heartbeat', 'failed-login', 'POST /?wc-ajax=get_refreshed_fragments']
 
 /** Sends one request. */
 type Send = () => Promise<void>

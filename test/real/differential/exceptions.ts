@@ -135,16 +135,6 @@ export const exceptions: readonly Exception[] = [
 export const leftToWordPress: readonly { readonly reason: string; readonly cases: readonly string[] }[] = [
   {
     reason:
-      'arguments of routes that are only learned, or that this version announces otherwise, are sent as they come',
-    cases: [
-      'GET /wp/v2/categories?orderby=bar',
-      'GET /wp/v2/comments?after=x',
-      'GET /wp/v2/comments?post=x',
-      'GET /wp/v2/search?context=edit',
-    ],
-  },
-  {
-    reason:
       'php -S neither decodes nor merges in paths; the gateway sends the one spelling, which is another request there',
     cases: ['GET /wp/v2/p%6Fsts', 'GET /wp/v2/posts/%34', 'GET /wp/v2/posts//4'],
   },

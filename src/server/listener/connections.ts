@@ -8,7 +8,9 @@ import { readAsStream } from './socket-reading.ts'
 const responses = new WeakMap<Socket, ServerResponse>()
 
 function responseEnds(this: ServerResponse): void {
-  responses.delete(this.req.socket)
+  const { socket } = this.req
+  // The next response may have begun before.
+  if (responses.get(socket) === this) responses.delete(socket)
 }
 
 /** Of the requests on a connection, the one of this response is answered from now on. */

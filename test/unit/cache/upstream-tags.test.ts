@@ -95,7 +95,7 @@ test.each([
   ['with an id that is none', 'v1;n=1;complete;blogs=1;p=a/b'],
   [
     'longer than the companion sends',
-    `v1;n=2000;complete;blogs=1;p=${Array.from({ length: 2000 }, () => 123).join(',')}`,
+    `v1;n=5000;complete;blogs=1;p=${Array.from({ length: 5000 }, () => 123).join(',')}`,
   ],
   ['sent twice', 'v1;n=1;complete;blogs=1;p=12, v1;n=1;complete;blogs=1;p=13'],
   ['without blogs', 'v1;n=1;complete;p=12'],

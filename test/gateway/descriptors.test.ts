@@ -27,6 +27,7 @@ test('a client that uses up all descriptors blocks others meanwhile, but does no
     log: { level: 'silent' },
     drain: { delay: '0s', timeout: '1s' },
     overload: { interval: '100ms' },
+    services: { plants: { contract: 'plants', mount: '/', upstream: { targets: ['embedded'] } } },
   }
   await writeFile(file, JSON.stringify(config))
   const program = spawn(

@@ -101,9 +101,9 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
     const told = services.map(({ differences }) =>
       [...new Set(differences.map(({ kind, argument }) => `${kind} ${argument ?? ''}`.trim()))].sort(),
     )
-    const newer = ['format', 'ignore_sticky', 'search_semantics']
+    const newer = ['format', 'ignore_sticky', 'search_columns', 'search_semantics']
     const newerOfEdits = ['alt_text', 'caption', 'description', 'post', 'title']
-    const changed = ['id', 'media_type', 'mime_type', 'modifiers']
+    const changed = ['app_id', 'id', 'locale', 'media_type', 'meta', 'mime_type', 'modifiers']
     const expected = [
       ...[...newer, ...newerOfEdits].map((name) => `argument-missing ${name}`),
       ...changed.map((name) => `argument-changed ${name}`),

@@ -197,16 +197,24 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
     })
 
     test('sends WordPress one request for a hundred origins', async () => {
+      const statusFor = async (query: string, number: number): Promise<string> => {
+        const origin = `https://app-${number}.example`
+        const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/pages?${query}`, {
+          headers: { origin },
+        })
+        await answer.arrayBuffer()
+        expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+        return answer.headers.get('cache-status') ?? ''
+      }
+      // The first page that asks lets the gateway find out whom WordPress allows to read the route.
+      let asked = 0
+      const askAsAnother = (): Promise<string> => {
+        asked += 1
+        return statusFor('per_page=2', asked)
+      }
+      await expect.poll(askAsAnother).toMatch(/hit/)
       const statuses = await Promise.all(
-        Array.from({ length: 100 }, async (_, number) => {
-          const origin = `https://app-${number}.example`
-          const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/pages?per_page=1`, {
-            headers: { origin },
-          })
-          await answer.arrayBuffer()
-          expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
-          return answer.headers.get('cache-status') ?? ''
-        }),
+        Array.from({ length: 100 }, (_, number) => statusFor('per_page=1', number)),
       )
       expect(statuses.filter((status) => !/hit|collapsed/.test(status))).toHaveLength(1)
     })

@@ -240,7 +240,7 @@ add_action( 'rest_api_init', function () {
 		Large_Shop::keep( $cart );
 		return $cart;
 	} );
-	Large_Shop::store_route( '/checkout', 'POST', array( 'billing_address' => array( 'required' => true ) + $address, 'payment_method' => array( 'type' => 'string', 'enum' => array( 'card' ), 'validate_callback' => '__return_true' ) ), function ( $request ) {
+	Large_Shop::store_route( '/checkout', 'POST', array( 'billing_address' => array( 'required' => true ) + $address, 'payment_method' => array( 'type' => 'string', 'enum' => array( 'card' ), 'validate_callback' => '__return_true', 'sanitize_callback' => null ) ), function ( $request ) {
 		$cart = Large_Shop::cart();
 		return $cart['items'] ? Large_Shop::order( $cart, $request['billing_address'] ) : new WP_Error( 'large_shop_empty', 'The cart is empty.', array( 'status' => 400 ) );
 	} );

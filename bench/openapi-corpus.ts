@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ApiDocument } from '../src/config/api-document.ts'
 import { loadApiDocument } from '../src/config/read-document.ts'
-import { safePattern } from '../src/request/openapi/safe-pattern.ts'
+import { safePattern } from '../src/openapi/requests/safe-pattern.ts'
 
 /**
  * Loads every JSON and YAML file of a folder as an OpenAPI document, as a configuration would, and prints each refusal with its line

@@ -1,6 +1,6 @@
 /** What routing, validation and the canonical query of an OpenAPI request cost: npm run bench:openapi. Medians of CPU time. */
-import { loadDocument } from '../src/contracts/openapi/load-document.ts'
-import { createOpenApiRequests } from '../src/request/openapi-requests.ts'
+import { loadDocument } from '../src/openapi/document/load-document.ts'
+import { createOpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import { median } from './statistics.ts'
 
 const integer = { type: 'integer', minimum: 1, maximum: 100000 }

@@ -1,3 +1,4 @@
+import { requestField } from '../src/http/message.ts'
 import {
   type ApiBundle,
   below,
@@ -6,11 +7,10 @@ import {
   type Located,
   member,
   membersOf,
-} from '../src/contracts/openapi/bundle.ts'
-import type { ApiContract } from '../src/contracts/openapi/load-document.ts'
-import { locateOperations, operationKey, responseFor } from '../src/contracts/openapi/operation.ts'
-import { requestField } from '../src/http/message.ts'
-import { createOpenApiRequests } from '../src/request/openapi-requests.ts'
+} from '../src/openapi/document/bundle.ts'
+import type { ApiContract } from '../src/openapi/document/load-document.ts'
+import { locateOperations, operationKey, responseFor } from '../src/openapi/document/operation.ts'
+import { createOpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import { sampleOf } from './document-sample.ts'
 import {
   type EmbeddedReply,

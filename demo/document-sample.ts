@@ -7,7 +7,7 @@ import {
   listOf,
   membersOf,
   resolve,
-} from '../src/contracts/openapi/bundle.ts'
+} from '../src/openapi/document/bundle.ts'
 
 /** Optional members below this depth, and the items of lists, are left out. */
 const deepest = 6

@@ -1,6 +1,6 @@
 import { memberText } from '../src/http/json-text.ts'
 import { requestField } from '../src/http/message.ts'
-import type { OpenApiRequests } from '../src/request/openapi-requests.ts'
+import type { OpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,

@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from '../src/clock.ts'
-import { keyNames, namespaceNames, segmentNames } from '../src/contracts/site/names.ts'
-import { siteRows } from '../src/contracts/site/route-table.ts'
 import { requestField } from '../src/http/message.ts'
-import { rowsInOtherNames } from '../src/request/names.ts'
-import { createRouter } from '../src/request/router.ts'
-import { createSiteValidator } from '../src/request/site-validator.ts'
+import { createRouter } from '../src/service/router.ts'
+import { createSiteValidator } from '../src/wordpress/arguments/site-validator.ts'
+import { keyNames, namespaceNames, segmentNames } from '../src/wordpress/names/name-table.ts'
+import { rowsInOtherNames } from '../src/wordpress/names/names.ts'
+import { siteRows } from '../src/wordpress/routes/route-table.ts'
 import {
   type EmbeddedReply,
   type EmbeddedSettings,

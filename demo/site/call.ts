@@ -1,5 +1,5 @@
-import type { Row } from '../../src/contracts/row.ts'
 import type { RequestFields } from '../../src/http/message.ts'
+import type { Row } from '../../src/service/row.ts'
 import type { Caller } from './caller.ts'
 import type { DialectNames } from './dialect-names.ts'
 import type { Store } from './store.ts'

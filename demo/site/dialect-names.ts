@@ -1,4 +1,4 @@
-import { keyNames, type NamePair, namespaceNames } from '../../src/contracts/site/names.ts'
+import { keyNames, type NamePair, namespaceNames } from '../../src/wordpress/names/name-table.ts'
 
 /** The names in which the two dialects differ; everything else is WordPress's in both. */
 export type DialectNames = {

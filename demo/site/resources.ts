@@ -1,4 +1,4 @@
-import type { Row } from '../../src/contracts/row.ts'
+import type { Row } from '../../src/service/row.ts'
 import type { Resource } from './call.ts'
 import { type CollectionSpec, collectionSpecs, taxonomyBases } from './collections.ts'
 import {

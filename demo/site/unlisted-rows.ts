@@ -1,6 +1,6 @@
-import type { Arguments, Row } from '../../src/contracts/row.ts'
-import { context, revisionsQuery } from '../../src/contracts/site/parameter-sets.ts'
-import { namespaceIndex } from '../../src/contracts/site/route-table.ts'
+import type { Arguments, Row } from '../../src/service/row.ts'
+import { context, revisionsQuery } from '../../src/wordpress/routes/parameter-sets.ts'
+import { namespaceIndex } from '../../src/wordpress/routes/route-table.ts'
 import {
   autosaveRows,
   type Collection,
@@ -12,8 +12,8 @@ import {
   reads,
   revisionRows,
   row,
-} from '../../src/contracts/site/row-builders.ts'
-import { navigationFields } from '../../src/contracts/site/write-fields.ts'
+} from '../../src/wordpress/routes/row-builders.ts'
+import { navigationFields } from '../../src/wordpress/routes/write-fields.ts'
 import type { DialectNames } from './dialect-names.ts'
 
 const ids = { type: 'array', items: integer, default: [] } as const

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { ChangesAnswer, ChangesCredential } from '../changes/change-feeds.ts'
 import { addressGroup } from '../http/bounds.ts'
 import { requestField } from '../http/message.ts'
+import type { ChangesAnswer, ChangesCredential } from '../wordpress/changes/change-feeds.ts'
 import type { Operator } from './operator.ts'
 
 export const changesPath = '/changes'

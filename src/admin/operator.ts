@@ -1,4 +1,4 @@
-import type { ChangeFeeds } from '../changes/change-feeds.ts'
+import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import type { PurgeRequest } from './purge-request.ts'
 
 /**

@@ -1,10 +1,10 @@
-import type { Found, Row } from '../contracts/row.ts'
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import { isCredentialName } from '../http/credential-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
 import { type RequestFields, targetParts } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
+import type { Found, Row } from '../service/row.ts'
 import {
   type Admission,
   type BatchItem,

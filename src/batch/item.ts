@@ -1,8 +1,8 @@
-import type { Endpoint } from '../contracts/row.ts'
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
+import type { Endpoint } from '../service/row.ts'
 
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 

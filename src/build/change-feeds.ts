@@ -1,20 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation.ts'
-import { type ChangeFeeds, createChangeFeeds, type FeedService, pollFields } from '../changes/change-feeds.ts'
-import type { ChangeEvent } from '../changes/events.ts'
-import { type LogAnswer, type PlainChange, readLogAnswer } from '../changes/read-changes.ts'
-import { type FeedMessage, PollError } from '../changes/service-feed.ts'
 import type { Clock } from '../clock.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
-import type { SiteChange } from '../contracts/site/changes.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
+import {
+  type ChangeFeeds,
+  createChangeFeeds,
+  type FeedService,
+  pollFields,
+} from '../wordpress/changes/change-feeds.ts'
+import type { ChangeEvent } from '../wordpress/changes/events.ts'
+import { type LogAnswer, type PlainChange, readLogAnswer } from '../wordpress/changes/read-changes.ts'
+import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
+import type { SiteChange } from '../wordpress/tags/changes.ts'
 import { changesOf, everythingNotes, outdateDocuments, ownGet, pollMsOf, sitePath } from './built-service.ts'
 import type { Generation } from './generation.ts'
 

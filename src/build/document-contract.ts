@@ -5,17 +5,17 @@ import type { Config, OpenApiConfig, PlantsConfig, ServiceConfig } from '../conf
 import { firstRules } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { headersThatCorsLacks } from '../config/warnings.ts'
-import type { ApiContract } from '../contracts/openapi/load-document.ts'
-import { hasUnseenCredential, isPublicOperation, type Operation } from '../contracts/openapi/operation.ts'
-import { inferResources, type Resources } from '../contracts/openapi/resources.ts'
-import { plantRefusal, plantRows } from '../contracts/plants/plant-store.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
 import { hasBearer } from '../http/credential-fields.ts'
 import { isUnusualName } from '../http/forwardable-fields.ts'
+import type { ApiContract } from '../openapi/document/load-document.ts'
+import { hasUnseenCredential, isPublicOperation, type Operation } from '../openapi/document/operation.ts'
+import { plantRefusal, plantRows } from '../openapi/document/plant-store.ts'
+import { inferResources, type Resources } from '../openapi/document/resources.ts'
+import { missingCredential } from '../openapi/requests/openapi-operation.ts'
+import type { OpenApiRequests, OpenApiRequestsOptions } from '../openapi/requests/openapi-requests.ts'
 import type { Service } from '../pipeline/service.ts'
-import { missingCredential } from '../request/openapi-operation.ts'
-import type { OpenApiRequests, OpenApiRequestsOptions } from '../request/openapi-requests.ts'
-import { createRouter } from '../request/router.ts'
+import { createRouter } from '../service/router.ts'
+import type { Endpoint, Row } from '../service/row.ts'
 
 /** Pages may send these without permission (Fetch standard, CORS-safelisted request-header). */
 const safelisted: ReadonlySet<string> = new Set(['accept', 'accept-language', 'content-language', 'range'])
@@ -43,7 +43,7 @@ export const documentNotes = async (
     if (service.contract !== 'openapi') return []
     const { document } = service
     const { placedNotes } = await import('../config/read-document.ts')
-    const { uncheckedSchemas } = await import('../request/openapi-requests.ts')
+    const { uncheckedSchemas } = await import('../openapi/requests/openapi-requests.ts')
     const texts = [
       ...(await placedNotes(document)),
       ...uncheckedSchemas(document.contract),
@@ -142,7 +142,7 @@ export const documentRequests = async (
   service: Described,
   limits: OpenApiRequestsOptions['limits'],
 ): Promise<OpenApiRequests> => {
-  const { createOpenApiRequests } = await import('../request/openapi-requests.ts')
+  const { createOpenApiRequests } = await import('../openapi/requests/openapi-requests.ts')
   const options = {
     limits,
     unknownParameters: service.parameters.unknown,

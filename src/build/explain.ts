@@ -3,8 +3,6 @@ import { requestTags } from '../cache/tagger.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { interfacesBehind } from '../config/sites-behind.ts'
-import type { Found, Row } from '../contracts/row.ts'
-import type { Validation } from '../contracts/validation.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField, targetOf } from '../http/message.ts'
 import {
@@ -14,7 +12,9 @@ import {
   isAccessWrite,
   lackingCredential,
 } from '../pipeline/access.ts'
-import { requestMeaning } from '../request/router.ts'
+import { requestMeaning } from '../service/router.ts'
+import type { Found, Row } from '../service/row.ts'
+import type { Validation } from '../service/validation.ts'
 import {
   type AskedService,
   changesOf,

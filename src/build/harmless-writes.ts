@@ -1,13 +1,13 @@
 import type { ServiceConfig } from '../config/config.ts'
 import { isPattern, matchesWrite } from '../config/rule-match.ts'
+import { splitPhpName } from '../http/php-names.ts'
+import type { HarmlessClaim, Service } from '../pipeline/service.ts'
 import {
   type HarmlessRequest,
   namedRequests,
   rootOf,
   unnamedRequests,
-} from '../contracts/site/harmless-requests.ts'
-import { splitPhpName } from '../http/php-names.ts'
-import type { HarmlessClaim, Service } from '../pipeline/service.ts'
+} from '../wordpress/routes/harmless-requests.ts'
 import { withoutRoot } from './built-service.ts'
 
 /** Longer forms are not read, and count as writes. */

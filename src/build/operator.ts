@@ -9,10 +9,10 @@ import { shownConfig } from '../config/redacted-config.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { requestField, targetParts } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
+import { type DescribedService, openApiDocument, servedDocument } from '../openapi/served/openapi-document.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { WarmTarget } from '../pipeline/warmer.ts'
-import { cleanSpelling, spelled } from '../request/route-paths.ts'
-import { type DescribedService, openApiDocument, servedDocument } from '../site/openapi-document.ts'
+import { cleanSpelling, spelled } from '../service/route-paths.ts'
 import {
   type AskedService,
   type BuiltService,

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { pollFields } from '../changes/change-feeds.ts'
 import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import type { Endpoint, Row } from '../contracts/row.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import { fieldValue } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import type { Difference } from '../site/drift.ts'
-import type { DiscoveryEvent, IndexRefusal } from '../site/events.ts'
+import type { Endpoint, Row } from '../service/row.ts'
+import { createUpstream } from '../upstream/upstream.ts'
+import { pollFields } from '../wordpress/changes/change-feeds.ts'
+import type { Difference } from '../wordpress/index/drift.ts'
+import type { DiscoveryEvent, IndexRefusal } from '../wordpress/index/events.ts'
 import {
   announcedRoot,
   companionFinding,
@@ -23,8 +24,7 @@ import {
   rootFinding,
   type Seen,
   type SiteFinding,
-} from '../site/site-findings.ts'
-import { createUpstream } from '../upstream/upstream.ts'
+} from '../wordpress/index/site-findings.ts'
 import {
   type BuiltService,
   changesOf,

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { namedList, refusedText } from '../site/discovery.ts'
+import { namedList, refusedText } from '../wordpress/index/discovery.ts'
 import { type Asked, withAskedServices } from './upstream-findings.ts'
 
 /** What a site announces otherwise than the contract, and the routes of which no row could be made, in words. */

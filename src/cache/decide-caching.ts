@@ -1,11 +1,11 @@
 import type { Moment } from '../clock.ts'
-import type { ContractName } from '../contracts/method.ts'
-import { createsWhenRead, cronParameter, runsCron } from '../contracts/site/side-effects.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { credentialExpiry, keyedFields, otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { pathReadings } from '../http/path-readings.ts'
 import { foldPhpName } from '../http/php-names.ts'
+import type { ContractName } from '../service/method.ts'
+import { createsWhenRead, cronParameter, runsCron } from '../wordpress/tags/side-effects.ts'
 
 /**
  * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A

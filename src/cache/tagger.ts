@@ -1,5 +1,3 @@
-import type { Found } from '../contracts/row.ts'
-import type { SiteChange } from '../contracts/site/changes.ts'
 import {
   type FieldLines,
   fieldValue,
@@ -9,6 +7,8 @@ import {
   type ResponseHead,
 } from '../http/message.ts'
 import { parseList } from '../http/structured-fields.ts'
+import type { Found } from '../service/row.ts'
+import type { SiteChange } from '../wordpress/tags/changes.ts'
 
 const longestIdentifier = 128
 

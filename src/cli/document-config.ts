@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { ApiDocument } from '../config/api-document.ts'
 import { checkConfig } from '../config/load.ts'
-import type { Operation, SecurityScheme } from '../contracts/openapi/operation.ts'
+import type { Operation, SecurityScheme } from '../openapi/document/operation.ts'
 import { alignedLines } from './texts.ts'
 
 export type Upstream = {

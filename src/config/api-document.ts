@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
-import { type ApiBundle, listOf, member } from '../contracts/openapi/bundle.ts'
-import { type ApiContract, loadDocument } from '../contracts/openapi/load-document.ts'
+import { type ApiBundle, listOf, member } from '../openapi/document/bundle.ts'
+import { type ApiContract, loadDocument } from '../openapi/document/load-document.ts'
 import { packageFile } from '../package-file.ts'
 
 /** A document without faults, as threads and processes hand it to each other. */

@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib'
-import { coreRows } from '../contracts/site/core-rows.ts'
-import { rootOf } from '../contracts/site/harmless-requests.ts'
-import { siteRows } from '../contracts/site/route-table.ts'
+import { coreRows } from '../wordpress/routes/core-rows.ts'
+import { rootOf } from '../wordpress/routes/harmless-requests.ts'
+import { siteRows } from '../wordpress/routes/route-table.ts'
 import type { Config, ServiceConfig } from './config.ts'
 import {
   coversRule,

@@ -1,9 +1,9 @@
 import { actsAsWrite, type Sensitivity } from '../cache/decide-caching.ts'
-import type { ContractName } from '../contracts/method.ts'
-import type { Effect } from '../contracts/openapi/operation.ts'
-import type { Row } from '../contracts/row.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
+import type { Effect } from '../openapi/document/operation.ts'
+import type { ContractName } from '../service/method.ts'
+import type { Row } from '../service/row.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {

@@ -1,4 +1,3 @@
-import type { Row } from '../contracts/row.ts'
 import { parseVary } from '../http/caching-fields.ts'
 import {
   type FieldLines,
@@ -7,6 +6,7 @@ import {
   type RequestFields,
   withField,
 } from '../http/message.ts'
+import type { Row } from '../service/row.ts'
 
 // WordPress allows pages of every origin to read its REST interface: it repeats the Origin, and says Vary: Origin. Plugins have
 // policies of their own for their routes. What an upstream allows is read from its answers to an origin that nobody can have listed.

@@ -1,6 +1,6 @@
+import type { Question, Said, Witness } from '../service/witness.ts'
 import type { Ready } from './exchange.ts'
 import type { Service } from './service.ts'
-import type { Question, Said, Witness } from './witness.ts'
 
 /** The witness of a service, or of those that share its upstream; undefined when they have several. */
 const witnessOf = (service: Service): Witness | undefined => {

@@ -1,5 +1,3 @@
-import type { Row } from '../contracts/row.ts'
-import type { Invalid } from '../contracts/validation.ts'
 import { GatewayError } from '../errors.ts'
 import { otherCredential } from '../http/credential-fields.ts'
 import {
@@ -8,6 +6,8 @@ import {
   type RequestFields,
   wordpressJson,
 } from '../http/message.ts'
+import type { Row } from '../service/row.ts'
+import type { Invalid } from '../service/validation.ts'
 import type { Service } from './service.ts'
 
 type Contract = Service['contract']

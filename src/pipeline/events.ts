@@ -1,5 +1,5 @@
 import type { WriteDetail } from '../cache/events.ts'
-import type { UndeclaredParameters } from '../contracts/validation.ts'
+import type { UndeclaredParameters } from '../service/validation.ts'
 import type { AccessRefusal } from './access.ts'
 
 /** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */

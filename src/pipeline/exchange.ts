@@ -1,7 +1,5 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
-import type { Found, RouteFinding } from '../contracts/row.ts'
-import type { Validation } from '../contracts/validation.ts'
 import type { TraceContext } from '../http/forwardable-fields.ts'
 import {
   type Answer,
@@ -10,6 +8,8 @@ import {
   targetOf,
   withChanges,
 } from '../http/message.ts'
+import type { Found, RouteFinding } from '../service/row.ts'
+import type { Validation } from '../service/validation.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Identity } from './access.ts'

@@ -20,11 +20,11 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
+import type { Said } from '../service/witness.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
 import { isTold } from './ask-witness.ts'
 import { type Ready, upstreamTarget } from './exchange.ts'
 import type { Service } from './service.ts'
-import type { Said } from './witness.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 

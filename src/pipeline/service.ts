@@ -1,17 +1,17 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Tagger } from '../cache/tagger.ts'
-import type { ContractName } from '../contracts/method.ts'
-import type { Endpoint, Found, RouteFinding, Row } from '../contracts/row.ts'
-import type { Validator } from '../contracts/validation.ts'
 import type { PublicLinks } from '../http/links.ts'
 import { createRecentValues } from '../http/memo.ts'
 import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFields } from '../http/message.ts'
-import type { Names } from '../request/names.ts'
+import type { ContractName } from '../service/method.ts'
+import type { Endpoint, Found, RouteFinding, Row } from '../service/row.ts'
+import type { Validator } from '../service/validation.ts'
+import type { Witness } from '../service/witness.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import type { Names } from '../wordpress/names/names.ts'
 import type { Access, Identity } from './access.ts'
 import type { AnyOrigins } from './any-origin.ts'
-import type { Witness } from './witness.ts'
 
 /** Everything about a valid GET that follows from its target alone. */
 export type ValidTarget = {

@@ -11,7 +11,7 @@ import {
   type Routes,
   type ServiceChoice,
   type ServiceTable,
-} from '../request/service-table.ts'
+} from '../service/service-table.ts'
 import { registerCors } from './cors.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { authorityOf } from './read-request.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { siteRows } from '../../src/contracts/site/route-table.ts'
+import { siteRows } from '../../src/wordpress/routes/route-table.ts'
 import { compareValues, type Difference } from './compare-values.ts'
 import { announcedRoutes, routesOf } from './discovery-document.ts'
 import { expectedDifferences, unlistedRoutes } from './expected-differences.ts'

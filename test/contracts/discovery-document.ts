@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import type { Endpoint, Row } from '../../src/contracts/row.ts'
-import { keyNames, namespaceNames, segmentNames } from '../../src/contracts/site/names.ts'
+import type { Endpoint, Row } from '../../src/service/row.ts'
+import { keyNames, namespaceNames, segmentNames } from '../../src/wordpress/names/name-table.ts'
 
 /** A route as a discovery document announces it, and as a row would be announced. */
 type AnnouncedRoute = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Row } from '../../src/contracts/row.ts'
-import { keyNames, namespaceNames, segmentNames } from '../../src/contracts/site/names.ts'
-import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { compileRowPattern } from '../../src/request/route-paths.ts'
+import { compileRowPattern } from '../../src/service/route-paths.ts'
+import type { Row } from '../../src/service/row.ts'
+import { keyNames, namespaceNames, segmentNames } from '../../src/wordpress/names/name-table.ts'
+import { siteRows } from '../../src/wordpress/routes/route-table.ts'
 
 const rowOf = (id: string): Row => {
   const row = siteRows.find((candidate) => candidate.id === id)

@@ -7,7 +7,7 @@ import type { ExplainedRequest } from '../../src/build/explain.ts'
 import type { RouteReport } from '../../src/build/upstream-findings.ts'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
-import type { Difference } from '../../src/site/drift.ts'
+import type { Difference } from '../../src/wordpress/index/drift.ts'
 
 let folder = ''
 let faulty = ''

@@ -1,12 +1,12 @@
-import { createSiteTagger } from '../../src/cache/site-tagger.ts'
-import type { Found } from '../../src/contracts/row.ts'
-import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { siteTags } from '../../src/contracts/site/tags.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Matched, Outgoing, Ready, Received } from '../../src/pipeline/exchange.ts'
 import { createTargetMemo, type Service } from '../../src/pipeline/service.ts'
-import { createRouter } from '../../src/request/router.ts'
-import { createSiteValidator } from '../../src/request/site-validator.ts'
+import { createRouter } from '../../src/service/router.ts'
+import type { Found } from '../../src/service/row.ts'
+import { createSiteValidator } from '../../src/wordpress/arguments/site-validator.ts'
+import { siteRows } from '../../src/wordpress/routes/route-table.ts'
+import { createSiteTagger } from '../../src/wordpress/tags/site-tagger.ts'
+import { siteTags } from '../../src/wordpress/tags/tags.ts'
 
 const limits = { queryParameters: 64, jsonDepth: 16 }
 

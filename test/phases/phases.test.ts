@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import type { Found } from '../../src/contracts/row.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { hasBearer } from '../../src/http/credential-fields.ts'
@@ -11,6 +10,7 @@ import { authorize } from '../../src/pipeline/phases/admit.ts'
 import { translate } from '../../src/pipeline/phases/forward.ts'
 import { answerLocally, match, validate } from '../../src/pipeline/phases/request.ts'
 import { preconditions, recover, stamp } from '../../src/pipeline/phases/response.ts'
+import type { Found } from '../../src/service/row.ts'
 import { matched, outgoing, ready, received, response, siteService } from './exchange-of.ts'
 
 const clock = { now: () => 0, monotonic: () => 0 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { siteTags } from '../../src/contracts/site/tags.ts'
+import { siteTags } from '../../src/wordpress/tags/tags.ts'
 import { found, reaches, tagger } from '../unit/cache/site-fixture.ts'
 
 const collections = fc.oneof(

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Endpoint, Row } from '../../src/contracts/row.ts'
-import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { createSiteValidator } from '../../src/request/site-validator.ts'
+import type { Endpoint, Row } from '../../src/service/row.ts'
+import { createSiteValidator } from '../../src/wordpress/arguments/site-validator.ts'
+import { siteRows } from '../../src/wordpress/routes/route-table.ts'
 import { times } from '../support/breadth.ts'
 
 const runs = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? times(3_000, 10_000)) / 2)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { siteRows } from '../../src/contracts/site/route-table.ts'
-import { createSiteValidator } from '../../src/request/site-validator.ts'
+import { createSiteValidator } from '../../src/wordpress/arguments/site-validator.ts'
+import { siteRows } from '../../src/wordpress/routes/route-table.ts'
 import { meaningKey, meanings } from './list-meanings.ts'
 import { chooserOf, spellQuery } from './list-spellings.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSiteTagger } from '../../src/cache/site-tagger.ts'
-import type { SiteChange } from '../../src/contracts/site/changes.ts'
-import { siteTags } from '../../src/contracts/site/tags.ts'
+import type { SiteChange } from '../../src/wordpress/tags/changes.ts'
+import { createSiteTagger } from '../../src/wordpress/tags/site-tagger.ts'
+import { siteTags } from '../../src/wordpress/tags/tags.ts'
 
 const tagger = createSiteTagger({ service: 'site', table: siteTags })
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { readDocument } from '../../src/cli/document-config.ts'
-import { type ApiContract, loadDocument } from '../../src/contracts/openapi/load-document.ts'
-import type { Operation } from '../../src/contracts/openapi/operation.ts'
-import { createOpenApiRequests } from '../../src/request/openapi-requests.ts'
+import { type ApiContract, loadDocument } from '../../src/openapi/document/load-document.ts'
+import type { Operation } from '../../src/openapi/document/operation.ts'
+import { createOpenApiRequests } from '../../src/openapi/requests/openapi-requests.ts'
 import { times } from '../support/breadth.ts'
 
 // `npm run laws:openapi` tries a million requests and a million integers.

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -33,44 +33,52 @@ const cruise = (folder: string): Promise<Report> =>
     )
   })
 
+type Rule = {
+  readonly name: string
+  readonly from: { readonly path?: string; readonly pathNot?: string | readonly string[] }
+}
+
 /** Files that break one rule each: path, content, the rule that must fire. */
 const faults: readonly (readonly [string, string, string])[] = [
   ['src/cache/fault.ts', "import '../upstream/upstream.ts'", 'cache-imports-downward'],
-  ['src/request/fault.ts', "import '../pipeline/phases.ts'", 'request-imports-downward'],
+  ['src/service/fault.ts', "import '../pipeline/phases.ts'", 'service-imports-downward'],
+  ['src/wordpress/fault.ts', "import '../pipeline/phases.ts'", 'wordpress-imports-downward'],
+  ['src/openapi/fault.ts', "import '../pipeline/phases.ts'", 'openapi-imports-downward'],
+  ['src/openapi/fault-2.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-wing'],
+  ['src/wordpress/fault-2.ts', "import '../openapi/document/operation.ts'", 'openapi-is-a-wing'],
+  ['src/cache/fault-4.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-wing'],
   ['src/upstream/fault.ts', "import '../config/load.ts'", 'upstream-imports-downward'],
-  ['src/config/fault.ts', "import '../request/router.ts'", 'config-imports-downward'],
+  ['src/config/fault.ts', "import '../cache/cache.ts'", 'config-imports-downward'],
   [
     'src/pipeline/fault.ts',
     "import type { Batch } from '../batch/batch.ts'\nexport type A = Batch",
     'pipeline-imports-downward',
   ],
-  ['src/batch/fault.ts', "import '../site/discovery.ts'", 'batch-imports-downward'],
-  ['src/site/fault.ts', "import '../server/server.ts'", 'site-imports-downward'],
+  ['src/batch/fault.ts', "import '../server/server.ts'", 'batch-imports-downward'],
   ['src/server/fault.ts', "import '../cluster/coherence.ts'", 'server-imports-downward'],
   ['src/cluster/fault.ts', "import '../observability/metrics.ts'", 'cluster-imports-downward'],
   ['src/observability/fault.ts', "import '../admin/server.ts'", 'observability-imports-downward'],
   ['src/admin/fault.ts', "import '../build/generation.ts'", 'admin-imports-downward'],
   ['src/build/fault.ts', "import '../gateway.ts'", 'build-imports-downward'],
   ['src/build/fault-2.ts', "import '../gateway.ts'", 'only-the-top-imports-the-top'],
-  ['src/contracts/fault.ts', "import '../clock.ts'", 'contracts-import-nothing'],
   ['src/http/fault.ts', "import '../errors.ts'", 'http-imports-itself'],
   ['src/cli/fault.ts', "import '../gateway.ts'", 'cli-imports-config'],
   ['src/pipeline/fault-2.ts', "import '../cache/fetch/collapse.ts'", 'subfolders-of-cache-are-private'],
   ['src/build/fault-3.ts', "import '../batch/send/chunk.ts'", 'subfolders-of-batch-are-private'],
   ['src/build/fault-4.ts', "import '../cluster/redis/tier.ts'", 'subfolders-of-cluster-are-private'],
   ['src/cache/fault-2.ts', "import 'ioredis'", 'ioredis-has-one-home'],
-  ['src/request/fault-2.ts', "import '@opentelemetry/api'", 'opentelemetry-has-one-home'],
+  ['src/service/fault-2.ts', "import '@opentelemetry/api'", 'opentelemetry-has-one-home'],
   ['src/cache/fault-3.ts', "import 'undici'", 'undici-has-one-home'],
-  ['src/request/fault-3.ts', "import 'prom-client'", 'prom-client-has-one-home'],
-  ['src/site/fault-2.ts', "import 'fastify'", 'fastify-has-one-home'],
+  ['src/service/fault-3.ts', "import 'prom-client'", 'prom-client-has-one-home'],
+  ['src/wordpress/fault-3.ts', "import 'fastify'", 'fastify-has-one-home'],
   ['src/upstream/fault-2.ts', "import 'lru-cache'", 'lru-cache-has-one-home'],
   ['demo/fault.ts', "import 'zod'", 'zod-has-one-home'],
   ['demo/fault-2.ts', "import '../src/config/load.ts'", 'demo-imports-what-every-service-needs'],
-  ['demo/fault-3.ts', "import '../src/request/validation/php-query.ts'", 'subfolders-of-request-are-private'],
+  ['demo/fault-3.ts', "import '../src/cache/fetch/collapse.ts'", 'subfolders-of-cache-are-private'],
   ['src/build/fault-5.ts', "import '../../demo/site.ts'", 'build-loads-the-demo-when-it-is-used'],
   ['src/gateway-fault.ts', "void import('../demo/site.ts')", 'only-build-loads-the-demo'],
   ['src/admin/fault-2.ts', "import '@fastify/cors'", 'fastifycors-has-one-home'],
-  ['src/site/fault-3.ts', "import 'jose'", 'jose-has-one-home'],
+  ['src/wordpress/fault-4.ts', "import 'jose'", 'jose-has-one-home'],
 ]
 
 describe('layers', () => {
@@ -89,6 +97,21 @@ describe('layers', () => {
     expect(summary.violations).toEqual([])
     // With a compiler that it cannot use, the tool sees no TypeScript at all and reports success.
     expect(summary.totalCruised).toBeGreaterThan(250)
+  })
+
+  test('each file that may import a wing does so', async () => {
+    const rules: { forbidden: readonly Rule[] } = await import('../../.dependency-cruiser.cjs')
+    const walls = rules.forbidden.filter(({ name }) => name.endsWith('-is-a-wing'))
+    expect(walls).toHaveLength(2)
+    for (const { name, from } of walls) {
+      const wing = name.replace('-is-a-wing', '')
+      const files = [from.pathNot ?? []].flat().filter((path) => path.endsWith('.ts$'))
+      expect(files).not.toEqual([])
+      for (const file of files) {
+        const path = file.slice(1, -1).replaceAll('\\', '')
+        expect(await readFile(join(root, path), 'utf8'), path).toMatch(new RegExp(`'[./]*/${wing}/`))
+      }
+    }
   })
 
   test('a planted fault fires each rule', async () => {

@@ -37,7 +37,9 @@ describe('dist/main.js', () => {
     expect(modules).toContain('src/config/load.ts')
     expect(
       modules.filter((module) =>
-        /^src\/(?!config\/|contracts\/openapi\/|http\/|package-file\.ts$)|fastify|undici/.test(module),
+        /^src\/(?!config\/|openapi\/document\/|service\/|http\/|package-file\.ts$)|fastify|undici/.test(
+          module,
+        ),
       ),
     ).toEqual([])
   })

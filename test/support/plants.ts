@@ -1,7 +1,7 @@
 import { documentRequests, documentRows } from '../../src/build/document-contract.ts'
-import type { Row } from '../../src/contracts/row.ts'
-import type { Validator } from '../../src/contracts/validation.ts'
-import type { OpenApiRequests, OpenApiRequestsOptions } from '../../src/request/openapi-requests.ts'
+import type { OpenApiRequests, OpenApiRequestsOptions } from '../../src/openapi/requests/openapi-requests.ts'
+import type { Row } from '../../src/service/row.ts'
+import type { Validator } from '../../src/service/validation.ts'
 
 type PlantOptions = Pick<OpenApiRequestsOptions, 'limits' | 'unknownParameters' | 'trackingParameters'> & {
   readonly limitParameter: string

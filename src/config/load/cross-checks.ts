@@ -1,4 +1,4 @@
-import { batchPath } from '../../contracts/openapi/operation.ts'
+import { batchPath } from '../../openapi/document/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
 import { faultAt, type UnplacedFault } from '../fault.ts'
 import type { ConfigShape } from '../schema/shape.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { createExtensionCheck } from '../../contracts/openapi/load-document.ts'
+import { createExtensionCheck } from '../../openapi/document/load-document.ts'
 import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
 import { faultAt, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'

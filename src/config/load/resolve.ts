@@ -1,5 +1,5 @@
-import type { Operation } from '../../contracts/openapi/operation.ts'
-import type { DeclaredResource } from '../../contracts/openapi/resources.ts'
+import type { Operation } from '../../openapi/document/operation.ts'
+import type { DeclaredResource } from '../../openapi/document/resources.ts'
 import { plantsDocument } from '../api-document.ts'
 import { parseDuration } from '../quantities.ts'
 import { matchesRule, type RuleMatch } from '../rule-match.ts'

@@ -14,7 +14,6 @@ import { codings } from '../../http/content-coding.ts'
 import { cacheOutcomes, writeKinds } from '../../pipeline/events.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
-import { differenceKinds, indexRefusals, routeRefusals } from '../../site/events.ts'
 import {
   type AttemptOutcome,
   checkResults,
@@ -25,6 +24,7 @@ import {
   type StatusClass,
   type UpstreamEvent,
 } from '../../upstream/events.ts'
+import { differenceKinds, indexRefusals, routeRefusals } from '../../wordpress/index/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import type { MetricKey, metricTable } from './registry.ts'
 

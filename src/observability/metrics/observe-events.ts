@@ -1,6 +1,5 @@
 import type { BatchEvent } from '../../batch/events.ts'
 import type { CacheEvent } from '../../cache/events.ts'
-import type { ChangeEvent } from '../../changes/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
 import { methodName } from '../../http/message.ts'
 import { accessRefusals } from '../../pipeline/access.ts'
@@ -8,8 +7,9 @@ import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../pipeline/
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
-import type { DiscoveryEvent } from '../../site/events.ts'
 import type { UpstreamEvent } from '../../upstream/events.ts'
+import type { ChangeEvent } from '../../wordpress/changes/events.ts'
+import type { DiscoveryEvent } from '../../wordpress/index/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
 

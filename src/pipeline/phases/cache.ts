@@ -3,7 +3,6 @@ import type { InvalidateAgain, PostResponse } from '../../cache/cache.ts'
 import { type CacheAnswer, forwardedStatus } from '../../cache/cache-read.ts'
 import { type CachingDecision, type CachingFacts, decideCaching } from '../../cache/decide-caching.ts'
 import type { Note } from '../../cache/invalidation.ts'
-import type { Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import { unlimited } from '../../http/bounds.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
@@ -18,6 +17,8 @@ import {
   teeContent,
   whenKnown,
 } from '../../http/message.ts'
+import type { Row } from '../../service/row.ts'
+import type { Question, Said } from '../../service/witness.ts'
 import { type AnyOrigin, permitted, plainOrigin } from '../any-origin.ts'
 import { isTold, questionFor } from '../ask-witness.ts'
 import type { WriteKind } from '../events.ts'
@@ -45,7 +46,6 @@ import {
   uncoded,
 } from '../reads.ts'
 import type { HarmlessClaim, Service } from '../service.ts'
-import type { Question, Said } from '../witness.ts'
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>

@@ -10,9 +10,9 @@ import {
   requestField,
   whenKnown,
 } from '../../http/message.ts'
-import { type ContentMapper, createContentTransform } from '../../request/names.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
+import { type ContentMapper, createContentTransform } from '../../wordpress/names/names.ts'
 import {
   asTranslated,
   type Next,

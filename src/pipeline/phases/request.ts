@@ -1,8 +1,6 @@
 import type { Readable } from 'node:stream'
 import { cacheKey } from '../../cache/cache-read.ts'
 import { sensitivityOf } from '../../cache/decide-caching.ts'
-import type { Operation } from '../../contracts/openapi/operation.ts'
-import type { Found, RouteFinding, Row } from '../../contracts/row.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
 import {
@@ -13,8 +11,10 @@ import {
   requestField,
   targetOf,
 } from '../../http/message.ts'
-import { contentFor } from '../../request/openapi-operation.ts'
-import { requestMeaning } from '../../request/router.ts'
+import type { Operation } from '../../openapi/document/operation.ts'
+import { contentFor } from '../../openapi/requests/openapi-operation.ts'
+import { requestMeaning } from '../../service/router.ts'
+import type { Found, RouteFinding, Row } from '../../service/row.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import {

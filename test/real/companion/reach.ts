@@ -1,6 +1,6 @@
-import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
-import { readPush } from '../../../src/changes/read-changes.ts'
-import { siteTags } from '../../../src/contracts/site/tags.ts'
+import { readPush } from '../../../src/wordpress/changes/read-changes.ts'
+import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
+import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 import type { Change } from './intake.ts'
 
 const tagger = createSiteTagger({ service: 'blog', table: siteTags })

@@ -1,6 +1,6 @@
-import type { Refinement } from '../../../src/contracts/site/refinements.ts'
-import { effect, type NamedEffect, type WriteEffect } from '../../../src/contracts/site/refinements.ts'
-import { type CollectionTags, siteTags, type WriteAction } from '../../../src/contracts/site/tags.ts'
+import type { Refinement } from '../../../src/wordpress/routes/refinements.ts'
+import { effect, type NamedEffect, type WriteEffect } from '../../../src/wordpress/routes/refinements.ts'
+import { type CollectionTags, siteTags, type WriteAction } from '../../../src/wordpress/tags/tags.ts'
 
 /** A fault to put into the table of effects: one thing that a write no longer reaches. */
 export type Plant = {

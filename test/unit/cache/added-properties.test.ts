@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
-import { coreProperties } from '../../../src/contracts/site/properties.ts'
-import { siteTags } from '../../../src/contracts/site/tags.ts'
+import { coreProperties } from '../../../src/wordpress/routes/properties.ts'
+import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
+import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 import { found, json, list, type Read, item as shownItem } from './site-fixture.ts'
 
 const properties = { acf: 'item', large_head: 'site' } as const

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { MaybeState, SiteChange } from '../../../src/contracts/site/changes.ts'
+import type { MaybeState, SiteChange } from '../../../src/wordpress/tags/changes.ts'
 import { changeReaches, item, list, tagger } from './site-fixture.ts'
 
 const post = (

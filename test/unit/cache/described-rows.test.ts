@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SiteChange } from '../../../src/contracts/site/changes.ts'
+import type { SiteChange } from '../../../src/wordpress/tags/changes.ts'
 import { tagger } from './site-fixture.ts'
 
 const head = { status: 200, fields: [], content: Buffer.from('{}') }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRendersOthers } from '../../../src/cache/site-tagger.ts'
+import { createRendersOthers } from '../../../src/wordpress/tags/site-tagger.ts'
 
 const rendersOthers = createRendersOthers()
 

@@ -1,8 +1,8 @@
-import { createSiteTagger } from '../../../src/cache/site-tagger.ts'
 import type { TaggedArguments, WriteResponse } from '../../../src/cache/tagger.ts'
-import type { Found, Row, RowKind } from '../../../src/contracts/row.ts'
-import type { SiteChange } from '../../../src/contracts/site/changes.ts'
-import { siteTags } from '../../../src/contracts/site/tags.ts'
+import type { Found, Row, RowKind } from '../../../src/service/row.ts'
+import type { SiteChange } from '../../../src/wordpress/tags/changes.ts'
+import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
+import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 
 export const tagger = createSiteTagger({ service: 'site', table: siteTags })
 

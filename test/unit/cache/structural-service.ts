@@ -1,9 +1,9 @@
 import { createServiceTagger } from '../../../src/cache/plain-taggers.ts'
-import { createStructuralTagger } from '../../../src/cache/structural-tagger.ts'
 import type { Tagger } from '../../../src/cache/tagger.ts'
-import { inferResources } from '../../../src/contracts/openapi/resources.ts'
-import type { Found } from '../../../src/contracts/row.ts'
-import { createOpenApiRequests } from '../../../src/request/openapi-requests.ts'
+import { inferResources } from '../../../src/openapi/document/resources.ts'
+import { createOpenApiRequests } from '../../../src/openapi/requests/openapi-requests.ts'
+import { createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
+import type { Found } from '../../../src/service/row.ts'
 import { contractOf } from '../request/openapi/described.ts'
 
 /**

@@ -7,7 +7,7 @@ import {
   unsafePaths,
   upstreamTags,
 } from '../../../src/cache/tagger.ts'
-import { companionTags } from '../../../src/cache/tags/companion-tags.ts'
+import { companionTags } from '../../../src/wordpress/tags/companion-tags.ts'
 
 const names = createTagNames('blog')
 

@@ -579,8 +579,8 @@ test('identifiers too long for the index are covered by their collection', () =>
 })
 
 test('no tag of one service is a tag of another', async () => {
-  const { createSiteTagger } = await import('../../../src/cache/site-tagger.ts')
-  const { siteTags } = await import('../../../src/contracts/site/tags.ts')
+  const { createSiteTagger } = await import('../../../src/wordpress/tags/site-tagger.ts')
+  const { siteTags } = await import('../../../src/wordpress/tags/tags.ts')
   const other = createSiteTagger({ service: 'other', table: siteTags })
   const written = other.writtenTags(updatePost.found, () => undefined, 'PUT', updatePost.response)
   expect(written.every((tag) => tag.startsWith('other/'))).toBe(true)

@@ -1,8 +1,17 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type ChangeFeeds, createChangeFeeds, type FeedService } from '../../../src/changes/change-feeds.ts'
-import type { ChangeEvent } from '../../../src/changes/events.ts'
-import { keyOf, type LogAnswer, signatureOf, verifiedToken } from '../../../src/changes/read-changes.ts'
-import { PollError } from '../../../src/changes/service-feed.ts'
+import {
+  type ChangeFeeds,
+  createChangeFeeds,
+  type FeedService,
+} from '../../../src/wordpress/changes/change-feeds.ts'
+import type { ChangeEvent } from '../../../src/wordpress/changes/events.ts'
+import {
+  keyOf,
+  type LogAnswer,
+  signatureOf,
+  verifiedToken,
+} from '../../../src/wordpress/changes/read-changes.ts'
+import { PollError } from '../../../src/wordpress/changes/service-feed.ts'
 
 const token = 'token-of-the-service'
 

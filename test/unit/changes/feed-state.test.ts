@@ -8,8 +8,8 @@ import {
   lost,
   readLog,
   safePosition,
-} from '../../../src/changes/feed-state.ts'
-import type { LogAnswer, LogRow } from '../../../src/changes/read-changes.ts'
+} from '../../../src/wordpress/changes/feed-state.ts'
+import type { LogAnswer, LogRow } from '../../../src/wordpress/changes/read-changes.ts'
 
 const heardAt = (position: number, more: Partial<Feed> = {}): Feed => ({
   state: 'heard',

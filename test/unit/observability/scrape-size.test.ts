@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
 import type { CacheOutcome, ExchangeEvent } from '../../../src/pipeline/events.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
 /** What a busy site does on one route: method, status, how the cache took part. */
 const traffic: readonly (readonly [string, number, CacheOutcome])[] = [

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { createContentTransform } from '../../../src/request/names.ts'
+import { createContentTransform } from '../../../src/wordpress/names/names.ts'
 import { fromUpstream, jsonFields, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 const escaped = (url: string): string => url.replaceAll('/', '\\/')

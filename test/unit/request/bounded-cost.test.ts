@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ArgumentSchema } from '../../../src/contracts/row.ts'
-import { checkValue } from '../../../src/request/validation/check-value.ts'
+import type { ArgumentSchema } from '../../../src/service/row.ts'
+import { checkValue } from '../../../src/wordpress/arguments/check-value.ts'
 import { cost, costBeside } from '../../support/cost.ts'
 import { plantRequests } from '../../support/plants.ts'
 import { type Asked, ask } from './support.ts'

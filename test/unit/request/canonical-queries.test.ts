@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createSiteValidator } from '../../../src/request/site-validator.ts'
+import { createSiteValidator } from '../../../src/wordpress/arguments/site-validator.ts'
 import { argumentsOf, ask, canonical, siteOptions } from './support.ts'
 
 describe('one meaning, one spelling', () => {

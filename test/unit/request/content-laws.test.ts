@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Names } from '../../../src/request/names.ts'
+import type { Names } from '../../../src/wordpress/names/names.ts'
 import { fromUpstream, jsonFields, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
 
 const url = (root: string, namespace: string) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Row } from '../../../src/contracts/row.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { createRouter, type Router } from '../../../src/request/router.ts'
+import { createRouter, type Router } from '../../../src/service/router.ts'
+import type { Row } from '../../../src/service/row.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { cost } from '../../support/cost.ts'
 
 const site = createRouter(siteRows)

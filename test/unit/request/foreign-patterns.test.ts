@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Row } from '../../../src/contracts/row.ts'
-import { compileRowPattern } from '../../../src/request/route-paths.ts'
-import { createRouter } from '../../../src/request/router.ts'
+import { compileRowPattern } from '../../../src/service/route-paths.ts'
+import { createRouter } from '../../../src/service/router.ts'
+import type { Row } from '../../../src/service/row.ts'
 import { announcedRoutes } from '../../contracts/discovery-document.ts'
 import { inOneLine } from './found.ts'
 

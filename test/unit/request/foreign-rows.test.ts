@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Arguments, Row } from '../../../src/contracts/row.ts'
+import type { Arguments, Row } from '../../../src/service/row.ts'
 import { siteValidator } from './support.ts'
 
 const list = { type: 'array', items: { type: 'integer' } } as const

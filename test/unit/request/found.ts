@@ -1,4 +1,4 @@
-import type { RouteFinding } from '../../../src/contracts/row.ts'
+import type { RouteFinding } from '../../../src/service/row.ts'
 
 /** A finding in one line, for tables: what was found, and the path that is keyed and sent. */
 export const inOneLine = (finding: RouteFinding): string => {

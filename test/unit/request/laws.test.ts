@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/contracts/open/route-table.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { createRouter } from '../../../src/request/router.ts'
+import { openRows } from '../../../src/service/open-routes.ts'
+import { createRouter } from '../../../src/service/router.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
 const site = createRouter(siteRows)
 const open = createRouter(openRows)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/contracts/open/route-table.ts'
-import { createOpenValidator } from '../../../src/request/open-validator.ts'
+import { openRows } from '../../../src/service/open-routes.ts'
+import { createOpenValidator } from '../../../src/service/open-validator.ts'
 
 const validator = createOpenValidator({ limits: { queryParameters: 3 } })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/contracts/open/route-table.ts'
-import { createRouter } from '../../../src/request/router.ts'
+import { openRows } from '../../../src/service/open-routes.ts'
+import { createRouter } from '../../../src/service/router.ts'
 import { inOneLine } from './found.ts'
 
 const router = createRouter(openRows)

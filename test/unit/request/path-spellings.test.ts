@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { createRouter } from '../../../src/request/router.ts'
+import { createRouter } from '../../../src/service/router.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { inOneLine } from './found.ts'
 
 const router = createRouter(siteRows)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { safePattern } from '../../../src/request/openapi/safe-pattern.ts'
-import { compilePattern } from '../../../src/request/validation/scalars.ts'
+import { safePattern } from '../../../src/openapi/requests/safe-pattern.ts'
+import { compilePattern } from '../../../src/wordpress/arguments/scalars.ts'
 import { cost } from '../../support/cost.ts'
 
 describe('patterns from schemas', () => {

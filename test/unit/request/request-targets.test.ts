@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createNameSwap } from '../../../src/request/names/urls.ts'
+import { createNameSwap } from '../../../src/wordpress/names/urls.ts'
 import { names } from './wordpress-names.ts'
 
 describe('a public path becomes the upstream path', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { rowsInOtherNames } from '../../../src/request/names.ts'
+import { rowsInOtherNames } from '../../../src/wordpress/names/names.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { table } from './wordpress-names.ts'
 
 const upstreamRows = rowsInOtherNames(siteRows, table)

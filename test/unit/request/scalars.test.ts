@@ -6,7 +6,7 @@ import {
   isIntegral,
   parseDateTime,
   toInteger,
-} from '../../../src/request/validation/scalars.ts'
+} from '../../../src/wordpress/arguments/scalars.ts'
 
 // Expected values: PHP 8.2, is_numeric and the cast to int.
 describe('integers', () => {

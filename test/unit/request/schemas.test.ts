@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ArgumentSchema } from '../../../src/contracts/row.ts'
-import { checkValue } from '../../../src/request/validation/check-value.ts'
+import type { ArgumentSchema } from '../../../src/service/row.ts'
+import { checkValue } from '../../../src/wordpress/arguments/check-value.ts'
 
 type Row = [schema: ArgumentSchema, value: unknown, message: string | undefined, code?: string]
 

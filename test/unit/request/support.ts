@@ -1,7 +1,10 @@
-import type { Endpoint, Row } from '../../../src/contracts/row.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import type { Validation, Validator } from '../../../src/contracts/validation.ts'
-import { createSiteValidator, type SiteValidatorOptions } from '../../../src/request/site-validator.ts'
+import type { Endpoint, Row } from '../../../src/service/row.ts'
+import type { Validation, Validator } from '../../../src/service/validation.ts'
+import {
+  createSiteValidator,
+  type SiteValidatorOptions,
+} from '../../../src/wordpress/arguments/site-validator.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
 export const siteOptions: SiteValidatorOptions = {
   limits: { queryParameters: 256, jsonDepth: 64 },

@@ -1,5 +1,10 @@
-import { keyNames, type NameTable, namespaceNames, segmentNames } from '../../../src/contracts/site/names.ts'
-import { createNames, type Names, type NamesOptions } from '../../../src/request/names.ts'
+import {
+  keyNames,
+  type NameTable,
+  namespaceNames,
+  segmentNames,
+} from '../../../src/wordpress/names/name-table.ts'
+import { createNames, type Names, type NamesOptions } from '../../../src/wordpress/names/names.ts'
 
 export const publicRoot = 'http://gateway.test/index.php/site-json'
 export const upstreamRoot = 'http://wordpress.test/index.php/wp-json'

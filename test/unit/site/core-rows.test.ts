@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { coreRows } from '../../../src/contracts/site/core-rows.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { learnRows } from '../../../src/site/discovery/learn-rows.ts'
-import type { IndexSettings } from '../../../src/site/discovery/site-index.ts'
-import { emptyIndex, knowledgeOf } from '../../../src/site/discovery/site-index.ts'
+import { learnRows } from '../../../src/wordpress/index/learn-rows.ts'
+import type { IndexSettings } from '../../../src/wordpress/index/site-index.ts'
+import { emptyIndex, knowledgeOf } from '../../../src/wordpress/index/site-index.ts'
+import { coreRows } from '../../../src/wordpress/routes/core-rows.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { indexOf, publicDocument, publicRoot } from './upstream-index.ts'
 
 const rows = [...siteRows, ...coreRows]

@@ -1,11 +1,11 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/contracts/open/route-table.ts'
-import type { Row } from '../../../src/contracts/row.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import type { DescribedService } from '../../../src/site/openapi-document.ts'
-import { openApiDocument } from '../../../src/site/openapi-document.ts'
+import type { DescribedService } from '../../../src/openapi/served/openapi-document.ts'
+import { openApiDocument } from '../../../src/openapi/served/openapi-document.ts'
+import { openRows } from '../../../src/service/open-routes.ts'
+import type { Row } from '../../../src/service/row.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { plantRows } from '../../support/plants.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import { fieldValue } from '../../../src/http/message.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { parsed, publicDocument, publicRoot, watched } from './upstream-index.ts'
 
 describe('the site index', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { rowsInOtherNames } from '../../../src/request/names.ts'
-import { compareWithUpstream, type Unlisted } from '../../../src/site/drift.ts'
+import { compareWithUpstream, type Unlisted } from '../../../src/wordpress/index/drift.ts'
+import { rowsInOtherNames } from '../../../src/wordpress/names/names.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { indexOf, publicDocument, realIndex, table } from './upstream-index.ts'
 
 type Loose = { [name: string]: Loose } & { [index: number]: Loose }

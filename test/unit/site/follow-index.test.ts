@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
 import { isJsonObject, type JsonObject } from '../../../src/http/json-text.ts'
-import { followIndex } from '../../../src/site/discovery/follow-index.ts'
+import { followIndex } from '../../../src/wordpress/index/follow-index.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { siteValidator } from '../request/support.ts'
 import { indexOf, publicDocument } from './upstream-index.ts'
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { routeTemplate } from '../../../src/request/route-paths.ts'
-import { readIndex } from '../../../src/site/discovery/index-document.ts'
-import { learnRows } from '../../../src/site/discovery/learn-rows.ts'
-import { knowledgeOf } from '../../../src/site/discovery/site-index.ts'
+import { routeTemplate } from '../../../src/service/route-paths.ts'
+import { readIndex } from '../../../src/wordpress/index/index-document.ts'
+import { learnRows } from '../../../src/wordpress/index/learn-rows.ts'
+import { knowledgeOf } from '../../../src/wordpress/index/site-index.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { indexOf, publicDocument, publicRoot } from './upstream-index.ts'
 
 const real = indexOf(publicDocument())

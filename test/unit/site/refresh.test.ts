@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { DiscoveryOptions } from '../../../src/site/discovery.ts'
+import type { DiscoveryOptions } from '../../../src/wordpress/index/discovery.ts'
 import { type Origin, type Script, startOrigin } from '../../support/origin.ts'
 import { parsed, publicDocument, realIndex, upstreamRoot, type Watched, watched } from './upstream-index.ts'
 

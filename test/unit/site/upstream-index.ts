@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../../../src/clock.ts'
-import { keyNames, namespaceNames, segmentNames } from '../../../src/contracts/site/names.ts'
-import { siteRows } from '../../../src/contracts/site/route-table.ts'
-import { createNames } from '../../../src/request/names.ts'
-import { type IndexDocument, readIndex } from '../../../src/site/discovery/index-document.ts'
-import type { DiscoveryDocument } from '../../../src/site/discovery/site-index.ts'
-import { createDiscovery, type Discovery, type DiscoveryOptions } from '../../../src/site/discovery.ts'
-import type { DiscoveryEvent } from '../../../src/site/events.ts'
+import {
+  createDiscovery,
+  type Discovery,
+  type DiscoveryOptions,
+} from '../../../src/wordpress/index/discovery.ts'
+import type { DiscoveryEvent } from '../../../src/wordpress/index/events.ts'
+import { type IndexDocument, readIndex } from '../../../src/wordpress/index/index-document.ts'
+import type { DiscoveryDocument } from '../../../src/wordpress/index/site-index.ts'
+import { keyNames, namespaceNames, segmentNames } from '../../../src/wordpress/names/name-table.ts'
+import { createNames } from '../../../src/wordpress/names/names.ts'
+import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
 export const publicRoot = 'http://gateway.test/index.php/site-json'
 export const upstreamRoot = 'http://wordpress.test/index.php/wp-json'

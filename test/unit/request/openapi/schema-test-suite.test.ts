@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import type { ApiBundle } from '../../../../src/contracts/openapi/bundle.ts'
-import { cutEndlessReferences } from '../../../../src/contracts/openapi/endless-references.ts'
-import { createSchemaTranslator } from '../../../../src/contracts/openapi/request-schema.ts'
-import { createSchemaChecker } from '../../../../src/request/openapi/schema-checker.ts'
-import { readExactJson } from '../../../../src/request/openapi/values.ts'
+import type { ApiBundle } from '../../../../src/openapi/document/bundle.ts'
+import { cutEndlessReferences } from '../../../../src/openapi/document/endless-references.ts'
+import { createSchemaTranslator } from '../../../../src/openapi/document/request-schema.ts'
+import { createSchemaChecker } from '../../../../src/openapi/requests/schema-checker.ts'
+import { readExactJson } from '../../../../src/openapi/requests/values.ts'
 
 type Group = {
   readonly description: string

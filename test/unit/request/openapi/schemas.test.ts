@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { uncheckedSchemas } from '../../../../src/request/openapi-requests.ts'
+import { uncheckedSchemas } from '../../../../src/openapi/requests/openapi-requests.ts'
 import { cost } from '../../../support/cost.ts'
 import { contractOf, described, oneGet, onePost } from './described.ts'
 

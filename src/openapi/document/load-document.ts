@@ -1,0 +1,244 @@
+import type { Row } from '../../service/row.ts'
+import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
+import { cutEndlessReferences } from './endless-references.ts'
+import {
+  barePath,
+  documentMethods,
+  hasUnseenCredential,
+  isPublicOperation,
+  type Operation,
+} from './operation.ts'
+import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
+import type { Dialect, RequestSchema } from './request-schema.ts'
+import { templateShape } from './resources.ts'
+
+/** A document as requests need it. */
+export type ApiContract = {
+  readonly dialect: Dialect
+  readonly rows: readonly Row[]
+  readonly operations: readonly Operation[]
+  /** Definitions that schemas of operations refer to. */
+  readonly definitions: ReadonlyMap<string, RequestSchema>
+  /** Some integers may only be written in their shortest form (`x-trellis-integer: strict`). */
+  readonly hasStrictIntegers: boolean
+  /** Queries have the encoding of a form: order of different names and spelling have no meaning (`x-trellis-query: form`). */
+  readonly hasFormQueries: boolean
+  /** Names of all headers that carry API keys, in lower case. */
+  readonly keyHeaders: readonly string[]
+  /** Names of all parameters of a query that carry API keys. */
+  readonly keyParameters: readonly string[]
+  /** Parts of the document that are accepted but not checked, for `trellis check`. */
+  readonly unchecked: readonly DocumentFault[]
+}
+
+export type DocumentReading =
+  | { readonly kind: 'contract'; readonly contract: ApiContract }
+  | { readonly kind: 'faults'; readonly faults: readonly DocumentFault[] }
+
+const dialectOf = (version: unknown): Dialect | undefined => {
+  if (typeof version !== 'string') return undefined
+  if (/^3\.0(?:\.|$)/.test(version)) return '3.0'
+  return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined
+}
+
+/** One request may be for any of them: it may take the credential of each, its response may depend on the fields of each. */
+const ambiguous = (first: Operation, all: readonly Operation[]): Operation => ({
+  ...first,
+  operationId: '',
+  parameters: all
+    .flatMap(({ parameters }) => parameters)
+    .filter(({ location }) => location === 'header' || location === 'cookie'),
+  body: {
+    required: false,
+    contents: [{ mediaType: '*/*', reading: 'size', schema: true, members: new Map() }],
+  },
+  security: all.every(isPublicOperation) ? [] : [...all.flatMap(({ security }) => security), []],
+  cache: undefined,
+  effect: all.some(({ effect }) => effect === 'writes')
+    ? 'writes'
+    : all.every(({ effect }) => effect === 'safe')
+      ? 'safe'
+      : 'as-method',
+  resource: undefined,
+  invalidates: undefined,
+  isAmbiguous: true,
+})
+
+const rowOf = (operations: readonly Operation[]): Row => {
+  const template = operations[0]?.template ?? ''
+  return {
+    id: template,
+    template,
+    pattern: template,
+    namespace: '',
+    collection: '',
+    kind: 'item',
+    handledBy: 'upstream',
+    endpoints: operations.map((operation) => ({
+      methods: [operation.method],
+      arguments: {},
+      operation,
+      readsFields: operation.parameters.some(
+        ({ location }) => location === 'header' || location === 'cookie',
+      ),
+    })),
+  }
+}
+
+type Declared = Pick<Operation, 'template' | 'resource' | 'invalidates'>
+
+const namedTemplates = ({ resource, invalidates }: Declared): readonly string[] => [
+  ...(resource?.collection === undefined ? [] : [resource.collection]),
+  ...Object.values(resource?.members ?? {}),
+  ...(invalidates ?? []),
+]
+
+/** Misspelt, an extension would leave stored responses that a write has outdated. */
+const extensionFault = (declared: Declared, shapes: ReadonlySet<string>): string | undefined => {
+  const id = declared.resource?.id
+  if (id !== undefined && !declared.template.includes(`{${id}}`)) return `the path has no parameter {${id}}`
+  const unknown = namedTemplates(declared).find((template) => !shapes.has(templateShape(template)))
+  return unknown === undefined ? undefined : `the document has no path that is or begins with ${unknown}`
+}
+
+/** Checks the extensions about resources, of a document or in the configuration. `/` stands for the whole service. */
+export const createExtensionCheck = (
+  operations: readonly Pick<Operation, 'template'>[],
+): ((declared: Declared) => string | undefined) => {
+  const shapes = new Set(['/'])
+  for (const { template } of operations) {
+    const segments = templateShape(template).split('/')
+    segments.forEach((_, index) => {
+      if (index > 0) shapes.add(segments.slice(0, index + 1).join('/'))
+    })
+  }
+  return (declared) => extensionFault(declared, shapes)
+}
+
+type Found = { readonly operation: Operation; readonly located: Located }
+
+/** Operations of one method and of templates that match the same paths. */
+type Slots = Map<string, Found[]>
+
+const addOperation = (reader: OperationReader, slots: Slots, found: Found): void => {
+  const { operation, located } = found
+  const { method, template } = operation
+  if (hasUnseenCredential(operation))
+    reader.note(
+      located,
+      `${method} ${template} takes a credential that is not described: its responses are not stored`,
+    )
+  const key = `${method} ${templateShape(template)}`
+  const slot = slots.get(key) ?? []
+  slots.set(key, slot)
+  const [other] = slot
+  slot.push(found)
+  if (other === undefined || slot.length > 2) return
+  const unchecked = 'neither parameters nor bodies are checked'
+  reader.note(
+    located,
+    other.operation.template === template
+      ? `${method} ${template} stands for several operations: ${unchecked}`
+      : `${method} ${template} matches the same requests as ${other.operation.template}, because the two differ in names only: ${unchecked}`,
+    other.located,
+  )
+}
+
+/** Templates that match the same paths are faults (OpenAPI 3.1 §4.8.8), but 2 % of the documents in use have some. */
+const noteEquivalentTemplates = (reader: OperationReader, found: readonly Found[]): void => {
+  const firsts = new Map<string, Found>()
+  const noted = new Set<string>()
+  const methods = new Set<string>()
+  for (const one of found) {
+    const { method, template } = one.operation
+    const shape = templateShape(template)
+    const first = firsts.get(shape) ?? one
+    firsts.set(shape, first)
+    const isAmbiguous = methods.has(`${method} ${shape}`)
+    methods.add(`${method} ${shape}`)
+    if (first.operation.template === template || noted.has(template) || isAmbiguous) continue
+    noted.add(template)
+    reader.note(
+      one.located,
+      `${template} differs from ${first.operation.template} in names only, which OpenAPI does not allow: requests are checked by their method`,
+      first.located,
+    )
+  }
+}
+
+const operationsOf = (
+  reader: OperationReader,
+  listed: Located,
+  path: Located | undefined,
+  key: string,
+): readonly Found[] => {
+  if (path === undefined) reader.fault(listed, nowhere)
+  else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
+  else {
+    return documentMethods.flatMap((method) => {
+      const located = below(path, method.toLowerCase())
+      if (!isObject(located.node)) return []
+      return [{ operation: reader.operation(path, located, method, barePath(key)), located }]
+    })
+  }
+  return []
+}
+
+/** Templates that differ in names have one row when their methods differ. */
+const rowsOf = (operations: readonly Operation[]): readonly Row[] => {
+  const byShape = new Map<string, Operation[]>()
+  for (const operation of operations) {
+    const shape = templateShape(operation.template)
+    byShape.set(shape, [...(byShape.get(shape) ?? []), operation])
+  }
+  return [...byShape.values()].map(rowOf)
+}
+
+/** Reads a document: its operations with parameters, bodies and credentials, or every fault. */
+export const loadDocument = (bundle: ApiBundle): DocumentReading => {
+  const root: Located = { file: bundle.root, path: [], node: bundle.files[bundle.root] }
+  const at = (path: readonly string[], message: string): DocumentReading => ({
+    kind: 'faults',
+    faults: [{ file: bundle.root, path, message }],
+  })
+  if (!isObject(root.node)) return at([], 'expected an OpenAPI document')
+  const dialect = dialectOf(root.node['openapi'])
+  if (dialect === undefined) return at(['openapi'], 'expected an OpenAPI document of version 3.0 or 3.1')
+  const paths = below(root, 'paths')
+  if (paths.node !== undefined && !isObject(paths.node)) return at(['paths'], 'expected an object')
+
+  const reader = new OperationReader(bundle, dialect)
+  const slots: Slots = new Map()
+  const found = membersOf(paths.node).flatMap(([key]) => {
+    const listed = below(paths, key)
+    return key.startsWith('x-') ? [] : operationsOf(reader, listed, dereferenced(bundle, listed), key)
+  })
+  const faultIn = createExtensionCheck(found.map(({ operation }) => operation))
+  for (const { operation, located } of found) {
+    addOperation(reader, slots, { operation, located })
+    const fault = faultIn(operation)
+    if (fault !== undefined) reader.fault(located, fault)
+  }
+  noteEquivalentTemplates(reader, found)
+  cutEndlessReferences(reader.definitions)
+  if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
+  const operations = [...slots.values()].map((slot) => {
+    const all = slot.map(({ operation }) => operation)
+    const [first] = all as [Operation]
+    return all.length === 1 ? first : ambiguous(first, all)
+  })
+  return {
+    kind: 'contract',
+    contract: {
+      dialect,
+      rows: rowsOf(operations),
+      operations,
+      definitions: reader.definitions,
+      hasStrictIntegers: reader.hasStrictIntegers,
+      hasFormQueries: root.node['x-trellis-query'] === 'form',
+      keyHeaders: [...reader.keyHeaders],
+      keyParameters: [...reader.keyParameters],
+      unchecked: reader.unchecked,
+    },
+  }
+}

@@ -1,0 +1,241 @@
+import { decodeFormText, isUnreadable } from '../../http/form-text.ts'
+import type { Invalid, RequestFault, ValidationInput } from '../../service/validation.ts'
+import { pointerStep } from '../document/bundle.ts'
+import type { BodyContent, Operation, Parameter } from '../document/operation.ts'
+import { contentFor } from './openapi-operation.ts'
+import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
+import { createReadAlike } from './read-alike.ts'
+import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
+import { readExactJson, readValue, type ValueParts } from './values.ts'
+
+const titles: Readonly<Record<RequestFault['code'], string>> = {
+  unreadable_query: 'The query is not valid percent-encoded UTF-8.',
+  too_many_parameters: 'The query has more parameters than allowed.',
+  invalid_parameter: 'A parameter does not fit the description of the operation.',
+  missing_body: 'The operation needs a body.',
+  invalid_body: 'The body does not fit the description of the operation.',
+  unsupported_content_type: 'The operation does not take a body of this type.',
+}
+
+export const faultOf = (
+  code: RequestFault['code'],
+  subject = '',
+  errors: RequestFault['errors'] = [],
+  status = 400,
+): RequestFault => ({ kind: 'fault', status, code, subject, errors })
+
+/** RFC 9457. It repeats no value of the request. */
+export const problemOf = ({ code, status, errors }: RequestFault): Invalid => ({
+  kind: 'invalid',
+  status,
+  code,
+  body: {
+    type: 'about:blank',
+    title: titles[code],
+    status,
+    code,
+    ...(errors.length === 0 ? {} : { errors }),
+  },
+})
+
+export const asFragment = (pointer: string): string => `#${encodeURI(pointer)}`
+
+const invalid = (pointer: string, detail: string, subject = `body${pointer}`): RequestFault =>
+  faultOf('invalid_body', subject, [{ pointer: asFragment(pointer), detail }])
+
+const mostParts = 10_000
+
+const checkValue = (
+  { schema }: BodyContent,
+  value: unknown,
+  exact: ExactIntegers,
+  { checker }: ValueParts,
+): RequestFault | undefined => {
+  const found = checker.check(schema, value, exact)
+  return found && invalid(found.pointer, found.detail, `body${found.at ?? found.pointer}`)
+}
+
+/** A member of a form is written as a parameter of a query is. */
+const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['schema']): Parameter => ({
+  ...(members.get(name) ?? { style: 'form', explode: true, encoding: 'style' }),
+  name,
+  location: 'query',
+  required: false,
+  allowEmptyValue: false,
+  schema,
+})
+
+type FormReading = {
+  readonly value: Map<string, unknown>
+  /** All members have a style that describes them; otherwise the whole is unknown. */
+  readonly isRead: boolean
+}
+
+const startOf = (name: string): string => name.split('[', 1)[0] as string
+
+/** Pairs by their names before a bracket: a form may have thousands, and its description as many members. */
+const byStart = (pairs: readonly Pair[]): ReadonlyMap<string, readonly Pair[]> => {
+  const found = new Map<string, Pair[]>()
+  for (const pair of pairs) {
+    const start = startOf(pair.name)
+    const known = found.get(start)
+    if (known === undefined) found.set(start, [pair])
+    else known.push(pair)
+  }
+  return found
+}
+
+/** As it is written, where it cannot be decoded. */
+const textOf = ({ value = '' }: Pair): string => {
+  const text = decodeFormText(value)
+  return isUnreadable(text) ? value : text
+}
+
+/** Each undeclared name is one member, of the schema for these; where there is none, several values are a list. */
+const othersOf = (
+  pairs: readonly Pair[],
+  claimed: ReadonlySet<Pair>,
+): ReadonlyMap<string, readonly Pair[]> => {
+  const others = new Map<string, Pair[]>()
+  for (const pair of pairs) {
+    if (claimed.has(pair)) continue
+    const known = others.get(pair.name)
+    if (known === undefined) others.set(pair.name, [pair])
+    else known.push(pair)
+  }
+  return others
+}
+
+const aliasFault = (declared: Iterable<string>, others: Iterable<string>): RequestFault | undefined => {
+  const readAlike = createReadAlike(declared)
+  for (const name of others) {
+    const alike = readAlike(name)
+    if (alike !== undefined)
+      return invalid(`/${pointerStep(alike)}`, 'is sent by a name that servers may read as this one')
+  }
+  return undefined
+}
+
+const readForm = (
+  pairs: readonly Pair[],
+  described: BodyContent,
+  parts: ValueParts,
+): FormReading | RequestFault => {
+  const value = new Map<string, unknown>()
+  const claimed = new Set<Pair>()
+  let isRead = true
+  const read = (
+    name: string,
+    schema: Parameter['schema'],
+    own: readonly Pair[],
+  ): RequestFault | undefined => {
+    const parameter = memberOf(described, name, schema)
+    const reading = readValue(queryTexts(parameter, parts.shapeOf(schema), own), parameter, parts)
+    if (reading.kind === 'fault')
+      return invalid(`/${pointerStep(name)}${reading.fault.pointer}`, reading.fault.detail)
+    if (reading.kind === 'absent') return undefined
+    isRead &&= reading.value !== undefined
+    value.set(name, reading.value)
+    return undefined
+  }
+  const found = byStart(pairs)
+  const { properties, additional } = parts.shapeOf(described.schema)
+  const ownedNames = new Set<string>()
+  for (const [name, schema] of properties) {
+    const parameter = memberOf(described, name, schema)
+    const shape = parts.shapeOf(schema)
+    const names = ownNames(parameter, shape)
+    names.forEach((own) => {
+      ownedNames.add(own)
+    })
+    const starts = new Set(names.map(startOf))
+    const own = [...starts]
+      .flatMap((start) => found.get(start) ?? [])
+      .filter((pair) => ownsPair(parameter, shape, pair))
+    for (const pair of own) claimed.add(pair)
+    const refusal = read(name, schema, own)
+    if (refusal !== undefined) return refusal
+  }
+  const others = othersOf(pairs, claimed)
+  const alike = aliasFault(ownedNames, others.keys())
+  if (alike !== undefined) return alike
+  for (const [name, own] of others) {
+    if (typeof additional === 'boolean') {
+      const texts = own.map((pair) => textOf(pair))
+      value.set(name, texts.length > 1 ? texts : texts[0])
+      continue
+    }
+    const refusal = read(name, additional, own)
+    if (refusal !== undefined) return refusal
+  }
+  return { value, isRead }
+}
+
+const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
+  const text = content.toString('utf8')
+  const pairs = text.split('&', mostParts + 1).length > mostParts ? undefined : pairsOf(text)
+  if (pairs === undefined) return invalid('', 'is not a form that can be read')
+  const reading = readForm(pairs, described, parts)
+  if ('kind' in reading) return reading
+  const { value, isRead } = reading
+  return isRead ? checkValue(described, Object.fromEntries(value), noExactIntegers, parts) : undefined
+}
+
+const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
+  const reading = readExactJson(content, parts)
+  return reading.kind === 'refused'
+    ? invalid('', reading.detail, reading.subject)
+    : checkValue(described, reading.value, reading.exact, parts)
+}
+
+/** RFC 9112 §6.3. */
+const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
+  (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
+  fields['transfer-encoding'] !== undefined
+
+/**
+ * Content that is framed and not here streams unread. Without fields a GET is a target alone, as for a purge, and any other request is
+ * an item of a batch, whose content is here.
+ */
+const isMissing = (operation: Operation, { method, content, fields }: ValidationInput): boolean => {
+  if (operation.body?.required !== true) return false
+  return fields === undefined ? method !== 'GET' : !(content === undefined && isFramed(fields))
+}
+
+/**
+ * A body is read as UTF-8 (RFC 8259 §8.1). Frameworks decode it by the charset that it names, and in UTF-7 or Shift_JIS the same bytes
+ * have other quotation marks: the upstream would read members that were not checked. The Latin ones, which some clients name by
+ * themselves, have the signs of JSON and of forms as ASCII has them.
+ */
+const namesOtherCharset = /;\s*charset(?!\s*=\s*"?(?:utf-?8|us-ascii|iso-8859-1|windows-1252)"?\s*(?:;|$))/i
+
+const notUtf8 = faultOf(
+  'unsupported_content_type',
+  'charset',
+  [{ pointer: '#', detail: 'must be in UTF-8' }],
+  415,
+)
+
+/** The first fault of a body; bodies that are neither JSON nor forms are checked by type and size only. */
+export const checkBody = (
+  operation: Operation,
+  input: ValidationInput,
+  parts: ValueParts,
+): RequestFault | undefined => {
+  const { content, contentType } = input
+  if (content === undefined || content.length === 0) {
+    return isMissing(operation, input) ? faultOf('missing_body') : undefined
+  }
+  const described = contentFor(operation, contentType)
+  if (described?.reading !== 'size' && namesOtherCharset.test(contentType ?? '')) return notUtf8
+  switch (described?.reading) {
+    case undefined:
+      return faultOf('unsupported_content_type', '', [], 415)
+    case 'form':
+      return checkForm(content, described, parts)
+    case 'json':
+      return checkJson(content, described, parts)
+    case 'size':
+      return undefined
+  }
+}

@@ -1,0 +1,275 @@
+import { conditionalFields } from '../../http/conditional/preconditions.ts'
+import { decodeFormText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
+import { namedAway } from '../../http/forwardable-fields.ts'
+import { rememberedFor } from '../../http/memo.ts'
+import { type RequestFields, requestField } from '../../http/message.ts'
+import type { RouteFinding } from '../../service/row.ts'
+import type {
+  Invalid,
+  RequestFault,
+  Validation,
+  ValidationInput,
+  Validator,
+} from '../../service/validation.ts'
+import type { ApiContract } from '../document/load-document.ts'
+import type { Operation, Parameter, ParameterLocation } from '../document/operation.ts'
+import { canonicalQuery, type QueryOrder, queryOrderOf } from './canonical-pairs.ts'
+import { asFragment, checkBody, faultOf, problemOf } from './check-body.ts'
+import {
+  cookiePairs,
+  formPairsOf,
+  ownsPair,
+  type Pair,
+  pairsOf,
+  type TextSources,
+  textsOf,
+} from './parameter-text.ts'
+import { createReadAlike } from './read-alike.ts'
+import { safePattern } from './safe-pattern.ts'
+import { createSchemaChecker } from './schema-checker.ts'
+import { createShapes, type SchemaShape } from './schema-shape.ts'
+import { createTemplateRouter } from './template-router.ts'
+import { readValue, type ValueParts } from './values.ts'
+
+export type OpenApiRequestsOptions = {
+  readonly limits: { readonly queryParameters: number; readonly jsonDepth: number }
+  readonly unknownParameters: 'strip' | 'forward'
+  /** Names that are always dropped; a trailing `*` matches any ending. */
+  readonly trackingParameters: readonly string[]
+  /** Errors in the shape of the service; RFC 9457 unless given. */
+  readonly refusalOf?: (fault: RequestFault) => Invalid
+  /** The router has decoded the parameters of the path. */
+  readonly hasDecodedPaths?: boolean
+}
+
+export type OpenApiRequests = {
+  find(method: string, path: string): RouteFinding
+  readonly validator: Validator
+}
+
+/** Parts of a document that are not checked, or not in full, with the reason. */
+export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
+  const checker = createSchemaChecker(contract.definitions)
+  const found = new Set<string>()
+  const patterns = (schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    for (const [keyword, inner] of Object.entries(schema)) {
+      if (keyword === 'pattern' && typeof inner === 'string' && safePattern(inner) === undefined)
+        found.add(
+          `the pattern ${JSON.stringify(inner.slice(0, 80))} is not checked: it cannot be run in linear time with the same result`,
+        )
+      else if (keyword !== 'enum' && keyword !== 'const') patterns(inner)
+    }
+  }
+  for (const definition of contract.definitions.values()) patterns(definition)
+  for (const { method, template, parameters, body } of contract.operations) {
+    const schemas = [...parameters, ...(body?.contents ?? [])].map(({ schema }) => schema)
+    schemas.forEach(patterns)
+    const reason = schemas.map(checker.uncheckable).find((one) => one !== undefined)
+    if (reason !== undefined)
+      found.add(`${method} ${template}: a schema is not checked: ${reason.slice(0, 200)}`)
+    for (const content of body?.contents ?? [])
+      if (content.reading === 'size')
+        found.add(`${method} ${template}: bodies of ${content.mediaType} are checked by size only`)
+  }
+  return [...found]
+}
+
+type ReadParameter = { readonly parameter: Parameter; readonly shape: SchemaShape }
+
+/** What the requests of an operation need; read once. */
+type Plan = {
+  readonly parameters: readonly ReadParameter[]
+  /** Without the fields of a request, as for a purge, the target alone is brought to its canonical form. */
+  readonly ofTarget: readonly ReadParameter[]
+  /** Declared headers; preconditions are evaluated by the cache. */
+  readonly headers: readonly string[]
+  readonly cookies: ReadonlySet<string>
+  readonly order: QueryOrder
+  /** Find the declared name that servers may read in place of an undeclared one. */
+  readonly readAlike: Readonly<Record<'query' | 'cookie', (name: string) => string | undefined>>
+}
+
+const planOf = (operation: Operation, parts: ValueParts): Plan => {
+  const { parameters: declared, isAmbiguous } = operation
+  const namesIn = (wanted: ParameterLocation) =>
+    declared.flatMap(({ location, name }) => (location === wanted ? [name] : []))
+  const parameters = isAmbiguous
+    ? []
+    : declared.map((parameter) => ({ parameter, shape: parts.shapeOf(parameter.schema) }))
+  const isOfTarget = ({ parameter: { location } }: ReadParameter) =>
+    location === 'path' || location === 'query'
+  const order = queryOrderOf(operation, parts)
+  return {
+    parameters,
+    ofTarget: parameters.filter(isOfTarget),
+    headers: namesIn('header').filter((name) => !conditionalFields.has(name)),
+    cookies: new Set(namesIn('cookie')),
+    order,
+    readAlike: { query: createReadAlike(order.positions.keys()), cookie: createReadAlike(namesIn('cookie')) },
+  }
+}
+
+const isReadAs = (location: 'query' | 'cookie', name: string): RequestFault =>
+  faultOf('invalid_parameter', `${location}.${name}`, [
+    {
+      pointer: '#',
+      parameter: name,
+      in: location,
+      detail: 'is sent by a name that servers may read as this one',
+    },
+  ])
+
+const decodedCookieName = (name: string): string => {
+  const text = decodeFormText(name.replaceAll('+', '%2B'))
+  return isUnreadable(text) ? name : text
+}
+
+/** An undeclared cookie whose name servers may read as a declared one. */
+const cookieFault = (
+  { parameters, cookies: names, readAlike }: Plan,
+  cookies: readonly Pair[],
+): RequestFault | undefined => {
+  for (const cookie of cookies) {
+    const isOwned =
+      names.has(cookie.name) ||
+      parameters.some(
+        ({ parameter, shape }) => parameter.location === 'cookie' && ownsPair(parameter, shape, cookie),
+      )
+    const name = isOwned ? undefined : readAlike.cookie(decodedCookieName(cookie.name))
+    if (name !== undefined) return isReadAs('cookie', name)
+  }
+  return undefined
+}
+
+type Handling = 'sent' | 'stripped'
+
+const aliasFault = (
+  plan: Plan,
+  cookies: readonly Pair[],
+  undeclared: readonly string[],
+  handling: Handling,
+): RequestFault | undefined => {
+  const sent = handling === 'sent' ? undeclared : []
+  const name = sent.map(plan.readAlike.query).find((one) => one !== undefined)
+  return name === undefined ? cookieFault(plan, cookies) : isReadAs('query', name)
+}
+
+const undeclaredOf = (names: readonly string[], handling: Handling) =>
+  names.length === 0 ? {} : { undeclared: { handling, names } }
+
+const noVariant = {}
+
+/** Declared headers and cookies with their values; credentials are their own partitions. */
+const variantOf = (plan: Plan, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
+  if (plan.headers.length + plan.cookies.size === 0) return noVariant
+  const sent = cookies.filter(({ name }) => plan.cookies.has(name))
+  const cookie = sent.map(({ raw }) => raw).join('; ')
+  const values = plan.headers.map((name) => [name, requestField(fields, name) ?? null])
+  return { variant: JSON.stringify([values, cookie]), ...(sent.length === 0 ? {} : { cookie }) }
+}
+
+/** The fields that reach the upstream: a client can name fields away in Connection (RFC 9110 §7.6.1). */
+const sentFields = (fields: RequestFields): RequestFields => {
+  const away = namedAway(fields)
+  return away.size === 0
+    ? fields
+    : Object.fromEntries(Object.entries(fields).filter(([name]) => !away.has(name)))
+}
+
+const cookiesIn = (plan: Plan, fields: RequestFields | undefined): readonly Pair[] =>
+  fields === undefined || plan.cookies.size === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
+
+const checkParameters = (
+  { parameters, ofTarget }: Plan,
+  sources: TextSources,
+  parts: ValueParts,
+): RequestFault | Readonly<Record<string, unknown>> => {
+  const values: Record<string, unknown> = {}
+  for (const { parameter, shape } of sources.fields === undefined ? ofTarget : parameters) {
+    const { name, location, required } = parameter
+    const reading = readValue(textsOf(parameter, shape, sources), parameter, parts)
+    const isLacking = reading.kind === 'absent' && required
+    const found = isLacking
+      ? { pointer: '', detail: 'is required' }
+      : reading.kind === 'fault'
+        ? reading.fault
+        : undefined
+    if (found !== undefined) {
+      const { pointer, detail } = found
+      return faultOf('invalid_parameter', `${location}.${name}`, [
+        { pointer: asFragment(pointer), parameter: name, in: location, detail },
+      ])
+    }
+    if (reading.kind === 'value') values[`${location}.${name}`] = reading.value
+  }
+  return values
+}
+
+const readQuery = (text: string, most: number, isForm: boolean): readonly Pair[] | RequestFault => {
+  const query = isForm ? formPairsOf(text) : pairsOf(text)
+  if (query === undefined) return faultOf('unreadable_query')
+  return query.length > most ? faultOf('too_many_parameters') : query
+}
+
+const hasKey = (query: readonly Pair[], keyParameters: readonly string[]): boolean =>
+  keyParameters.length > 0 && query.some(({ name }) => keyParameters.includes(name))
+
+const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): checked is RequestFault =>
+  checked['kind'] === 'fault'
+
+const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]))
+
+/** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
+export const createOpenApiRequests = (
+  {
+    rows,
+    definitions,
+    keyParameters,
+    hasStrictIntegers,
+    hasFormQueries,
+  }: Pick<ApiContract, 'rows' | 'definitions' | 'keyParameters' | 'hasStrictIntegers' | 'hasFormQueries'>,
+  options: OpenApiRequestsOptions,
+): OpenApiRequests => {
+  const { limits, refusalOf = problemOf, hasDecodedPaths = false } = options
+  const parts: ValueParts = {
+    checker: createSchemaChecker(definitions),
+    shapeOf: createShapes(definitions),
+    jsonDepth: limits.jsonDepth,
+    hasStrictIntegers,
+  }
+  const unknown = {
+    handling: options.unknownParameters,
+    isTracking: trackingMatcher(options.trackingParameters),
+  }
+  const handling = unknown.handling === 'forward' ? 'sent' : 'stripped'
+
+  const planFor = rememberedFor((operation: Operation) => planOf(operation, parts))
+
+  const validate = (input: ValidationInput): Validation => {
+    const { operation } = input.endpoint
+    if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
+    const fields = input.fields && sentFields(input.fields)
+    const query = readQuery(input.query, limits.queryParameters, hasFormQueries)
+    if ('kind' in query) return refusalOf(query)
+    const plan = planFor(operation)
+    const cookies = cookiesIn(plan, fields)
+    const path = hasDecodedPaths ? encodedValues(input.pathParameters) : input.pathParameters
+    const checked = checkParameters(plan, { path, query, fields, cookies }, parts)
+    if (isFault(checked)) return refusalOf(checked)
+    const { query: canonical, undeclared } = canonicalQuery(plan.order, query, parts, unknown, hasFormQueries)
+    const fault = checkBody(operation, input, parts) ?? aliasFault(plan, cookies, undeclared, handling)
+    if (fault !== undefined) return refusalOf(fault)
+    return {
+      kind: 'valid',
+      query: canonical,
+      arguments: checked,
+      ...undeclaredOf(undeclared, handling),
+      ...variantOf(plan, fields, cookies),
+      ...(hasKey(query, keyParameters) ? { hasQueryCredential: true } : {}),
+    }
+  }
+
+  return { find: createTemplateRouter(rows).find, validator: { validate } }
+}

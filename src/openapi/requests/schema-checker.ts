@@ -1,0 +1,396 @@
+import { isIPv4, isIPv6 } from 'node:net'
+import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
+import { rememberedFor } from '../../http/memo.ts'
+import type { RequestSchema } from '../document/request-schema.ts'
+import { safePattern } from './safe-pattern.ts'
+
+/** Texts of integers that a number of 53 bits does not hold, or whose form matters, by the JSON Pointer of their value. */
+export type ExactIntegers = ReadonlyMap<string, string>
+
+export type SchemaFault = {
+  /** JSON Pointer into the value. */
+  readonly pointer: string
+  /** Of a member that is missing: `pointer` is the one of its object. */
+  readonly at?: string
+  readonly detail: string
+}
+
+export type SchemaChecker = {
+  /** The first fault of a value; undefined when it fits, or when the schema cannot be checked. */
+  check(schema: RequestSchema, value: unknown, exact: ExactIntegers): SchemaFault | undefined
+  /** Compiles the schema; the reason when it cannot be checked. */
+  uncheckable(schema: RequestSchema): string | undefined
+}
+
+export const noExactIntegers: ExactIntegers = new Map()
+
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
+const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n } as const
+
+const isDay = (text: string): boolean => {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
+  if (day === undefined) return false
+  const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  return Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days
+}
+
+const isTime = (text: string): boolean =>
+  /^(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i.test(text)
+
+/** Formats of texts that are checked; all others are annotations. Linear in the length of the text. */
+const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
+  date: isDay,
+  time: isTime,
+  'date-time': (text) => /[t ]/i.test(text[10] ?? '') && isDay(text.slice(0, 10)) && isTime(text.slice(11)),
+  uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
+  email: (text) => text.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(text),
+  ipv4: isIPv4,
+  // A zone is no part of the address (RFC 4291 §2.2).
+  ipv6: (text) => isIPv6(text) && !text.includes('%'),
+  hostname: (text) =>
+    text.length <= 253 &&
+    text.split('.').every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i.test(label)),
+  uri: (text) => /^[a-z][a-z\d+.-]*:[!#-;=?-[\]_a-z~%]+$/i.test(text),
+  byte: (text) => text.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(text),
+}
+
+type IntegerSchema = { readonly [keyword: string]: unknown }
+
+type Bounds = { readonly min: bigint; readonly max: bigint }
+
+const exactBound = (value: unknown): bigint | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
+
+const formatBounds = (format: unknown): Bounds | undefined =>
+  format === 'int64' ? int64 : format === 'int32' ? int32 : undefined
+
+/** Whether an integer is within the bounds of its schema, compared without a loss of digits. */
+const fitsExactly = (value: bigint, schema: IntegerSchema): boolean => {
+  const bounds = formatBounds(schema['format'])
+  const [min, above] = [exactBound(schema['minimum']), exactBound(schema['exclusiveMinimum'])]
+  const [max, below] = [exactBound(schema['maximum']), exactBound(schema['exclusiveMaximum'])]
+  return (
+    (bounds === undefined || (value >= bounds.min && value <= bounds.max)) &&
+    (min === undefined || value >= min) &&
+    (above === undefined || value > above) &&
+    (max === undefined || value <= max) &&
+    (below === undefined || value < below)
+  )
+}
+
+/** Beyond this, a double cannot distinguish neighbouring integers. */
+const fitsAsDouble = (value: number, format: unknown): boolean => {
+  const bounds = formatBounds(format)
+  return bounds === undefined || (value >= Number(bounds.min) && value <= Number(bounds.max))
+}
+
+const integer = /^-?(?:0|[1-9]\d*)$/
+const strictInteger = /^(?:0|-?[1-9]\d*)$/
+
+/** Whether the integer may be written so, and is within its bounds. */
+const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean => {
+  if (schema['integerText'] === 'strict' && !strictInteger.test(text)) return false
+  return integer.test(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
+}
+
+const decimal = /^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
+
+/** The digits of a finite number, and where its point is. */
+type Decimal = { readonly digits: bigint; readonly places: number }
+
+const decimalOf = (text: string): Decimal => {
+  const [, whole = '0', fraction = '', exponent = '0'] = decimal.exec(text) ?? []
+  return { digits: BigInt(whole + fraction), places: fraction.length - Number(exponent) }
+}
+
+/** Integers with more digits count as their double. */
+const mostDigits = 400
+
+/** By the decimal digits: 19.99 is a multiple of 0.01, though the quotient of the two doubles is no integer. */
+const isMultiple = (value: number, exact: string | undefined, of: Decimal): boolean => {
+  if (!Number.isFinite(value)) return false
+  const isKnown = exact !== undefined && exact.length <= mostDigits && integer.test(exact)
+  const { digits, places } = decimalOf(isKnown ? exact : String(value))
+  const shift = BigInt(Math.abs(places - of.places))
+  if (shift === 0n) return digits % of.digits === 0n
+  const factor = 10n ** shift
+  return places > of.places ? digits % (of.digits * factor) === 0n : (digits * factor) % of.digits === 0n
+}
+
+const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
+
+/** Texts for the keywords. They repeat the document, never the request. */
+const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
+  type: ({ params }) => `must be ${[(params as { type: unknown }).type].flat().join(' or ')}`,
+  required: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,
+  dependentRequired: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,
+  additionalProperties: () => 'has a member that is not declared',
+  unevaluatedProperties: () => 'has a member that is not declared',
+  enum: () => 'must be one of the listed values',
+  const: () => 'must be the one allowed value',
+  minimum: (error) => `must be at least ${limitOf(error)}`,
+  maximum: (error) => `must be at most ${limitOf(error)}`,
+  exclusiveMinimum: (error) => `must be more than ${limitOf(error)}`,
+  exclusiveMaximum: (error) => `must be less than ${limitOf(error)}`,
+  minLength: (error) => `must have at least ${limitOf(error)} characters`,
+  maxLength: (error) => `must have at most ${limitOf(error)} characters`,
+  minItems: (error) => `must have at least ${limitOf(error)} items`,
+  maxItems: (error) => `must have at most ${limitOf(error)} items`,
+  minProperties: (error) => `must have at least ${limitOf(error)} members`,
+  maxProperties: (error) => `must have at most ${limitOf(error)} members`,
+  multipleOf: ({ params }) => `must be a multiple of ${(params as { multipleOf: number }).multipleOf}`,
+  uniqueItems: () => 'must not repeat an item',
+  pattern: () => 'does not match the pattern',
+  format: ({ params }) => `is not a valid ${(params as { format: string }).format}`,
+  integerBounds: () => 'is outside the bounds of the integer',
+  oneOf: ({ params }) =>
+    (params as { passingSchemas: unknown }).passingSchemas === null
+      ? 'matches none of the allowed forms'
+      : 'matches several forms of which one is allowed',
+  anyOf: () => 'matches none of the allowed forms',
+  not: () => 'has a form that is not allowed',
+  'false schema': () => 'is not allowed',
+}
+
+const longestPointer = 256
+
+/** Of a value that is neither null nor of its only other form: the error of that form. */
+const beforeNull = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
+  const [other, orNull, either] = errors.slice(-3)
+  const isOfNull = orNull?.schemaPath.endsWith('/anyOf/1/type') === true && orNull.params['type'] === 'null'
+  return isOfNull && either?.keyword === 'anyOf' && other !== undefined
+    ? beforeNull(errors.slice(0, -2))
+    : errors
+}
+
+const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
+  // The last one is about the keyword that contains the others.
+  const error = beforeNull(errors).at(-1) as ErrorObject
+  const detail = details[error.keyword]?.(error) ?? 'is not valid'
+  const pointer = error.instancePath.slice(0, longestPointer)
+  const { missingProperty } = error.params as { readonly missingProperty?: string }
+  const missing = missingProperty === undefined ? {} : { at: `${pointer}/${missingProperty}` }
+  return { pointer, detail: detail.slice(0, 200), ...missing }
+}
+
+/** Without patterns of member names that cannot be run safely: then it is unknown which members are declared. */
+const runnable = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(runnable)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { patternProperties } = schema as { readonly patternProperties?: Record<string, unknown> }
+  const undecided = Object.keys(patternProperties ?? {}).filter((source) => safePattern(source) === undefined)
+  const dropped =
+    undecided.length === 0 ? [] : ['patternProperties', 'additionalProperties', 'unevaluatedProperties']
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([keyword]) => !dropped.includes(keyword))
+      // Values of these are data.
+      .map(([keyword, inner]) => [
+        keyword,
+        keyword === 'enum' || keyword === 'const' ? inner : runnable(inner),
+      ]),
+  )
+}
+
+/** An undecided pattern holds for every text; `trellis check` lists them. */
+const anyText = { test: () => true, toString: () => 'undecided' }
+const regExp = Object.assign((source: string) => safePattern(source) ?? anyText, { code: 'safePattern' })
+
+/** Alternatives that contain one another double the work with each level of the value. */
+const mostSteps = 500_000
+
+/** That many characters are copied or compared in the time of one step. */
+const charactersOfStep = 64
+
+/** `details` has the texts. */
+const noMessage = { message: '' }
+
+/** A text has at most as many characters (code points) as code units. */
+const charactersOf = (text: string): number => {
+  let count = text.length
+  for (let at = 0; at < text.length - 1; at += 1) {
+    const isPair = (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
+    if (isPair) {
+      count -= 1
+      at += 1
+    }
+  }
+  return count
+}
+
+const lengthKeywords = [
+  ['maxLength', '>'],
+  ['minLength', '<'],
+] as const
+
+const lengthCode = (context: KeywordCxt, operator: '>' | '<'): void => {
+  const { gen, data, schema } = context
+  const characters = _`${gen.scopeValue('func', { ref: charactersOf })}(${data})`
+  context.fail(
+    operator === '>'
+      ? _`${data}.length > ${schema} && ${characters} > ${schema}`
+      : _`${data}.length < ${2 * schema} && ${characters} < ${schema}`,
+  )
+}
+
+/** Thrown out of a compiled check. */
+class TooManySteps extends Error {}
+
+/** Equal values have equal texts: members in the order of their names. `known`: a list inside of a list is written once. */
+const comparable = (value: unknown, known: WeakMap<object, string>): string => {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const before = known.get(value)
+  if (before !== undefined) return before
+  const text = Array.isArray(value)
+    ? `[${value.map((item) => comparable(item, known)).join()}]`
+    : `{${Object.entries(value)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner, known)}`)
+        .join()}}`
+  known.set(value, text)
+  return text
+}
+
+type Compiled = ValidateFunction | { readonly reason: string }
+
+/** Checks values against schemas of one document. Each schema is compiled on first use. */
+export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
+  // Validation is synchronous, so that one variable serves all.
+  let exactNow = noExactIntegers
+  let counted = 0
+  const count = (more: number): void => {
+    counted += more
+    if (counted > mostSteps) throw new TooManySteps()
+  }
+  let texts: WeakMap<object, string> | undefined
+  const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
+    const written = new Set<string>()
+    texts ??= new WeakMap()
+    for (const [index, item] of items.entries()) {
+      // Two long integers may have one double.
+      const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && exactNow.size > 0
+      const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
+      const text = exact ?? comparable(item, texts)
+      count(text.length / charactersOfStep)
+      written.add(text)
+    }
+    return written.size === items.length
+  }
+  const fits = (value: number, pointer: string, schema: IntegerSchema): boolean => {
+    // A look-up takes as long as its pointer is.
+    count(1 + pointer.length / charactersOfStep)
+    const text = exactNow.get(pointer)
+    return text === undefined ? fitsAsDouble(value, schema['format']) : fitsAsText(text, value, schema)
+  }
+  const integerBounds = (context: KeywordCxt): void => {
+    const { gen, data, it, parentSchema } = context
+    const ref = (value: number, pointer: string): boolean => fits(value, pointer, parentSchema)
+    const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
+    // A double holds most integers themselves: nothing is called for these, and no pointer is written.
+    const { min, max } = formatBounds(parentSchema['format']) ?? int64
+    const inBounds = _`Number.isSafeInteger(${data}) && ${data} >= ${Number(min)} && ${data} <= ${Number(max)}`
+    context.fail(parentSchema['integerText'] === 'strict' ? _`!${call}` : _`!(${inBounds}) && !${call}`)
+  }
+  const multipleOf = (context: KeywordCxt): void => {
+    const { gen, data, it, schema } = context
+    const of = decimalOf(String(schema))
+    const ref = (value: number, pointer: string): boolean => {
+      count(1 + pointer.length / charactersOfStep)
+      return isMultiple(value, exactNow.get(pointer), of)
+    }
+    const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
+    const isPlain = _`Number.isSafeInteger(${data}) && ${data} % ${schema} === 0`
+    context.fail(Number.isSafeInteger(schema) ? _`!(${isPlain}) && !${call}` : _`!${call}`)
+  }
+  const steps = ({ gen, schema }: KeywordCxt): void => {
+    gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
+  }
+  let prepared: Ajv2020 | undefined
+  const prepare = (): Ajv2020 => {
+    const ajv = new Ajv2020({
+      strict: false,
+      logger: false,
+      validateSchema: false,
+      ownProperties: true,
+      addUsedSchema: false,
+      inlineRefs: false,
+      code: { regExp },
+      formats: textFormats,
+    })
+    ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
+    ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })
+    // Those of the library count the characters of every text.
+    for (const [keyword, operator] of lengthKeywords) {
+      ajv.removeKeyword(keyword)
+      ajv.addKeyword({
+        keyword,
+        type: 'string',
+        schemaType: 'number',
+        error: { message: '', params: ({ schema }) => _`{limit: ${schema}}` },
+        code: (context) => lengthCode(context, operator),
+      })
+    }
+    // The one of the library divides doubles.
+    ajv.removeKeyword('multipleOf')
+    ajv.addKeyword({
+      keyword: 'multipleOf',
+      type: 'number',
+      schemaType: 'number',
+      error: { message: '', params: ({ schema }) => _`{multipleOf: ${schema}}` },
+      code: multipleOf,
+    })
+    // The one of the library compares each item with each other one.
+    ajv.removeKeyword('uniqueItems')
+    ajv.addKeyword({
+      keyword: 'uniqueItems',
+      type: 'array',
+      schemaType: 'boolean',
+      errors: false,
+      compile: (mustDiffer: boolean) => (items: readonly unknown[], context?: DataValidationCxt) =>
+        !mustDiffer || areDifferent(items, context?.instancePath ?? ''),
+    })
+    return ajv
+  }
+  let added = 0
+  /** Those of response schemas come with the first response of their operation. */
+  const addDefinitions = (ajv: Ajv2020): void => {
+    if (added === definitions.size) return
+    for (const [name, schema] of [...definitions].slice(added))
+      ajv.addSchema(runnable(schema) as object, name)
+    added = definitions.size
+  }
+  const compile = rememberedFor((schema: object): Compiled => {
+    prepared ??= prepare()
+    addDefinitions(prepared)
+    try {
+      return prepared.compile(runnable(schema) as object)
+    } catch (error) {
+      return { reason: error instanceof Error ? error.message : String(error) }
+    }
+  })
+  return {
+    check: (schema, value, exact) => {
+      if (schema === true) return undefined
+      if (schema === false) return { pointer: '', detail: 'is not allowed' }
+      const validate = compile(schema)
+      if (typeof validate !== 'function') return undefined
+      exactNow = exact
+      counted = 0
+      texts = undefined
+      try {
+        return validate(value) === true ? undefined : faultOf(validate.errors ?? [])
+      } catch (error) {
+        if (error instanceof TooManySteps) return { pointer: '', detail: 'takes too long to check' }
+        throw error
+      } finally {
+        exactNow = noExactIntegers
+      }
+    },
+    uncheckable: (schema) => {
+      if (typeof schema === 'boolean') return undefined
+      const validate = compile(schema)
+      return typeof validate === 'function' ? undefined : validate.reason
+    },
+  }
+}

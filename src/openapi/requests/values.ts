@@ -1,0 +1,345 @@
+import { isUtf8 } from 'node:buffer'
+import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
+import { maxJsonValues, parseJson, readStructure } from '../../service/json-content.ts'
+import { pointerStep } from '../document/bundle.ts'
+import type { Parameter } from '../document/operation.ts'
+import type { RequestSchema } from '../document/request-schema.ts'
+import type { Texts } from './parameter-text.ts'
+import {
+  type ExactIntegers,
+  noExactIntegers,
+  type SchemaChecker,
+  type SchemaFault,
+} from './schema-checker.ts'
+import type { ScalarType, SchemaShape } from './schema-shape.ts'
+
+type ExactReading =
+  | { readonly kind: 'read'; readonly value: unknown; readonly exact: ExactIntegers }
+  | { readonly kind: 'refused'; readonly subject: 'json' | 'repeated name'; readonly detail: string }
+
+/** How the JSON of one document is read. */
+type JsonRules = {
+  readonly jsonDepth: number
+  /** Some integers may only be written in their shortest form (`x-trellis-integer: strict`). */
+  readonly hasStrictIntegers: boolean
+}
+
+const integer = /^-?(?:0|[1-9]\d*)$/
+/** Signs of a number that may be written in another form as well. */
+const severalForms = /\d{16}|\d[.Ee]|-0/
+const oneForm = /^(?:0|-?[1-9]\d{0,14})$/
+const isNumber = /^[-\d]/
+
+const refused = (detail: string, subject: 'json' | 'repeated name' = 'json'): ExactReading => ({
+  kind: 'refused',
+  subject,
+  detail,
+})
+
+/** Characters of the pointers to all long integers, which are held. */
+const mostHeld = 8_000_000
+
+/**
+ * Characters of the pointers to all values, for each octet of the content: a check writes them. A long name is a part of the pointer
+ * to each value below it, so that one megabyte could cost hours.
+ */
+const mostPerOctet = 200
+
+/** An index with its slash. */
+const shortStep = 7
+
+/** Of a whole text. */
+class Sizes {
+  members = 0
+  /** Characters of the pointers to all values. */
+  characters = 0
+  isTooDeep = false
+  /** Some number is none of the integers that a double holds. */
+  hasLongNumber = false
+
+  add(value: object, depth: number, pointerLength: number): void {
+    if (depth === 0) this.isTooDeep = true
+    else if (Array.isArray(value))
+      for (const item of value) this.addValue(item, depth, pointerLength + shortStep)
+    else
+      for (const name in value) {
+        this.members += 1
+        const inner = (value as Readonly<Record<string, unknown>>)[name]
+        this.addValue(inner, depth, pointerLength + name.length + 1)
+      }
+  }
+
+  addValue(value: unknown, depth: number, pointerLength: number): void {
+    this.characters += pointerLength
+    if (typeof value === 'number') this.hasLongNumber ||= !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
+    else if (typeof value === 'object' && value !== null) this.add(value, depth - 1, pointerLength)
+  }
+}
+
+/** The value has fewer members than the text. Texts without a colon in names and strings need not be read again. */
+const repeatsName = (text: string, members: number, depth: number): boolean => {
+  const written =
+    text.includes('\\') || text.split(':').length - 1 !== members ? readStructure(text, depth) : members
+  return written !== members
+}
+
+const refusalOfSizes = (
+  text: string,
+  { isTooDeep, members, characters }: Sizes,
+  jsonDepth: number,
+  bytes: number,
+): ExactReading | undefined => {
+  if (isTooDeep) return refused('is nested too deep')
+  if (repeatsName(text, members, jsonDepth))
+    return refused('has an object that repeats a name', 'repeated name')
+  return characters > bytes * mostPerOctet ? refused('has too many values under long names') : undefined
+}
+
+/** A shorter text has not more values than that. */
+const boundedLength = 2 * maxJsonValues
+
+/**
+ * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of
+ * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
+ */
+export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
+  if (!isUtf8(content)) return refused('is not valid JSON')
+  const text = content.toString('utf8')
+  const structure = text.length < boundedLength ? 0 : readStructure(text, jsonDepth)
+  if (structure === 'values') return refused('has too many values')
+  if (structure === 'depth') return refused('is nested too deep')
+  const reading = parseJson(text)
+  if (reading.kind === 'refused') return refused('is not valid JSON')
+  const { value } = reading
+  const sizes = new Sizes()
+  sizes.addValue(value, jsonDepth + 1, 0)
+  const refusal = refusalOfSizes(text, sizes, jsonDepth, content.length)
+  if (refusal !== undefined) return refusal
+  const mayMatter = hasStrictIntegers ? severalForms.test(text) : sizes.hasLongNumber
+  if (!mayMatter) return { kind: 'read', value, exact: noExactIntegers }
+  const matters = hasStrictIntegers
+    ? (number: string) => isNumber.test(number) && !oneForm.test(number)
+    : (number: string) => number.length > 15 && integer.test(number)
+  const exact = new Map<string, string>()
+  let held = 0
+  const visit = (from: number, pointer: string): number => {
+    const first = text.charCodeAt(from)
+    if (first === quote) return stringEnd(text, from)
+    if (!opens(first)) {
+      const end = valueEnd(text, from)
+      const number = text.slice(from, end)
+      if (matters(number)) {
+        held += pointer.length
+        if (held <= mostHeld) exact.set(pointer, number)
+      }
+      return end
+    }
+    let index = 0
+    return visitValues(text, from, (at, name) => {
+      const step = first === openBrace ? pointerStep(name) : index
+      index += 1
+      return visit(at, `${pointer}/${step}`)
+    })
+  }
+  visit(text.search(/\S/), '')
+  if (held > mostHeld) return refused('has too many values under long names')
+  return { kind: 'read', value, exact }
+}
+
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?$/
+
+type Typed = { readonly value: unknown; readonly exact?: string }
+
+/** Leading zeros of an integer that may have them. */
+const padding = /^(-?)0+(?=\d)/
+
+const asInteger = (written: string, form: SchemaShape['integers']): Typed | undefined => {
+  const text = form === 'padded' ? written.replace(padding, '$1') : written
+  if (!integer.test(text) || (form !== 'json' && text === '-0')) return undefined
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? { value } : { value, exact: text }
+}
+
+const asNumber = (text: string): Typed | undefined => {
+  if (!number.test(text)) return undefined
+  const value = Number(text)
+  return Number.isFinite(value) ? (asInteger(text, 'json') ?? { value }) : undefined
+}
+
+/** The value that a text spells; undefined for none. Integers and numbers have the grammar of JSON only. */
+const typed = (text: string, type: ScalarType, form: SchemaShape['integers']): Typed | undefined => {
+  switch (type) {
+    case 'integer':
+      return asInteger(text, form)
+    case 'number':
+      return asNumber(text)
+    case 'boolean':
+      return text === 'true' || text === 'false' ? { value: text === 'true' } : undefined
+    case 'null':
+      return text === '' || text === 'null' ? { value: null } : undefined
+    case 'string':
+      return { value: text }
+  }
+}
+
+/** The first of the values that a text can spell under a schema. */
+const firstTyped = (text: string, { scalars, integers }: SchemaShape): Typed | undefined => {
+  for (const type of scalars) {
+    const found = typed(text, type, integers)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export type ValueParts = JsonRules & {
+  readonly checker: SchemaChecker
+  shapeOf(schema: RequestSchema): SchemaShape
+}
+
+type ParameterReading =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'fault'; readonly fault: SchemaFault }
+
+const fault = (detail: string, pointer = ''): ParameterReading => ({
+  kind: 'fault',
+  fault: { pointer, detail },
+})
+
+const typeNames = ({ types }: SchemaShape): string =>
+  `must be ${[...types].filter((type) => type !== 'array' && type !== 'object').join(' or ') || 'another value'}`
+
+/** A list or an object inside of another one has no style: it is not read. */
+const isNested = ({ types }: SchemaShape): boolean =>
+  types.size > 0 && [...types].every((type) => type === 'array' || type === 'object')
+
+/** Values of several texts, each read by its own schema. */
+const readAll = (
+  texts: readonly (readonly [pointer: string, text: string, schema: RequestSchema])[],
+  { shapeOf }: ValueParts,
+): { readonly values: unknown[]; readonly exact: Map<string, string> } | ParameterReading => {
+  const values: unknown[] = []
+  const exact = new Map<string, string>()
+  for (const [pointer, text, schema] of texts) {
+    const shape = shapeOf(schema)
+    const isUnread = isNested(shape)
+    const reading = isUnread ? undefined : firstTyped(text, shape)
+    if (reading === undefined)
+      return isUnread ? { kind: 'value', value: undefined } : fault(typeNames(shape), pointer)
+    if (reading.exact !== undefined) exact.set(pointer, reading.exact)
+    values.push(reading.value)
+  }
+  return { values, exact }
+}
+
+const checked = (
+  value: unknown,
+  schema: RequestSchema,
+  exact: ReadonlyMap<string, string>,
+  { checker }: ValueParts,
+): ParameterReading => {
+  const found = checker.check(schema, value, exact)
+  return found === undefined ? { kind: 'value', value } : { kind: 'fault', fault: found }
+}
+
+const readScalar = (
+  text: string,
+  schema: RequestSchema,
+  allowEmpty: boolean,
+  parts: ValueParts,
+): ParameterReading => {
+  if (text === '' && allowEmpty) return { kind: 'value', value: '' }
+  const shape = parts.shapeOf(schema)
+  let first: ParameterReading | undefined
+  for (const type of shape.scalars) {
+    const found = typed(text, type, shape.integers)
+    if (found === undefined) continue
+    const exact = found.exact === undefined ? noExactIntegers : new Map([['', found.exact]])
+    const reading = checked(found.value, schema, exact, parts)
+    if (reading.kind === 'value') return reading
+    first ??= reading
+  }
+  return first ?? fault(typeNames(shape))
+}
+
+const readJsonText = (text: string, schema: RequestSchema, parts: ValueParts): ParameterReading => {
+  const reading = readExactJson(Buffer.from(text), parts)
+  return reading.kind === 'refused'
+    ? fault(reading.detail)
+    : checked(reading.value, schema, reading.exact, parts)
+}
+
+const takesNested = ({ types }: SchemaShape): boolean =>
+  types.size === 0 || types.has('array') || types.has('object')
+
+type Members = Extract<Texts, { kind: 'members' }>
+
+/** Some members are lists or objects, which have no style in an object: the others are checked one by one. */
+const readBesideNested = (
+  { members, nested = new Set() }: Members,
+  { properties, additional }: SchemaShape,
+  parts: ValueParts,
+): ParameterReading => {
+  for (const name of nested) {
+    const schema = properties.get(name) ?? additional
+    const pointer = `/${pointerStep(name)}`
+    if (schema === false) return fault('has a member that is not declared')
+    if (!takesNested(parts.shapeOf(schema))) return fault(typeNames(parts.shapeOf(schema)), pointer)
+  }
+  for (const [name, text] of members) {
+    const schema = properties.get(name) ?? additional
+    if (schema === false) return fault('has a member that is not declared')
+    const shape = parts.shapeOf(schema)
+    const reading = isNested(shape) ? undefined : readScalar(text, schema, false, parts)
+    if (reading?.kind === 'fault')
+      return fault(reading.fault.detail, `/${pointerStep(name)}${reading.fault.pointer}`)
+  }
+  return { kind: 'value', value: undefined }
+}
+
+const readMembers = (texts: Members, schema: RequestSchema, parts: ValueParts): ParameterReading => {
+  const shape = parts.shapeOf(schema)
+  const { properties, additional, isWhole } = shape
+  const schemaOf = (name: string) => properties.get(name) ?? (additional === false ? true : additional)
+  const hasNested =
+    (texts.nested?.size ?? 0) > 0 || texts.members.some(([name]) => isNested(parts.shapeOf(schemaOf(name))))
+  if (hasNested) return isWhole ? readBesideNested(texts, shape, parts) : { kind: 'value', value: undefined }
+  const read = readAll(
+    texts.members.map(([name, text]) => [`/${pointerStep(name)}`, text, schemaOf(name)]),
+    parts,
+  )
+  if ('kind' in read) return read
+  const value = Object.fromEntries(texts.members.map(([name], index) => [name, read.values[index]]))
+  return checked(value, schema, read.exact, parts)
+}
+
+/** The value of a parameter, checked against its schema. */
+export const readValue = (
+  texts: Texts,
+  { schema, encoding, allowEmptyValue }: Pick<Parameter, 'schema' | 'encoding' | 'allowEmptyValue'>,
+  parts: ValueParts,
+): ParameterReading => {
+  switch (texts.kind) {
+    case 'absent':
+      return texts
+    case 'fault':
+      return fault(texts.detail)
+    case 'unread':
+      return { kind: 'value', value: undefined }
+    case 'text':
+      if (encoding === 'text') return { kind: 'value', value: texts.text }
+      return encoding === 'json'
+        ? readJsonText(texts.text, schema, parts)
+        : readScalar(texts.text, schema, allowEmptyValue, parts)
+    case 'list': {
+      const { items } = parts.shapeOf(schema)
+      const read = readAll(
+        texts.items.map((text, index) => [`/${index}`, text, items]),
+        parts,
+      )
+      return 'kind' in read ? read : checked(read.values, schema, read.exact, parts)
+    }
+    case 'members':
+      return readMembers(texts, schema, parts)
+  }
+}

@@ -1,0 +1,258 @@
+import { rememberedFor } from '../http/memo.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
+import { foldPhpName } from '../http/php-names.ts'
+import {
+  canonicalIdentifier,
+  cleanSpelling,
+  compileRowPattern,
+  decodedValue,
+  encodedSlash,
+  type Groups,
+  type PatternPart,
+  type RowPattern,
+  spelled,
+  withForeignBytes,
+  withSingleSlashes,
+} from './route-paths.ts'
+import type { Endpoint, PathRefusal, RouteFinding, Row } from './row.ts'
+
+/** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
+export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
+  const named = (wanted: string) =>
+    endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
+  return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)
+}
+
+/** Why a request is refused: its query or a header field would give it another method or route in WordPress. */
+type MeaningRefusal = 'method-override' | 'route-override'
+
+/** The method that a request to a WordPress-like service means (docs/decisions/0003-requests-that-mean-something-else.md). */
+type RequestMeaning =
+  | { readonly kind: 'method'; readonly method: string }
+  | { readonly kind: 'refused'; readonly reason: MeaningRefusal }
+
+/** The methods that @wordpress/api-fetch sends as POST with an override. */
+const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
+
+type Overrides = { readonly route: boolean; readonly method: string | undefined }
+
+const none: Overrides = { route: false, method: undefined }
+
+/** Without an escape or one of these words a query cannot contain either name. */
+const mayOverride = (query: string): boolean =>
+  query.includes('%') || query.includes('method') || query.includes('route')
+
+const queryOverrides = (query: string): Overrides => {
+  if (query === '' || !mayOverride(query)) return none
+  let route = false
+  let method: string | undefined
+  for (const [name, value] of new URLSearchParams(query)) {
+    const folded = foldPhpName(name)
+    if (folded === 'rest_route') route = true
+    // The last one wins in PHP.
+    if (folded === '_method') method = value
+  }
+  return { route, method }
+}
+
+/** The method that the request means: overrides are accepted on POST and refused on all other methods. */
+export const requestMeaning = (method: string, query: string, fields: RequestFields): RequestMeaning => {
+  const inQuery = queryOverrides(query)
+  if (inQuery.route) return { kind: 'refused', reason: 'route-override' }
+  const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
+  if (override === undefined) return { kind: 'method', method }
+  const meant = override.toUpperCase()
+  if (meant === method) return { kind: 'method', method }
+  if (method !== 'POST' || !overridable.has(meant)) return { kind: 'refused', reason: 'method-override' }
+  return { kind: 'method', method: meant }
+}
+
+type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }
+
+/** Rows whose literal beginning the path has, in the order of the table. `lower` is a cleaned path in lower case. */
+type RowIndex = (lower: string) => readonly IndexedRow[]
+
+/** Rows of one prefix whose patterns can divide a path in several ways. The contract has five; a foreign document must not add hundreds. */
+const maxAmbiguousPerPrefix = 16
+
+const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): void => {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [row])
+  else list.push(row)
+}
+
+/** A table is indexed anew whenever rows are learned, and most of its rows are the same objects then. */
+const compiledPattern = rememberedFor(({ pattern }: Row) => compileRowPattern(pattern))
+
+const slashes = (text: string): number => text.split('/').length - 1
+
+/**
+ * Indexes rows by their literal beginning, so that a path is compared with a handful of rows and not with the whole table. Rows
+ * whose patterns have no certain cost or meaning never match.
+ */
+const indexRows = (rows: readonly Row[]): RowIndex => {
+  const literal = new Map<string, IndexedRow[]>()
+  const byPrefix = new Map<string, IndexedRow[]>()
+  let deepest = 0
+
+  rows.forEach((row, order) => {
+    const pattern = compiledPattern(row)
+    if (pattern.kind === 'skipped') return
+    const indexed: IndexedRow = { row, order, pattern }
+    if (pattern.isLiteral) {
+      add(literal, pattern.prefix, indexed)
+      return
+    }
+    const ambiguous = byPrefix.get(pattern.prefix)?.filter((other) => !other.pattern.isDeterministic) ?? []
+    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) return
+    deepest = Math.max(deepest, slashes(pattern.prefix))
+    add(byPrefix, pattern.prefix, indexed)
+  })
+
+  return (lower) => {
+    const found = [...(literal.get(lower) ?? [])]
+    let end = 0
+    for (let depth = 0; depth < deepest; depth++) {
+      end = lower.indexOf('/', end) + 1
+      if (end === 0) break
+      found.push(...(byPrefix.get(lower.slice(0, end)) ?? []))
+    }
+    return found.sort((a, b) => a.order - b.order)
+  }
+}
+
+/**
+ * Finds the one row of the open contract. Only the upstream defines what its paths mean: case, doubled, trailing and encoded
+ * slashes stay, and only spellings that RFC 3986 §6.2.2 calls equivalent are merged.
+ */
+const findAny = (row: Row, method: string, path: string): RouteFinding => {
+  const cleaned = cleanSpelling(path === '' ? '/' : path, 'unreserved')
+  if (cleaned.kind === 'refused') return cleaned
+  // Resolved against a base, a path that begins with two slashes names a host (RFC 3986 §4.2).
+  const canonical = spelled(cleaned.text.replace(/^\/+/, '/'))
+  const endpoint = endpointOf(row, method)
+  if (endpoint === undefined) return { kind: 'unlisted', path: canonical }
+  return { kind: 'found', row, endpoint, pathParameters: {}, path: canonical }
+}
+
+export type Router = {
+  /** Looks up a method and a path without its query. The cost is linear in the length of the path. */
+  find(method: string, path: string): RouteFinding
+}
+
+/** Longer than any route with the longest identifier in it: the patterns of templates run on every path with their prefix. */
+const maxPathLength = 2048
+
+const refused = (reason: PathRefusal): RouteFinding => ({ kind: 'refused', reason })
+
+type Match = {
+  readonly candidate: IndexedRow
+  readonly groups: Groups
+  readonly endpoint: Endpoint | undefined
+}
+
+/** The first row that has path and method, else the first that has the path. OPTIONS is about the first that has the path. */
+const firstMatch = (index: RowIndex, method: string, text: string): Match | undefined => {
+  const lower = text.toLowerCase()
+  let first: Match | undefined
+  for (const candidate of index(lower)) {
+    const groups = candidate.pattern.groupsOf(text, lower)
+    if (groups === undefined) continue
+    const endpoint = endpointOf(candidate.row, method)
+    const match = { candidate, groups, endpoint }
+    if (endpoint !== undefined || method === 'OPTIONS') return match
+    first ??= match
+  }
+  return first
+}
+
+type CanonicalPath =
+  | {
+      readonly kind: 'path'
+      readonly text: string
+      readonly identifiers: readonly (readonly [string, string])[]
+    }
+  | { readonly kind: 'refused'; readonly reason: PathRefusal }
+
+/** The path in its canonical form: literals as the row spells them, identifiers in their one form. */
+const canonicalPath = (parts: readonly PatternPart[], groups: Groups): CanonicalPath => {
+  const identifiers: [string, string][] = []
+  let text = ''
+  for (const part of parts) {
+    if (part.kind !== 'parameter') {
+      text += part.kind === 'dot' ? '.' : part.text
+      continue
+    }
+    const identifier = canonicalIdentifier(groups.get(part.name) ?? '', part.form)
+    if (identifier === undefined) return { kind: 'refused', reason: 'encoded-slash' }
+    if (identifier === 'too-long') return { kind: 'refused', reason: 'too-long' }
+    identifiers.push([part.name, identifier])
+    text += identifier
+  }
+  return { kind: 'path', text, identifiers }
+}
+
+const findingOf = (
+  match: Match,
+  method: string,
+  canonical: CanonicalPath & { kind: 'path' },
+): RouteFinding => {
+  const { row } = match.candidate
+  const path = spelled(canonical.text)
+  if (method === 'OPTIONS') return { kind: 'options', row, path }
+  if (match.endpoint === undefined) return { kind: 'wrong-method', row, path }
+  const pathParameters = Object.fromEntries(
+    canonical.identifiers.map(([name, text]) => [name, decodedValue(text)]),
+  )
+  return { kind: 'found', row, endpoint: match.endpoint, pathParameters, path }
+}
+
+/**
+ * Upstreams read a path in several ways: servers in front of WordPress merge slashes or keep them, and WordPress matches the path
+ * decoded (`/index.php/…`) or unchanged (rewritten URLs). Each reading must lead to the same row. Only a reading with an escape left
+ * in it may lead to no row: the upstream then answers 404.
+ */
+const isReadAlike = (
+  index: RowIndex,
+  method: string,
+  text: string,
+  canonical: string,
+  row: IndexedRow | undefined,
+): boolean => {
+  const escaped = spelled(canonical)
+  if (canonical === text && escaped === text && !text.includes('%')) return true
+  const sent = [canonical, escaped, withForeignBytes(canonical)]
+  const readings = new Set(sent.flatMap((reading) => [reading, withSingleSlashes(reading)]))
+  readings.delete(text)
+  for (const reading of readings) {
+    const read = firstMatch(index, method, reading)?.candidate
+    if (read !== row && (read !== undefined || reading === canonical)) return false
+  }
+  return true
+}
+
+const findIn = (index: RowIndex, method: string, path: string): RouteFinding => {
+  if (path.length > maxPathLength) return refused('too-long')
+  const cleaned = cleanSpelling(path === '' ? '/' : path, 'all')
+  if (cleaned.kind === 'refused') return cleaned
+  const text = withSingleSlashes(cleaned.text)
+  const match = firstMatch(index, method, text)
+  const canonical: CanonicalPath =
+    match === undefined
+      ? { kind: 'path', text, identifiers: [] }
+      : canonicalPath(match.candidate.pattern.parts, match.groups)
+  if (canonical.kind === 'refused') return canonical
+  if (canonical.text.includes(encodedSlash)) return refused('encoded-slash')
+  if (!isReadAlike(index, method, text, canonical.text, match?.candidate)) {
+    return refused(text.includes(encodedSlash) ? 'encoded-slash' : 'ambiguous-identifier')
+  }
+  return match === undefined ? { kind: 'unlisted', path: spelled(text) } : findingOf(match, method, canonical)
+}
+
+/** Routes of one service, matched as WordPress matches them, in time linear in the path whatever the patterns are. */
+export const createRouter = (rows: readonly Row[]): Router => {
+  const any = rows.find((row) => row.template === '/**')
+  if (any !== undefined) return { find: (method, path) => findAny(any, method, path) }
+  const index = indexRows(rows)
+  return { find: (method, path) => findIn(index, method, path) }
+}

@@ -1,0 +1,340 @@
+import type { FeedLease } from '../../cache/decide-caching.ts'
+import { type Clock, readClock } from '../../clock.ts'
+import { addCount } from '../../http/bounds.ts'
+import { ownJsonFields } from '../../http/message.ts'
+import type { ChangeEvent, ChangeRefusal } from './events.ts'
+import {
+  everything,
+  isWithoutRow,
+  namedToken,
+  type PlainChange,
+  type Push,
+  readPlainChange,
+  readPush,
+  signatureOf,
+  tokenOfBearer,
+  UnreadableChange,
+  verifiedToken,
+} from './read-changes.ts'
+import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
+
+/** A service that reports its changes. */
+export type FeedService = {
+  readonly name: string
+  readonly token: string
+  /** 0: its log is not read. */
+  readonly pollMs: number
+  /** Differs when the feed has to begin anew: another upstream or another token. */
+  readonly identity: string
+  readonly ports: FeedPorts
+  /** Drops the responses that a plain change names; `refused`: it names something outside the service. */
+  applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
+}
+
+/** The fields of a request that reports changes. */
+export type ChangesCredential = {
+  readonly signature: string | undefined
+  readonly authorization: string | undefined
+}
+
+/** A request that reports changes; `target` as sent. */
+export type ChangesRequest = ChangesCredential & {
+  readonly target: string
+  readonly body: Buffer
+}
+
+type RefusedChanges = Extract<ChangesAnswer, { readonly kind: 'refused' }>
+
+/** A request whose body may be held. */
+type ChangesSender = {
+  readonly address: string
+  /** Has the whole body arrived? */
+  hasArrived(): boolean
+  /** It is refused in favour of a newer request. */
+  refuse(refusal: RefusedChanges): void
+}
+
+/** `release`: the request is over. */
+export type ChangesAdmission = { readonly kind: 'admitted'; release(): void } | RefusedChanges
+
+/** Its result, once the entries are dropped in every process. */
+export type ChangesAnswer =
+  | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
+  | { readonly kind: 'refused'; readonly reason: ChangeRefusal; readonly detail: string }
+
+/** State of one feed, for metrics, readiness and explanations. */
+export type FeedStanding = ReturnType<ServiceFeed['reading']> & { readonly service: string }
+
+/** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
+export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }
+
+export type ChangeFeeds = {
+  /** Puts the services of a configuration in force. */
+  use(services: readonly FeedService[]): void
+  /** Whether every change of a service is known; the same object for all configurations. */
+  lease(service: string): ReportedLease
+  /** Decides by its fields whether the body of a request is read. */
+  admit(credential: ChangesCredential, sender: ChangesSender): ChangesAdmission
+  receive(request: ChangesRequest): Promise<ChangesAnswer>
+  told(message: FeedMessage): void
+  /** Of the services whose log is read. */
+  standings(): readonly FeedStanding[]
+  close(): void
+}
+
+type ChangeFeedsOptions = {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly report: (event: ChangeEvent) => void
+  /** Has this process replaced another one, so that the others have seen more changes? */
+  readonly startsLate: () => boolean
+}
+
+/** Requests a second and at once for each token; refused ones are logged. */
+const perSecond = 100
+const atOnce = 300
+
+/** Requests of a token whose bodies are held at one time. */
+const mostHeld = 64
+
+/**
+ * The oldest request of the address with most of those whose body is still arriving: a signature can be checked only with the
+ * whole body, and its fields can be copied from any report on the way.
+ */
+const replaceable = (held: readonly ChangesSender[]): ChangesSender | undefined => {
+  const arriving = held.filter((one) => !one.hasArrived())
+  const counts = new Map<string, number>()
+  for (const { address } of arriving) addCount(counts, address, 1)
+  const most = Math.max(...counts.values())
+  return arriving.find(({ address }) => counts.get(address) === most)
+}
+
+const createBuckets = (clock: Clock) => {
+  const buckets = new Map<string, { left: number; at: number }>()
+  return {
+    /** Bounded by the tokens of the configuration. */
+    take: (token: string): boolean => {
+      const now = clock.monotonic()
+      const bucket = buckets.get(token) ?? { left: atOnce, at: now }
+      bucket.left = Math.min(atOnce, bucket.left + ((now - bucket.at) / 1000) * perSecond)
+      bucket.at = now
+      buckets.set(token, bucket)
+      if (bucket.left < 1) return false
+      bucket.left -= 1
+      return true
+    },
+    clear: () => buckets.clear(),
+  }
+}
+
+const refusals: Readonly<Record<ChangeRefusal, string>> = {
+  'no-credential': 'Send Trellis-Signature, or Authorization: Bearer with changes.token of the service.',
+  malformed: 'Trellis-Signature is not of the form key=…, time=…, hmac=….',
+  'unknown-key': 'No service has this token.',
+  expired: 'The time of the signature differs by more than 300 s from that of the gateway.',
+  'wrong-hmac': 'The signature does not belong to this request.',
+  'too-many': 'Too many requests for this token.',
+  unreadable: '',
+  'not-spread': 'Dropped in this instance only: the other instances cannot be reached.',
+}
+
+const readablePush = (body: Buffer): Push | UnreadableChange => {
+  try {
+    return readPush(body)
+  } catch (error) {
+    if (error instanceof UnreadableChange) return error
+    throw error
+  }
+}
+
+type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
+
+const together = (counts: readonly (number | 'unheard')[]): number | 'unheard' =>
+  counts.reduce<number | 'unheard'>(
+    (sum, one) => (sum === 'unheard' || one === 'unheard' ? 'unheard' : sum + one),
+    0,
+  )
+
+export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
+  const { clock, random, report } = options
+  const running = new Map<string, Running>()
+  const buckets = createBuckets(clock)
+  /** By token; bounded by the tokens of configurations with requests in flight. */
+  const held = new Map<string, readonly ChangesSender[]>()
+
+  const begin = (service: FeedService): Running => {
+    const { name, pollMs, ports } = service
+    const feed = createServiceFeed({ service: name, pollMs, ports, clock, random, report })
+    feed.start(options.startsLate())
+    return { service, feed }
+  }
+
+  const refuse = (
+    services: readonly Running[],
+    reason: ChangeRefusal,
+    detail = refusals[reason],
+  ): RefusedChanges => {
+    const names = services.length === 0 ? ['none'] : services.map(({ service }) => service.name)
+    for (const service of names) report({ kind: 'changes-refused', service, reason })
+    return { kind: 'refused', reason, detail }
+  }
+
+  const tokens = (): readonly string[] => [
+    ...new Set([...running.values()].map(({ service }) => service.token)),
+  ]
+
+  const withToken = (token: string): readonly Running[] =>
+    [...running.values()].filter(({ service }) => service.token === token)
+
+  /** Gives the number of entries that were dropped. */
+  const applyRead = async ({ service, feed }: Running, signature: string, push: Push) => {
+    const { changes, fingerprint } = push
+    const isOther = feed.isOtherFingerprint(fingerprint)
+    const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
+    if (entries === 'unheard') return entries
+    feed.applied(signature, push)
+    const told = { service: service.name, source: 'push', changes: changes.length, entries } as const
+    report({ kind: 'changes-applied', ...told })
+    return entries
+  }
+
+  /** A push that is signed but cannot be read reports an unknown change. */
+  const dropUnreadable = async ({ service, feed }: Running, signature: string, body: Buffer) => {
+    report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
+    const entries = await service.ports.apply(everything('unreadable'))
+    if (entries !== 'unheard') feed.droppedAll(signature, isWithoutRow(body))
+    return entries
+  }
+
+  /** The companion sends its token, not the services that have it: all of them are in front of it. Copies drop nothing. */
+  const applyPush = async (
+    services: readonly Running[],
+    signature: string,
+    body: Buffer,
+    push: Push | UnreadableChange,
+  ): Promise<ChangesAnswer> => {
+    const counts = services.map((one) => {
+      if (one.feed.wasApplied(signature)) return 0
+      return push instanceof UnreadableChange
+        ? dropUnreadable(one, signature, body)
+        : applyRead(one, signature, push)
+    })
+    const entries = together(await Promise.all(counts))
+    if (entries === 'unheard') return refuse(services, 'not-spread')
+    return push instanceof UnreadableChange
+      ? refuse(services, 'unreadable', push.message)
+      : { kind: 'dropped', sequence: push.sequence, entries }
+  }
+
+  const receivePush = async (signature: string, request: ChangesRequest): Promise<ChangesAnswer> => {
+    const { target, body } = request
+    const verdict = verifiedToken(signature, { method: 'POST', target, body }, tokens(), clock.now())
+    if (verdict.kind === 'refused') return refuse([], verdict.reason)
+    const services = withToken(verdict.token)
+    const push = readablePush(body)
+    // Copies of a push, which anyone on the way can send, take nothing from the rate.
+    const isNew = services.some(({ feed }) => !feed.wasApplied(signature))
+    if (isNew && !buckets.take(verdict.token)) return refuse(services, 'too-many')
+    return applyPush(services, signature, body, push)
+  }
+
+  const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
+    const change = readPlainChange(body)
+    const [one, ...others] =
+      change.service === undefined
+        ? services
+        : services.filter(({ service }) => service.name === change.service)
+    if (one === undefined)
+      return refuse(services, 'unreadable', 'service: the token belongs to another service')
+    if (others.length > 0) return refuse(services, 'unreadable', 'service: several services have this token')
+    const entries = await one.service.applyPlain(change)
+    if (entries === 'unheard') return refuse([one], 'not-spread')
+    if (typeof entries === 'object') return refuse([one], 'unreadable', entries.refused)
+    const changes = change.tags.length + change.urls.length + change.prefixes.length + (change.all ? 1 : 0)
+    report({ kind: 'changes-applied', service: one.service.name, source: 'plain', changes, entries })
+    return { kind: 'dropped', sequence: change.sequence, entries }
+  }
+
+  const receivePlain = async (authorization: string, { body }: ChangesRequest): Promise<ChangesAnswer> => {
+    const token = tokenOfBearer(authorization, tokens())
+    if (token === undefined) return refuse([], 'unknown-key')
+    const services = withToken(token)
+    if (!buckets.take(token)) return refuse(services, 'too-many')
+    try {
+      return await applyPlain(services, body)
+    } catch (error) {
+      if (error instanceof UnreadableChange) return refuse(services, 'unreadable', error.message)
+      throw error
+    }
+  }
+
+  const tokenNamed = ({ signature, authorization }: ChangesCredential): string | RefusedChanges => {
+    if (signature !== undefined) {
+      const named = namedToken(signature, tokens(), clock.now())
+      return named.kind === 'named' ? named.token : refuse([], named.reason)
+    }
+    if (authorization === undefined) return refuse([], 'no-credential')
+    return tokenOfBearer(authorization, tokens()) ?? refuse([], 'unknown-key')
+  }
+
+  const release = (token: string, sender: ChangesSender): void => {
+    const others = (held.get(token) ?? []).filter((one) => one !== sender)
+    if (others.length === 0) held.delete(token)
+    else held.set(token, others)
+  }
+
+  return {
+    admit: (credential, sender) => {
+      const token = tokenNamed(credential)
+      if (typeof token !== 'string') return token
+      const holding = held.get(token) ?? []
+      if (holding.length >= mostHeld) {
+        const refusal = refuse(withToken(token), 'too-many')
+        const replaced = replaceable(holding)
+        if (replaced === undefined) return refusal
+        release(token, replaced)
+        replaced.refuse(refusal)
+      }
+      held.set(token, [...(held.get(token) ?? []), sender])
+      return { kind: 'admitted', release: () => release(token, sender) }
+    },
+    use: (services) => {
+      for (const [name, { service, feed }] of running) {
+        if (services.some((one) => one.name === name && one.identity === service.identity)) continue
+        feed.stop()
+        running.delete(name)
+      }
+      buckets.clear()
+      for (const service of services) {
+        const known = running.get(service.name)
+        running.set(service.name, known ?? begin(service))
+      }
+    },
+    lease: (name) => ({
+      isCurrent: (at) => running.get(name)?.feed.lease.isCurrent(at) === true,
+      endedMs: (at) => running.get(name)?.feed.lease.endedMs(at) ?? Number.POSITIVE_INFINITY,
+      hasApplied: (row) => running.get(name)?.feed.hasApplied(row) === true,
+    }),
+    receive: async (request) => {
+      const { signature, authorization } = request
+      if (signature !== undefined) return receivePush(signature, request)
+      return authorization === undefined ? refuse([], 'no-credential') : receivePlain(authorization, request)
+    },
+    told: (message) => running.get(message.service)?.feed.told(message),
+    standings: () =>
+      [...running.values()]
+        .filter(({ service }) => service.pollMs > 0)
+        .map(({ service, feed }) => ({ service: service.name, ...feed.reading() })),
+    close: () => {
+      for (const { feed } of running.values()) feed.stop()
+      running.clear()
+    },
+  }
+}
+
+/** The fields of a poll, signed with the token. */
+export const pollFields = (token: string, target: string, clock: Clock): readonly string[] => [
+  ...ownJsonFields,
+  'trellis-signature',
+  signatureOf(token, { method: 'GET', target, body: '' }, readClock(clock).now),
+]

@@ -1,0 +1,191 @@
+import type { SiteChange } from '../tags/changes.ts'
+import type { LogAnswer, LogRow, RowName } from './read-changes.ts'
+
+/**
+ * Which changes of the service the gateway has applied. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
+ * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `heard` stored responses are used for
+ * longer than the ordinary lifetime.
+ */
+export type FeedState = 'cold' | 'heard' | 'behind' | 'silent'
+
+/** A row that is not complete: a PHP request is still writing, or the row is missing, perhaps not yet committed. */
+type Unfinished = {
+  readonly sequence: number
+  readonly state: 'open' | 'missing'
+  /** Polls before this one in which it was open, or missing. */
+  readonly polls: number
+}
+
+/** The position of a gateway in the log of one service. Plain data: processes send it to each other. */
+export type Feed = {
+  readonly state: FeedState
+  /** '' as long as none is known. */
+  readonly incarnation: string
+  /** Every row up to this one has been applied, except those in `unfinished`. */
+  readonly position: number
+  readonly unfinished: readonly Unfinished[]
+  /** The newest row with a check value that a poll or a push has brought: a log without it is not the one that was read. */
+  readonly newest: RowName | undefined
+  readonly fingerprint: string
+}
+
+export type ServiceDropReason =
+  | 'first-contact'
+  | 'new-log'
+  | 'truncated'
+  | 'went-back'
+  | 'gap'
+  | 'unfinished-request'
+  | 'fingerprint'
+  | 'unreadable'
+
+export type FeedStep =
+  | { readonly kind: 'apply'; readonly row: RowName; readonly changes: readonly SiteChange[] }
+  /** The row that is the reason. */
+  | { readonly kind: 'drop-service'; readonly reason: ServiceDropReason; readonly row?: RowName }
+
+export type FeedReading = {
+  readonly feed: Feed
+  readonly steps: readonly FeedStep[]
+  /** There is more to read at once. */
+  readonly again: boolean
+  /** It is another log than before, or an earlier state of it: everything is dropped. */
+  readonly restarted: boolean
+}
+
+export const coldFeed: Feed = {
+  state: 'cold',
+  incarnation: '',
+  position: 0,
+  unfinished: [],
+  newest: undefined,
+  fingerprint: '',
+}
+
+/** Polls after which a missing row is given up, and everything is dropped. */
+const mostPolls = 3
+/** Polls after which the changes of a PHP request that still writes count as missing. */
+const mostOpenPolls = 2
+/** More missing rows than this are given up at once. */
+const mostMissing = 100
+/** Rows before the last one that are read after a restart: one of them may not have been committed. */
+const readBack = 64
+
+/** The sequence after which rows have to be read. */
+export const askFrom = ({ position, unfinished }: Feed): number => {
+  const missing = unfinished.filter(({ state }) => state === 'missing').map(({ sequence }) => sequence)
+  return missing.length === 0 ? position : Math.min(position, ...missing.map((one) => one - 1))
+}
+
+/** The row with the higher sequence, of those that have a check value. */
+export const newerRow = (known: RowName | undefined, row: RowName | undefined): RowName | undefined =>
+  row === undefined || row.check === '' || (known !== undefined && known.sequence >= row.sequence)
+    ? known
+    : { sequence: row.sequence, check: row.check }
+
+/** The position from which a gateway without another position may continue. */
+export const safePosition = ({ position, unfinished }: Feed): number =>
+  Math.min(position, ...unfinished.map(({ sequence }) => sequence - 1))
+
+const restarted = (
+  { incarnation, first, last, fingerprint }: LogAnswer,
+  reason: ServiceDropReason,
+): FeedReading => {
+  const position = Math.max(0, first - 1, last - readBack)
+  return {
+    feed: { ...coldFeed, state: 'behind', incarnation, position, fingerprint },
+    steps: [{ kind: 'drop-service', reason }],
+    again: true,
+    restarted: true,
+  }
+}
+
+const restartReason = (feed: Feed, asked: number, answer: LogAnswer): ServiceDropReason | undefined => {
+  if (feed.incarnation === '') return 'first-contact'
+  if (answer.incarnation !== feed.incarnation) return 'new-log'
+  if (answer.last < feed.position) return 'went-back'
+  return asked < answer.first - 1 ? 'truncated' : undefined
+}
+
+const isFinished = ({ state }: LogRow): boolean => state !== 'open'
+
+/** The sequence up to which the answer is complete. */
+const readUpTo = ({ rows, last, more }: LogAnswer): number =>
+  more
+    ? Math.max(0, ...rows.filter(isFinished).map(({ sequence }) => sequence))
+    : Math.max(last, ...rows.map(({ sequence }) => sequence))
+
+const stepsOf = (row: LogRow): readonly FeedStep[] => {
+  switch (row.state) {
+    case 'closed':
+      return [{ kind: 'apply', row, changes: row.changes }]
+    case 'dead':
+      return [{ kind: 'drop-service', reason: 'unfinished-request', row }]
+    case 'open':
+      return []
+  }
+}
+
+/** The rows that are still missing after the response. */
+const unfinishedAfter = (
+  { unfinished }: Feed,
+  asked: number,
+  upTo: number,
+  rows: ReadonlyMap<number, LogRow>,
+  isFollowUp: boolean,
+): readonly Unfinished[] => {
+  const before = new Map(unfinished.map((one) => [one.sequence, one]))
+  // Open rows are in every answer, also one that was given up before it could be seen.
+  const expected = new Set([...before.keys(), ...[...rows.keys()].filter((sequence) => sequence <= upTo)])
+  for (let sequence = asked + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
+  const pollsOf = (known: Unfinished | undefined, state: Unfinished['state']): number =>
+    known?.state === state ? known.polls + (isFollowUp ? 0 : 1) : 0
+  return [...expected].flatMap((sequence): readonly Unfinished[] => {
+    const row = rows.get(sequence)
+    const known = before.get(sequence)
+    if (row !== undefined)
+      return isFinished(row) ? [] : [{ sequence, state: 'open', polls: pollsOf(known, 'open') }]
+    // Rows behind the part that was read are not counted yet.
+    if (sequence > upTo) return known === undefined ? [] : [known]
+    return [{ sequence, state: 'missing', polls: pollsOf(known, 'missing') }]
+  })
+}
+
+/**
+ * Reads one answer of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
+ * missing row had no time to be committed.
+ */
+export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
+  const reason = restartReason(feed, asked, answer)
+  if (reason !== undefined) return restarted(answer, reason)
+  const upTo = readUpTo(answer)
+  const isStuck = answer.more && upTo <= asked
+  const isWide = upTo - asked > answer.rows.length + mostMissing
+  if (isStuck || isWide) return restarted(answer, isStuck ? 'unreadable' : 'gap')
+  const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
+  const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
+  const kept = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
+  const missing = kept.filter(({ state }) => state === 'missing')
+  const isLongOpen = kept.some(({ polls, state }) => state === 'open' && polls >= mostOpenPolls)
+  const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint
+  const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
+  if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
+  if (kept.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
+  return {
+    feed: {
+      state: answer.more || missing.length > 0 || isLongOpen ? 'behind' : 'heard',
+      incarnation: feed.incarnation,
+      position: Math.max(feed.position, upTo),
+      unfinished: kept,
+      newest: answer.rows.reduce(newerRow, feed.newest),
+      fingerprint: answer.fingerprint,
+    },
+    steps,
+    // A row that was open and is not any more has closed: its changes have to be read.
+    again: answer.more || missing.some(({ sequence, polls }) => polls === 0 && sequence <= asked),
+    restarted: false,
+  }
+}
+
+/** After a time in which no poll succeeded. */
+export const lost = (feed: Feed): Feed => ({ ...feed, state: feed.state === 'cold' ? 'cold' : 'silent' })

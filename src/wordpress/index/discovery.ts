@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto'
+import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
+import type { Row } from '../../service/row.ts'
+import type { Difference } from './drift.ts'
+import type { DiscoveryEvent, IndexRefusal } from './events.ts'
+import { describeRow, type IndexDocument, readIndex, rootOf } from './index-document.ts'
+import { createIndexSource, type IndexSourceOptions } from './index-source.ts'
+import type { LearnedRows } from './learn-rows.ts'
+import {
+  type DiscoveryDocument,
+  documentOf,
+  emptyIndex,
+  eventsOf,
+  type IndexSettings,
+  knowledgeOf,
+} from './site-index.ts'
+
+type FieldTree = Map<string, FieldTree | 'all'>
+
+/** `_fields=a,b.c` and `_fields[]=a&_fields[]=b.c`; undefined when nothing is selected, so that all is shown. */
+const selectedFields = (query: string): readonly string[] | undefined => {
+  if (!query.includes('_fields')) return undefined
+  const given: string[] = []
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (name === '_fields' || name.startsWith('_fields[')) given.push(...value.split(/[\s,]+/))
+  }
+  const fields = given.filter((field) => field !== '')
+  return fields.length === 0 ? undefined : fields
+}
+
+/** A whole member swallows selections inside it. */
+const add = (tree: FieldTree, path: readonly string[]): void => {
+  const [name = '', ...rest] = path
+  const known = tree.get(name)
+  if (known === 'all') return
+  if (rest.length === 0) {
+    tree.set(name, 'all')
+    return
+  }
+  const branch = known ?? new Map()
+  tree.set(name, branch)
+  add(branch, rest)
+}
+
+const treeOf = (fields: readonly string[]): FieldTree => {
+  const tree: FieldTree = new Map()
+  // Deeper than any document; the rest of a longer path would select nothing.
+  for (const field of fields) add(tree, field.split('.').slice(0, 64))
+  return tree
+}
+
+/** WordPress selects by key, and the keys of a list are numbers: a name selects nothing in it. An empty result is PHP's `[]`. */
+const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] => {
+  const kept: [string, unknown][] = []
+  for (const [name, value] of Object.entries(object)) {
+    const branch = tree.get(name)
+    if (branch === 'all') kept.push([name, value])
+    else if (branch !== undefined && typeof value === 'object' && value !== null) {
+      kept.push([name, isJsonObject(value) ? prune(value, branch) : []])
+    }
+  }
+  return kept.length === 0 ? [] : Object.fromEntries(kept)
+}
+
+/** All names are public ones; `toPublic` translates the upstream's index. */
+export type DiscoveryOptions = IndexSettings &
+  Pick<IndexSourceOptions, 'clock' | 'fetchIndex'> & {
+    readonly service: string
+    /** Path of the upstream's REST root, for an index that does not contain it. */
+    readonly upstreamBasePath: string
+    readonly source:
+      | ({ readonly kind: 'upstream' } & Pick<IndexSourceOptions, 'refreshMs' | 'timeoutMs' | 'retryAfterMs'>)
+      | { readonly kind: 'static'; readonly identity: JsonObject }
+    /** Names and URLs of the upstream's index → public ones; called after the root is up to date. */
+    toPublic(content: Buffer): Buffer
+    /**
+     * Called when the rows are others than before, so that the router is built anew: `listed` are those of the contract as the
+     * upstream takes them.
+     */
+    rowsLearned(listed: readonly Row[], learned: readonly Row[]): void
+    /** Called after that when rows of an earlier index were replaced: stored responses may lack tags. */
+    tableChanged(): void
+    report(event: DiscoveryEvent): void
+  }
+
+/** Unchanged rows are the same objects. */
+const sameRows = (some: readonly Row[], others: readonly Row[]): boolean =>
+  some.length === others.length && some.every((row, at) => row === others[at])
+
+/** The documents of a site service, and what its upstream announces. Sends requests after `start`, or for a document. */
+export const createDiscovery = (options: DiscoveryOptions) => {
+  const { publicRoot, service, source } = options
+  const learned: { root: string | undefined } = { root: undefined }
+  let known =
+    source.kind === 'static' ? knowledgeOf({ ...emptyIndex, identity: source.identity }, options) : undefined
+  /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
+  const tableOnly = known ?? knowledgeOf(emptyIndex, options)
+
+  const take = (index: IndexDocument): void => {
+    const last = known
+    const next = knowledgeOf(index, options, last)
+    if (
+      last === undefined ||
+      !sameRows(next.listed, last.listed) ||
+      !sameRows(next.learned.rows, last.learned.rows)
+    ) {
+      options.rowsLearned(next.listed, next.learned.rows)
+      // What was stored before the first index has the tag that every write reaches.
+      if (last !== undefined) options.tableChanged()
+    }
+    known = next
+    for (const event of eventsOf(service, next, last)) options.report(event)
+  }
+
+  /** Digest of the content that `known` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
+  let understood: string | undefined
+
+  const accept = (content: Buffer): 'accepted' | IndexRefusal => {
+    const digest = createHash('sha256').update(content).digest('base64')
+    if (known !== undefined && digest === understood) {
+      for (const event of eventsOf(service, known, known)) options.report(event)
+      return 'accepted'
+    }
+    const announced = readIndex(content)
+    if (announced.kind === 'refused') return announced.reason
+    // First the root, then the names: links are found by it.
+    learned.root = rootOf(announced.index, options.upstreamBasePath) ?? learned.root
+    const mapped = readIndex(options.toPublic(content))
+    if (mapped.kind === 'refused') return mapped.reason
+    take(mapped.index)
+    understood = digest
+    return 'accepted'
+  }
+
+  const upstream =
+    source.kind === 'static'
+      ? undefined
+      : createIndexSource({
+          ...source,
+          clock: options.clock,
+          fetchIndex: options.fetchIndex,
+          accept,
+          failed: (reason, cause) =>
+            options.report({ kind: 'index-failed', service, reason, keptLast: known !== undefined, cause }),
+        })
+
+  const selected = (document: JsonObject, query: string): DiscoveryDocument => {
+    const fields = selectedFields(query)
+    return documentOf(fields === undefined ? document : prune(document, treeOf(fields)), publicRoot, ['GET'])
+  }
+
+  const indexNow = (query: string) => {
+    if (known === undefined) return { kind: 'identity-unknown' } as const
+    return query.includes('_fields') ? selected(known.site.site, query) : known.document
+  }
+
+  const namespaceNow = (namespace: string, query: string) => {
+    const document = (known ?? tableOnly).site.namespace(namespace)
+    return document === undefined ? ({ kind: 'unknown-namespace' } as const) : selected(document, query)
+  }
+
+  const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>
+    upstream === undefined || upstream.isReady() ? answer() : upstream.ready().then(answer)
+
+  return {
+    start: (): void => upstream?.start(),
+    /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
+    index: (query: string) => whenReady(() => indexNow(query)),
+    namespaceIndex: (namespace: string, query: string) => whenReady(() => namespaceNow(namespace, query)),
+    /** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
+    options: (row: Row) => {
+      const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
+      const { entries } = known ?? tableOnly
+      const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
+      return row.handledBy === 'upstream' ? ({ kind: 'ask-upstream', fallback: document } as const) : document
+    },
+    /** The REST root that the upstream writes its links with; undefined until learned. */
+    upstream: learned,
+    /** The contract's rows as the upstream takes them. */
+    listed: (): readonly Row[] => (known ?? tableOnly).listed,
+    learned: (): LearnedRows => (known ?? tableOnly).learned,
+    drift: (): readonly Difference[] => known?.drift ?? [],
+    /** Reads the index now; resolves also when that fails. */
+    refresh: (): Promise<void> => upstream?.refresh() ?? Promise.resolve(),
+    /** After a write that changes the site itself (settings, plugins): the next index is a new one. */
+    invalidate: (): void => upstream?.invalidate(),
+    close: (): Promise<void> => upstream?.close() ?? Promise.resolve(),
+  }
+}
+
+export type Discovery = ReturnType<typeof createDiscovery>
+
+export { rowsBeforeIndex } from './follow-index.ts'
+export { namedList, refusedText } from './learn-rows.ts'

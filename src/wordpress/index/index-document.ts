@@ -1,0 +1,167 @@
+import { isJsonObject, type JsonObject, nestingDepth, ownMember, parsedJson } from '../../http/json-text.ts'
+import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } from '../../service/row.ts'
+import type { IndexRefusal } from './events.ts'
+
+/** WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; large plugins add many hundreds. Octets bound the routes. */
+const limits = {
+  octets: 8 * 1024 * 1024,
+  depth: 64,
+  rootLength: 2048,
+} as const
+
+/** The description that an upstream gives of itself at its REST root, checked for shape and size only. */
+export type IndexDocument = {
+  /** All members but `routes`. */
+  readonly identity: JsonObject
+  readonly namespaces: readonly string[]
+  /** Pattern → entry, in the order announced: the first that fits a path answers it. */
+  readonly routes: ReadonlyMap<string, JsonObject>
+}
+
+/** An index, or why the document is not usable as one. */
+type IndexReading =
+  | { readonly kind: 'index'; readonly index: IndexDocument }
+  | { readonly kind: 'refused'; readonly reason: IndexRefusal }
+
+const refused = (reason: IndexRefusal): IndexReading => ({ kind: 'refused', reason })
+
+const namespacesOf = (document: JsonObject): string[] => {
+  const list = ownMember(document, 'namespaces')
+  if (!Array.isArray(list)) return []
+  const names = list.filter((name): name is string => typeof name === 'string' && name.length <= 128)
+  return [...new Set(names)]
+}
+
+/** Reads a document that comes from outside: never throws, whatever it holds. */
+export const readIndex = (content: Buffer): IndexReading => {
+  if (content.length > limits.octets) return refused('too-large')
+  const text = content.toString('utf8')
+  if (nestingDepth(text) > limits.depth) return refused('too-deep')
+  const document = parsedJson(text)
+  if (document === undefined) return refused('not-json')
+  const routes = isJsonObject(document) ? ownMember(document, 'routes') : undefined
+  if (!isJsonObject(document) || !isJsonObject(routes)) return refused('not-an-index')
+  const entries = Object.entries(routes)
+  const { routes: _routes, ...identity } = document
+  const announced = entries.filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1]))
+  return {
+    kind: 'index',
+    index: { identity, namespaces: namespacesOf(document), routes: new Map(announced) },
+  }
+}
+
+/** The endpoints that a route's entry announces; undefined where it has no list of them. */
+export const endpointsIn = (entry: JsonObject): readonly JsonObject[] | undefined => {
+  const endpoints = ownMember(entry, 'endpoints')
+  return Array.isArray(endpoints) ? endpoints.filter(isJsonObject) : undefined
+}
+
+export const methodsIn = (endpoint: JsonObject): readonly unknown[] => {
+  const methods = ownMember(endpoint, 'methods')
+  return Array.isArray(methods) ? methods : []
+}
+
+export const endpointWith = (entry: JsonObject | undefined, method: string | undefined) =>
+  entry && endpointsIn(entry)?.find((endpoint) => methodsIn(endpoint).includes(method))
+
+const firstLink = (entry: JsonObject | undefined): unknown => {
+  const links = entry === undefined ? undefined : ownMember(entry, '_links')
+  const self = isJsonObject(links) ? ownMember(links, 'self') : undefined
+  const link: unknown = Array.isArray(self) ? self[0] : undefined
+  return isJsonObject(link) ? ownMember(link, 'href') : undefined
+}
+
+/** The root becomes a prefix that is looked for in links, so it must be a plain absolute URL. */
+const asRoot = (value: unknown): string | undefined => {
+  if (
+    typeof value !== 'string' ||
+    value.length > limits.rootLength ||
+    !/^https?:\/\/[^\s"<>\\?#@]+$/.test(value)
+  ) {
+    return undefined
+  }
+  return URL.canParse(value) ? value.replace(/\/$/, '') : undefined
+}
+
+/**
+ * The address under which the upstream writes its links: that of its own root route, or its home and the path it is asked at.
+ * Undefined when neither is usable, e.g. `?rest_route=` addresses of a site without permalinks.
+ */
+export const rootOf = (index: IndexDocument, basePath: string): string | undefined => {
+  const announced = asRoot(firstLink(index.routes.get('/')))
+  if (announced !== undefined) return announced
+  const home = asRoot(ownMember(index.identity, 'home'))
+  return home === undefined ? undefined : asRoot(home + basePath)
+}
+
+/** PHP has one kind of array, so WordPress writes `[]` for a map without entries. */
+const orEmptyList = (map: JsonObject): JsonObject | readonly [] => (Object.keys(map).length === 0 ? [] : map)
+
+const describeParts = (schema: ArgumentSchema): JsonObject => ({
+  ...schema,
+  ...mapParts(schema, describeParts, (properties) => orEmptyList(mapSchemas(properties, describeParts))),
+})
+
+/** WordPress announces neither for an argument itself, only for its parts, and `required` for each argument. */
+const describeArgument = (schema: ArgumentSchema): JsonObject => {
+  const { context: _context, readonly: _readonly, ...announced } = schema
+  return { ...describeParts(announced), required: schema.required === true }
+}
+
+/** An endpoint as WordPress announces it, with the arguments that the gateway enforces. */
+export const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
+  methods: endpoint.methods,
+  ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
+  args: orEmptyList(mapSchemas(endpoint.arguments, describeArgument)),
+})
+
+const wordsOf = (schema: JsonObject): string | undefined => {
+  const words = ownMember(schema, 'description')
+  return typeof words === 'string' ? words : undefined
+}
+
+/** The same, described as the upstream describes it, in the language of the site; what it does not announce keeps its words. */
+const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
+  if (Array.isArray(ours)) {
+    return Array.isArray(theirs) ? ours.map((part, at) => inWordsOf(part, theirs[at])) : ours
+  }
+  if (!isJsonObject(ours) || !isJsonObject(theirs)) return ours
+  const words = wordsOf(theirs)
+  const parts = Object.entries(ours)
+    .filter(([name, part]) => name !== 'description' || typeof part !== 'string')
+    .map(([name, part]) => [name, inWordsOf(part, ownMember(theirs, name))])
+  return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
+}
+
+/** Arguments that are sent as they come are the upstream's to describe. */
+const withTheirs = (
+  ours: JsonObject,
+  { asSent = {} }: Endpoint,
+  theirs: JsonObject | undefined,
+): JsonObject => {
+  const [args, announced] = [ownMember(ours, 'args'), theirs && ownMember(theirs, 'args')]
+  if (!isJsonObject(args) || !isJsonObject(announced)) return ours
+  const shown = Object.entries(args).map(([name, argument]) => [
+    name,
+    (Object.hasOwn(asSent, name) ? ownMember(announced, name) : undefined) ?? argument,
+  ])
+  return { ...ours, args: Object.fromEntries(shown) }
+}
+
+const describeEndpointAs = (endpoint: Endpoint, theirs: JsonObject | undefined): unknown => {
+  const announced = endpointWith(theirs, endpoint.methods[0])
+  const described = inWordsOf(describeEndpoint(endpoint), announced)
+  return isJsonObject(described) ? withTheirs(described, endpoint, announced) : described
+}
+
+/**
+ * A row's entry in the discovery document: the very arguments that the gateway enforces, in WordPress's shape. Descriptions are
+ * the upstream's, as far as its own entry for the route has them.
+ */
+export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | undefined): JsonObject => ({
+  namespace: row.namespace,
+  methods: [...new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))],
+  endpoints: row.endpoints.map((endpoint) => describeEndpointAs(endpoint, theirs)),
+  // A route with parameters has no single URL.
+  ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),
+})

@@ -1,0 +1,207 @@
+import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
+import { readIndex, rootOf } from './index-document.ts'
+
+/** An upstream's response to one GET. */
+export type Seen =
+  | {
+      readonly kind: 'answer'
+      readonly status: number
+      readonly location: string | undefined
+      readonly content: Buffer
+    }
+  /** The reason in words. */
+  | { readonly kind: 'none'; readonly reason: string }
+
+/** A mismatch between a service and its upstream; logs name it by `kind`. */
+export type SiteFinding = {
+  readonly kind:
+    | 'no-answer'
+    | 'maintenance'
+    | 'index-refused'
+    | 'index-redirected'
+    | 'wrong-base-path'
+    | 'plain-permalinks'
+    | 'no-wordpress'
+    | 'home-elsewhere'
+    | 'root-elsewhere'
+    | 'wrong-token'
+    | 'no-companion'
+    | 'unreachable'
+    | 'redirect-loop'
+  /** The fault and its remedy, for a person. */
+  readonly text: string
+}
+
+/** Texts of an upstream that stand in a finding: a line of a log has an end, and no control characters. */
+const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
+
+const indexIn = (seen: Seen): Readonly<Record<string, unknown>> | undefined => {
+  if (seen.kind === 'none' || seen.status !== 200) return undefined
+  const document = parsedJson(seen.content.toString())
+  if (!isJsonObject(document) || !Array.isArray(ownMember(document, 'namespaces'))) return undefined
+  return isJsonObject(ownMember(document, 'routes')) ? document : undefined
+}
+
+/** Is it the index of a WordPress, or of an interface like it? */
+export const isIndex = (seen: Seen): boolean => indexIn(seen) !== undefined
+
+const parts = /^(.*?)((?:\/index\.php)?\/wp-json)?\/?$/
+
+/** Where WordPress may have its index, when it is not at the root of the interface: with and without permalinks, in the same folder and above. */
+export const otherRoots = (basePath: string): readonly string[] => {
+  const folder = parts.exec(basePath)?.[1] ?? ''
+  const folders = [...new Set([folder, ''])]
+  const permalinks = folders.flatMap((path) => [`${path}/wp-json`, `${path}/index.php/wp-json`])
+  // Last: WordPress takes this parameter on every path, also where it has permalinks.
+  const plain = folders.map((path) => `${path}/?rest_route=`)
+  return [...permalinks, ...plain].filter((root) => root !== basePath)
+}
+
+const errorCode = (content: Buffer): string => {
+  const document = parsedJson(content.toString())
+  const code = isJsonObject(document) ? ownMember(document, 'code') : undefined
+  return typeof code === 'string' ? ` ${shown(code)}` : ''
+}
+
+/** The part of the index's answer that needs no other request to be understood; `none` means: look at `otherRoots`. */
+const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
+  if (seen.kind === 'none') {
+    return {
+      kind: 'no-answer',
+      text: `The upstream ${noAnswer(seen.reason)}`,
+    }
+  }
+  const { status, content, location } = seen
+  if (status === 503) {
+    return {
+      kind: 'maintenance',
+      text: `The upstream answers GET ${root} with 503, as WordPress does during an update: wait until it ends. If an update was interrupted, delete the file .maintenance in the folder of WordPress.`,
+    }
+  }
+  if (status === 401 || status === 403) {
+    return {
+      kind: 'index-refused',
+      text: `The upstream refuses its index to anonymous requests (GET ${root}: ${status}${errorCode(content)}), for example because of a security plugin. Trellis reads it without a login: allow this GET.`,
+    }
+  }
+  if (status >= 300 && status < 400 && location !== undefined) {
+    return {
+      kind: 'index-redirected',
+      text: `The upstream redirects GET ${root} to ${shown(location)}, but Trellis does not follow redirects: set upstream.targets and upstream.basePath to the final address.`,
+    }
+  }
+  return undefined
+}
+
+/** Judges the response at the root of the interface; `found`: those of `otherRoots` that have an index. */
+export const indexFinding = (
+  basePath: string,
+  seen: Seen,
+  found: readonly string[],
+): SiteFinding | undefined => {
+  if (isIndex(seen)) return undefined
+  const root = `${basePath}/`
+  const plain = plainFinding(root, seen)
+  if (plain !== undefined) return plain
+  const status = seen.kind === 'answer' ? seen.status : 0
+  const [other] = found
+  if (other === undefined) {
+    return {
+      kind: 'no-wordpress',
+      text: `The upstream is not a WordPress: GET ${root} is ${status} without an index (JSON with namespaces and routes), and so are the other usual paths. Check upstream.targets, and upstream.host if several sites share the server.`,
+    }
+  }
+  return other.endsWith('?rest_route=')
+    ? {
+        kind: 'plain-permalinks',
+        text: `There is no index at ${root}, only at ${other}/: WordPress uses plain permalinks. Choose another structure in Settings, Permalinks; basePath is then /wp-json, or /index.php/wp-json if the structure begins with /index.php.`,
+      }
+    : {
+        kind: 'wrong-base-path',
+        text: `There is no index at ${root} (${status}), but there is one at ${other}/: set upstream.basePath to ${other}, and also mount if clients should keep their URLs.`,
+      }
+}
+
+const noAnswer = (reason: string): string =>
+  `does not respond (${reason}): start it, or correct upstream.targets.`
+
+/** Does a server answer at all? Its status says nothing where no contract names one. */
+export const reachFinding = (target: string, seen: Seen): SiteFinding | undefined =>
+  seen.kind === 'none' ? { kind: 'unreachable', text: `${target} ${noAnswer(seen.reason)}` } : undefined
+
+/** The path of the interface as the index names it itself; undefined where it does not. */
+export const announcedRoot = (seen: Seen): string | undefined => {
+  if (!isIndex(seen) || seen.kind === 'none') return undefined
+  const reading = readIndex(seen.content)
+  const root = reading.kind === 'index' ? rootOf({ ...reading.index, identity: {} }, '') : undefined
+  return root === undefined ? undefined : new URL(root).pathname.replace(/\/$/, '')
+}
+
+/** Does the site announce its interface where the gateway asks for it, or where clients reach it? */
+export const rootFinding = (basePath: string, mount: string, seen: Seen): SiteFinding | undefined => {
+  const path = announcedRoot(seen)
+  if (path === undefined || path === basePath || path === mount) return undefined
+  return {
+    kind: 'root-elsewhere',
+    text: `WordPress announces its REST API at ${shown(path)} (Link: rel="https://api.w.org/"), but upstream.basePath is ${basePath === '' ? '/' : basePath}: the editor and all clients that follow the link are neither checked nor cached. Set mount and upstream.basePath to ${shown(path)}.`,
+  }
+}
+
+/** Is there a WordPress companion that knows the token? It answers polls with JSON, and refuses other signatures with 401. */
+export const companionFinding = (seen: Seen): SiteFinding | undefined => {
+  if (seen.kind === 'none') return undefined
+  if (seen.status === 401) {
+    return {
+      kind: 'wrong-token',
+      text: 'The WordPress companion refuses the signature (401): changes.token is not the token of the plugin, or the clocks differ by more than five minutes.',
+    }
+  }
+  const answer = seen.status === 200 ? parsedJson(seen.content.toString()) : undefined
+  if (isJsonObject(answer)) return undefined
+  return {
+    kind: 'no-companion',
+    text: `The WordPress companion does not answer (status ${seen.status}): changes.token is set, but the plugin is not in wp-content/mu-plugins, or a page cache or firewall answers in its place.`,
+  }
+}
+
+/** How clients reach the site, and how the gateway reaches the upstream. */
+export type Reached = {
+  /** Origin and, where it has one, path; no slash at the end. */
+  readonly publicUrl: string
+  readonly mount: string
+  readonly host: 'target' | 'preserve'
+}
+
+const same = (one: string, other: string): boolean =>
+  URL.canParse(one) &&
+  URL.canParse(other) &&
+  new URL(one).href.replace(/\/$/, '') === new URL(other).href.replace(/\/$/, '')
+
+/** The home that a WordPress must have so that its own links lead through the gateway. */
+const expectedHome = ({ publicUrl, mount }: Reached): string =>
+  `${publicUrl}${parts.exec(mount)?.[2] === undefined ? '' : (parts.exec(mount)?.[1] ?? '')}`
+
+/** Does the home that the index names lead clients back to the gateway? */
+export const homeFinding = (reached: Reached, seen: Seen): SiteFinding | undefined => {
+  const home = ownMember(indexIn(seen) ?? {}, 'home')
+  const expected = expectedHome(reached)
+  if (typeof home !== 'string' || same(home, expected)) return undefined
+  return {
+    kind: 'home-elsewhere',
+    text: `The home of WordPress is ${shown(home)}, but clients use ${expected}: its redirects and links bypass the gateway, and so do writes through them. Set WP_HOME and WP_SITEURL to ${expected} in wp-config.php, unless another server is meant to show the pages.`,
+  }
+}
+
+/** Does the front page send a client to the address that it asked for? */
+export const loopFinding = ({ publicUrl, mount, host }: Reached, seen: Seen): SiteFinding | undefined => {
+  if (seen.kind === 'none' || seen.location === undefined || seen.status < 300 || seen.status > 399)
+    return undefined
+  const asked = `${publicUrl}${mount === '/' ? '' : mount}/`
+  if (!URL.canParse(seen.location, asked) || !same(new URL(seen.location, asked).href, asked))
+    return undefined
+  const why =
+    host === 'target'
+      ? 'WordPress receives the host of the target and redirects to its home. Set upstream.host: preserve'
+      : 'the upstream does not know the public address. Make it read X-Forwarded-Proto if clients use https, and set WP_HOME and WP_SITEURL to the public URL'
+  return { kind: 'redirect-loop', text: `The front page ${asked} redirects to itself: ${why}.` }
+}

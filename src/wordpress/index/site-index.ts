@@ -1,0 +1,207 @@
+import { isDeepStrictEqual } from 'node:util'
+import { contentEntityTag } from '../../http/conditional/preconditions.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
+import { type FieldLines, wordpressJson } from '../../http/message.ts'
+import type { Row } from '../../service/row.ts'
+import { compareWithUpstream, type Unlisted } from './drift.ts'
+import type { DiscoveryEvent } from './events.ts'
+import { announces, followIndex, withKeptRows } from './follow-index.ts'
+import { describeRow, type IndexDocument } from './index-document.ts'
+import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
+
+/** A document ready to be sent with status 200. */
+export type DiscoveryDocument = {
+  readonly kind: 'document'
+  readonly fields: FieldLines
+  readonly content: Buffer
+}
+
+/** Fields as WordPress sends them with its index, and a strong validator, which it does not. */
+export const documentOf = (
+  value: unknown,
+  publicRoot: string,
+  methods: readonly string[],
+): DiscoveryDocument => {
+  const content = Buffer.from(wordpressJson(value), 'latin1')
+  const fields = [
+    ['Content-Type', 'application/json; charset=UTF-8'],
+    ['X-Robots-Tag', 'noindex'],
+    ['Link', `<${publicRoot}/>; rel="https://api.w.org/"`],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['Allow', methods.join(', ')],
+    ['ETag', contentEntityTag(content)],
+  ]
+  return { kind: 'document', fields: fields.flat(), content }
+}
+
+/** The members before and behind `routes`, in WordPress's order. */
+const before = [
+  'name',
+  'description',
+  'url',
+  'home',
+  'gmt_offset',
+  'timezone_string',
+  'page_for_posts',
+  'page_on_front',
+  'show_on_front',
+]
+const behind = ['site_logo', 'site_icon', 'site_icon_url']
+const placed = new Set([...before, ...behind, 'namespaces', 'authentication', 'routes', '_links'])
+
+const pick = (identity: JsonObject, names: readonly string[]): JsonObject =>
+  Object.fromEntries(
+    names.filter((name) => Object.hasOwn(identity, name)).map((name) => [name, identity[name]]),
+  )
+
+/** The settings that an index is read with. All names are public ones. */
+export type IndexSettings = {
+  /** The contract's rows. */
+  readonly rows: readonly Row[]
+  /** The same as the upstream should announce them. */
+  readonly announced: readonly Row[]
+  /** Absolute URL of the REST root as clients see it, without a trailing slash. */
+  readonly publicRoot: string
+  readonly unlistedRoutes: Unlisted['routes']
+  readonly undeclaredParameters: Unlisted['parameters']
+}
+
+/** An empty index, for the time before one is known. */
+export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes: new Map() }
+
+/** Rows of plugins that the upstream has, all of them while it has announced nothing; and of the core routes those that it announces. */
+const offered = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
+  const { routes, namespaces } = index
+  const isAnnounced = announces(index)
+  return rows.filter((row) => {
+    if (row.whereAnnounced === true && !isAnnounced(row)) return false
+    return routes.size === 0 || row.ofPlugin !== true || namespaces.includes(row.namespace)
+  })
+}
+
+/** The rows of requests: before the first index all, then without the core routes of other versions. */
+const taken = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
+  const isAnnounced = announces(index)
+  return index.routes.size === 0
+    ? rows
+    : rows.filter((row) => row.whereAnnounced !== true || isAnnounced(row))
+}
+
+/**
+ * Merges the gateway's table with the index of the upstream. Rows whose namespace it does not announce are left out; before its
+ * index is known, all of them are announced. So is the interface itself, without which there is no site.
+ */
+const buildSiteIndex = (
+  index: IndexDocument,
+  { publicRoot, unlistedRoutes }: IndexSettings,
+  rows: readonly Row[],
+  unlisted: readonly string[],
+) => {
+  const { identity } = index
+  const announced = new Set(['', ...index.namespaces])
+  const present = offered(rows, index).filter(
+    ({ namespace }) => index.namespaces.length === 0 || announced.has(namespace),
+  )
+  const namespaces = new Set([
+    ...(unlistedRoutes === 'refuse' ? [] : index.namespaces),
+    ...present.map(({ namespace }) => namespace),
+  ])
+  namespaces.delete('')
+  const routes = new Map(
+    present.map((row) => [row.pattern, describeRow(row, publicRoot, index.routes.get(row.pattern))]),
+  )
+  for (const pattern of unlistedRoutes === 'refuse' ? [] : unlisted) {
+    if (!routes.has(pattern)) routes.set(pattern, index.routes.get(pattern) ?? {})
+  }
+  const authentication = ownMember(identity, 'authentication')
+  const links = ownMember(identity, '_links')
+  return {
+    site: {
+      ...pick(identity, before),
+      namespaces: [...namespaces],
+      authentication: isJsonObject(authentication) ? authentication : [],
+      routes: Object.fromEntries(routes),
+      ...pick(identity, behind),
+      // Members that plugins add.
+      ...pick(
+        identity,
+        Object.keys(identity).filter((name) => !placed.has(name)),
+      ),
+      ...(isJsonObject(links) ? { _links: links } : {}),
+    },
+    /** The namespace's own document; undefined when it is not announced. */
+    namespace: (name: string): JsonObject | undefined => {
+      if (!namespaces.has(name)) return undefined
+      const own = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
+      return {
+        namespace: name,
+        routes: Object.fromEntries(own),
+        _links: { up: [{ href: `${publicRoot}/` }] },
+      }
+    },
+  }
+}
+
+/** All that follows from an index whose names are already public; replaced as a whole. */
+export const knowledgeOf = (
+  index: IndexDocument,
+  settings: IndexSettings,
+  last?: { readonly listed: readonly Row[]; readonly learned: LearnedRows },
+) => {
+  const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
+  const unlisted = unlistedPatterns(index, rows)
+  const listed =
+    index.routes === emptyIndex.routes
+      ? rows
+      : withKeptRows(followIndex(taken(rows, index), index), last?.listed ?? rows)
+  const site = buildSiteIndex(index, settings, listed, unlisted)
+  const { rows: found, refused }: LearnedRows =
+    unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] }
+  const learned: LearnedRows = { rows: withKeptRows(found, last?.learned.rows ?? []), refused }
+  return {
+    site,
+    /** The contract's rows as the upstream takes them. */
+    listed,
+    /** The routes that the upstream announces, by pattern. */
+    entries: index.routes,
+    /** The site index without a selection, ready to be sent. */
+    document: documentOf(site.site, publicRoot, ['GET']),
+    unlistedRoutes: unlisted.length,
+    learned,
+    drift: compareWithUpstream(offered(announced, index), index, {
+      routes: unlistedRoutes,
+      parameters: undeclaredParameters,
+    }),
+  }
+}
+
+type SiteKnowledge = ReturnType<typeof knowledgeOf>
+
+const countBy = <Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> => {
+  const counts: Partial<Record<Name, number>> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+/** The events of a new index. */
+export const eventsOf = (
+  service: string,
+  next: SiteKnowledge,
+  last: SiteKnowledge | undefined,
+): DiscoveryEvent[] => {
+  const refreshed = {
+    kind: 'index-refreshed' as const,
+    service,
+    unlistedRoutes: next.unlistedRoutes,
+    learnedRows: next.learned.rows.length,
+    refused: countBy(next.learned.refused.map(({ reason }) => reason)),
+  }
+  const isRefusedAnew =
+    next.learned.refused.length > 0 && !isDeepStrictEqual(next.learned.refused, last?.learned.refused)
+  const events: DiscoveryEvent[] = isRefusedAnew
+    ? [refreshed, { kind: 'routes-refused', service, refused: refreshed.refused }]
+    : [refreshed]
+  const drift = next.drift.filter(({ matters }) => matters)
+  if (last !== undefined && isDeepStrictEqual(next.drift, last.drift)) return events
+  return [...events, { kind: 'drift-compared', service, differences: countBy(drift.map(({ kind }) => kind)) }]
+}

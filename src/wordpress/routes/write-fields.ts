@@ -1,0 +1,145 @@
+import type { ArgumentSchema, Arguments } from '../../service/row.ts'
+import { integers, postFormats, writableStatuses } from './parameter-sets.ts'
+
+const dateTimeOrNull: ArgumentSchema = { type: ['string', 'null'], format: 'date-time' }
+const openOrClosed: ArgumentSchema = { type: 'string', enum: ['open', 'closed'] }
+
+const object = (properties: Arguments): ArgumentSchema => ({ type: 'object', properties })
+
+/** Sub-field that only the server writes, e.g. the HTML made of a title. */
+export const answered = (type: 'string' | 'integer' | 'boolean', ...context: string[]): ArgumentSchema => ({
+  type,
+  context,
+  readonly: true,
+})
+
+export const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
+export const everywhere = ['view', 'edit', 'embed'] as const
+const isProtected = answered('boolean', ...everywhere)
+
+/** A text that is written raw and read rendered. */
+const title = object({ raw: raw('edit'), rendered: answered('string', ...everywhere) })
+
+const content = object({
+  raw: raw('edit'),
+  rendered: answered('string', 'view', 'edit'),
+  block_version: answered('integer', 'edit'),
+  protected: isProtected,
+})
+
+const excerpt = object({
+  raw: raw('edit'),
+  rendered: answered('string', ...everywhere),
+  protected: isProtected,
+})
+
+const footnotes: ArgumentSchema = { type: 'string', title: '', default: '' }
+const metaWithFootnotes = object({ footnotes })
+
+/** Metadata of types that declare no property of it. */
+export const undeclaredMeta = object({})
+
+const published: Arguments = {
+  date: dateTimeOrNull,
+  date_gmt: dateTimeOrNull,
+  slug: { type: 'string' },
+  status: { type: 'string', enum: writableStatuses },
+}
+
+const template: Arguments = { template: { type: 'string' } }
+const password: Arguments = { password: { type: 'string' } }
+
+const shown: Arguments = {
+  featured_media: { type: 'integer' },
+  comment_status: openOrClosed,
+  ping_status: openOrClosed,
+}
+
+export const postFields: Arguments = {
+  ...published,
+  ...password,
+  title,
+  content,
+  author: { type: 'integer' },
+  excerpt,
+  ...shown,
+  format: { type: 'string', enum: postFormats },
+  meta: metaWithFootnotes,
+  sticky: { type: 'boolean' },
+  ...template,
+  categories: integers,
+  tags: integers,
+}
+
+export const pageFields: Arguments = {
+  ...published,
+  ...password,
+  parent: { type: 'integer' },
+  title,
+  content,
+  author: { type: 'integer' },
+  excerpt,
+  ...shown,
+  menu_order: { type: 'integer' },
+  meta: metaWithFootnotes,
+  ...template,
+}
+
+/** Caption, description and what else belongs to the file more than to the item. */
+const mediaTexts: Arguments = {
+  caption: title,
+  description: object({ raw: raw('edit'), rendered: answered('string', 'view', 'edit') }),
+}
+
+export const mediaFields: Arguments = {
+  ...published,
+  title,
+  author: { type: 'integer' },
+  ...shown,
+  meta: undeclaredMeta,
+  ...template,
+  alt_text: { type: 'string' },
+  ...mediaTexts,
+  post: { type: 'integer' },
+}
+
+/** Texts of the image that an edit makes. */
+export const editedMediaFields: Arguments = {
+  ...mediaTexts,
+  title,
+  post: { type: 'integer' },
+  alt_text: { type: 'string' },
+}
+
+/** Write fields of a block: its texts are read raw, because it is rendered only where it is used. */
+export const blockFields: Arguments = {
+  ...published,
+  ...password,
+  title: object({ raw: raw('view', 'edit') }),
+  content: object({
+    raw: raw('view', 'edit'),
+    block_version: answered('integer', 'edit'),
+    protected: isProtected,
+  }),
+  excerpt,
+  meta: object({
+    site_pattern_sync_status: { type: 'string', title: '', default: '', enum: ['partial', 'unsynced'] },
+    footnotes,
+  }),
+  ...template,
+  site_pattern_category: integers,
+}
+
+/** Write fields of a navigation: what embeds it reads it raw too. */
+export const navigationFields: Arguments = {
+  ...published,
+  ...password,
+  title: object({ raw: raw('edit', 'embed'), rendered: answered('string', ...everywhere) }),
+  content: object({
+    raw: raw('edit', 'embed'),
+    rendered: answered('string', ...everywhere),
+    block_version: answered('integer', 'edit', 'embed'),
+    protected: isProtected,
+  }),
+  ...template,
+}

@@ -1,0 +1,246 @@
+import type { TagNames } from '../../cache/tagger.ts'
+import { isJsonObject } from '../../http/json-text.ts'
+import {
+  anyItemOf,
+  argumentOfOption,
+  type ChangedState,
+  collectionOfChangedType,
+  collectionOfOption,
+  collectionsOfChangedTaxonomy,
+  hiddenTypes,
+  isHarmlessOption,
+  type MaybeState,
+  plainMembers,
+  propertiesOfState,
+  propertyOfTaxonomy,
+  revisedCollections,
+  type SiteChange,
+} from './changes.ts'
+import { describedChange, tagOfBlog } from './companion-tags.ts'
+import { lookUp, type Properties } from './described-items.ts'
+import type { CollectionTags, WriteAction } from './tags.ts'
+import type { Write } from './written-tags.ts'
+
+/** The object before and after, with the names of the interface. */
+type Item = {
+  readonly collection: string
+  /** Undefined for any item of the collection. */
+  readonly id: number | undefined
+  readonly before: MaybeState
+  readonly after: MaybeState
+  readonly hasStatuses: boolean
+}
+
+const unknownItem = { id: undefined, before: undefined, after: undefined, hasStatuses: false }
+
+/** A state of an object as the interface shows it, as far as it is known. */
+const asItem = (collection: string, state: ChangedState): Properties => {
+  const renamed = propertiesOfState[collection] ?? {}
+  const properties: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(state)) {
+    if (plainMembers.has(name)) properties[lookUp(renamed, name) ?? name] = value
+  }
+  if (state['post'] !== undefined) properties['post'] = state['post']
+  if (isJsonObject(state['terms'])) {
+    for (const [taxonomy, ids] of Object.entries(state['terms'])) {
+      const property = lookUp(propertyOfTaxonomy, taxonomy)
+      if (property !== undefined) properties[property] = ids
+    }
+  }
+  return properties
+}
+
+/** Objects with a status are public or not by it: one without may have been anything. */
+const hasStatus = (state: ChangedState | null): boolean =>
+  state === null || typeof state['status'] === 'string'
+
+/** Are both states known? One alone does not show the lists that the other one is in. */
+const isKnown = ({ before, after, hasStatuses }: Item): boolean =>
+  before !== undefined && after !== undefined && (!hasStatuses || (hasStatus(before) && hasStatus(after)))
+
+/** What may have been done. An object of which one state is unknown may have been created, changed or deleted. */
+const actionsOf = ({ before, after }: Item): readonly WriteAction[] => {
+  if (before === undefined || after === undefined) return ['create', 'update', 'delete']
+  if (before === null) return ['create']
+  if (after === null) return ['delete']
+  return after['status'] === 'trash' || before['status'] === 'trash' ? ['update', 'delete'] : ['update']
+}
+
+const contentOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
+const isHidden = (state: MaybeState, hidden: readonly string[]): boolean =>
+  state === null || (typeof state?.['status'] === 'string' && hidden.includes(state['status']))
+
+/**
+ * The earlier version for the comparison that a write makes; given only for an item that was and is visible to editors alone, since a
+ * comparison of public items would need more than a change contains.
+ */
+const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffer[] => {
+  const { before, after, collection, id } = item
+  if (refinement === undefined || !before || !after) return []
+  if (!isHidden(before, refinement.hidden) || !isHidden(after, refinement.hidden)) return []
+  const unknown: Record<string, unknown> = {}
+  for (const path of refinement.structure) {
+    const [name = '', member] = path.split('.', 2)
+    unknown[name] = member === undefined ? '' : { [member]: '' }
+  }
+  return [contentOf({ ...unknown, id, ...asItem(collection, before) })]
+}
+
+/** The change as the write through the gateway that would have the same effect. */
+const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): Write => {
+  const { collection, id, before, after } = item
+  const last = after ?? before
+  const properties = { ...(id === undefined ? {} : { id }), ...(last ? asItem(collection, last) : {}) }
+  const isNew = action === 'create' && before === null
+  const isGone = action === 'delete' && after === null
+  const earlier = shownBefore(item, entry)
+  return {
+    found: {
+      row: { kind: isNew ? 'collection' : 'item' },
+      pathParameters: isNew || id === undefined ? {} : { id: String(id) },
+    },
+    collection,
+    entry,
+    action,
+    response: {
+      status: isNew ? 201 : 200,
+      fields: [],
+      content: contentOf(isGone ? { deleted: true, previous: properties } : properties),
+    },
+    shown: () => earlier,
+    given: undefined,
+  }
+}
+
+/** More tags than this count as a change of everything. */
+const mostTags = 5_000
+
+type PostChange = Extract<SiteChange, { kind: 'post' }>
+
+const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): number | undefined => {
+  const parent = (after ?? before)?.['parent']
+  return typeof parent === 'number' && parent > 0 ? parent : undefined
+}
+
+/**
+ * Gives the tags that changes reach. A response that the companion describes completely is reached by changes of its listed parts, any
+ * other one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
+ */
+export const createChangedTags = (
+  names: TagNames,
+  table: Readonly<Record<string, CollectionTags>>,
+  writtenTags: (write: Write) => readonly string[],
+): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
+  const ofItem = (reported: Item): readonly string[] | undefined => {
+    const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }
+    const entry = lookUp(table, item.collection)
+    if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
+    const others = lookUp(anyItemOf, item.collection) ?? []
+    const tags = actionsOf(item).flatMap((action) => writtenTags(asWrite(item, entry, action)))
+    return [...tags, ...others.map(names.any)]
+  }
+
+  /** The tag of responses that are not described completely. Without lists the object is visible to editors only, by its id. */
+  const seen = (isSeen: boolean): readonly string[] => (isSeen ? [names.companionUnknown] : [])
+
+  const ofRevision = (change: PostChange): readonly string[] => {
+    const parent = parentOf(change)
+    // The companion reports its post as well.
+    if (parent === undefined) return []
+    const tags = revisedCollections.flatMap((collection) =>
+      [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
+    )
+    const any = Object.keys(anyItemOf).map(names.any)
+    const post = tagOfBlog(names, change.blog)('p', String(parent))
+    return [...tags.filter((tag) => tag !== undefined), ...any, names.unknown, names.opaque, post]
+  }
+
+  const ofPost = (change: PostChange): readonly string[] | undefined => {
+    const { id, type, before, after } = change
+    if (type === 'revision') return ofRevision(change)
+    if (hiddenTypes.has(type)) return []
+    const collection = lookUp(collectionOfChangedType, type)
+    if (collection === undefined || collection === 'comments' || id <= 0) return undefined
+    const item = { collection, id, before, after, hasStatuses: true }
+    const tags = ofItem(item)
+    if (tags === undefined) return undefined
+    const hidden = lookUp(table, collection)?.refinement?.hidden ?? []
+    const isListed = !isHidden(before, hidden) || !isHidden(after, hidden)
+    return [...tags, ...seen(isListed)]
+  }
+
+  const ofTerm = (change: Extract<SiteChange, { kind: 'term' }>): readonly string[] | undefined => {
+    const { id, before, after } = change
+    const collections = lookUp(collectionsOfChangedTaxonomy, change.taxonomy)
+    if (collections === undefined || id <= 0) return undefined
+    const tags = collections.map((collection) =>
+      ofItem({ collection, id, before, after, hasStatuses: false }),
+    )
+    const known = tags.filter((one) => one !== undefined)
+    return known.length < tags.length ? undefined : [...known.flat(), ...seen(true)]
+  }
+
+  const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {
+    const { id, post, before, after } = change
+    const withPost = (state: MaybeState): MaybeState => state && { ...state, post }
+    const states = { before: withPost(before), after: withPost(after) }
+    const item = { collection: 'comments', id, ...states, hasStatuses: true }
+    const tags = ofItem(item)
+    return tags && [...tags, ...seen(true)]
+  }
+
+  /** Content that gets another author, or is deleted with a user, has its own changes. */
+  const ofUser = (id: number): readonly string[] | undefined => {
+    const entry = lookUp(table, 'users')
+    if (entry === undefined) return undefined
+    const tags = writtenTags(asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'))
+    return [...tags, names.any('users'), names.any('media'), names.callers, ...seen(true)]
+  }
+
+  const ofOption = (name: string): readonly string[] | undefined => {
+    if (isHarmlessOption(name)) return []
+    const collection = lookUp(collectionOfOption, name)
+    if (collection !== undefined) {
+      const tags = ofItem({ ...unknownItem, collection })
+      return tags && [...tags, names.companionUnknown]
+    }
+    const argument = lookUp(argumentOfOption, name)
+    const settings = lookUp(table, 'settings')
+    if (argument === undefined || settings === undefined) return undefined
+    const item: Item = { ...unknownItem, collection: 'settings', after: {} }
+    return [
+      ...writtenTags({ ...asWrite(item, settings, 'update'), given: [argument] }),
+      names.companionUnknown,
+    ]
+  }
+
+  const ofOne = (change: SiteChange): readonly string[] | undefined => {
+    switch (change.kind) {
+      case 'post':
+        return ofPost(change)
+      case 'term':
+        return ofTerm(change)
+      case 'comment':
+        return ofComment(change)
+      case 'user':
+        return ofUser(change.id)
+      case 'option':
+        return ofOption(change.name)
+      case 'table':
+      case 'all':
+        return undefined
+    }
+  }
+
+  return (changes) => {
+    const tags = new Set<string>()
+    for (const change of changes) {
+      const described = describedChange(names, change)
+      if (described === undefined || tags.size > mostTags) return undefined
+      for (const tag of ofOne(change) ?? [names.undescribed]) tags.add(tag)
+      for (const tag of described) tags.add(tag)
+    }
+    return [...tags]
+  }
+}

@@ -1,0 +1,307 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { TagNames } from '../../cache/tagger.ts'
+import { ownText, type ResponseHead } from '../../http/message.ts'
+import type { ChangedState, MaybeState, SiteChange } from './changes.ts'
+
+/**
+ * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
+ * their items have, options, beginnings of options, tables, rows of tables.
+ */
+const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'oo', 'x', 'r'])
+const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
+/** As many octets as a head from an upstream may have. */
+const longestList = 16_384
+
+const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'blogs'])
+
+/** The blogs of a network that the response shows, four at most; a site without a network is blog 1. */
+const blogsPattern = /^\d{1,10}(?:,\d{1,10}){0,3}$/
+
+/**
+ * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
+ * how many posts a term has nor how many comments a post has.
+ */
+const descriptionIn = (text: string) => {
+  const [version, ...parts] = text.split(';')
+  const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
+  if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined
+  const lists = [...members].flatMap(([kind, list]) =>
+    flags.has(kind) ? [] : [{ kind, values: list === undefined || list === '' ? [] : list.split(',') }],
+  )
+  const values = lists.flatMap((list) => list.values)
+  const blogs = members.get('blogs') ?? ''
+  const isSound =
+    blogsPattern.test(blogs) &&
+    lists.every(({ kind }) => taggedKinds.has(kind)) &&
+    values.every((value) => valuePattern.test(value)) &&
+    members.get('n') === String(values.length)
+  if (!isSound) return undefined
+  const [isComplete, isPlain] = [members.has('complete'), members.has('plain')]
+  return { lists, blogs: blogs.split(',').map(Number), isComplete, isPlain }
+}
+
+type TagOf = TagNames['companion']
+
+/** Kinds of tags for what belongs to the whole network, or may. */
+const networkKinds: ReadonlySet<string> = new Set(['u', 'list', 'x', 'r', 'rows'])
+
+/** Ids and names repeat in the blogs of a network: tags for those of other blogs than the first one contain the number of the blog. */
+export const tagOfBlog = ({ companion }: TagNames, blog = 1): TagOf =>
+  blog === 1 ? companion : (kind, id) => companion(kind, networkKinds.has(kind) ? id : `${blog}:${id}`)
+
+/**
+ * Options that nearly every response reads: a change of one reaches all that are described, so that none of them needs a tag for
+ * each.
+ */
+const commonOptions: ReadonlySet<string> = new Set([
+  ...['siteurl', 'home', 'active_plugins', 'stylesheet', 'template', 'blog_charset', 'WPLANG'],
+  ...['permalink_structure', 'gmt_offset', 'timezone_string'],
+])
+
+/**
+ * The tags of a list that is known by what its items have, `sd:post:publish:author:1`: the letters say what moves an item in it, then
+ * follow type, status, and a value that it filters by. A change of which not everything is known reaches each list of the type.
+ */
+const tagsOfList = (tagOf: TagOf, list: string): readonly string[] => {
+  const at = list.indexOf(':')
+  const [type = 'any'] = list.slice(at + 1).split(':', 1)
+  const own = [...list.slice(0, at)].map((letter) => tagOf('q', ownText(letter + list.slice(at))))
+  return [...own, tagOf('type', ownText(type))]
+}
+
+/** The tags of rows of one table, `orders:id:5.7`: a change of one of them reaches the response, and so does one of unknown rows. */
+const tagsOfRows = (tagOf: TagOf, rows: string): readonly string[] => {
+  const [table = '', column = '', ids = ''] = rows.split(':')
+  const own = ids.split('.').map((id) => tagOf('r', ownText(`${table}:${column}:${id}`)))
+  return [...own, tagOf('rows', ownText(table))]
+}
+
+/** The beginnings of the name of an option by which a response may name it, as `shop_mail` for `shop_mail_from`. */
+const beginningsOf = (name: string): readonly string[] =>
+  [...name.matchAll(/_/g)].map(({ index }) => name.slice(0, index))
+
+/** By the kind of an object: the kind of tag for the number of what belongs to it. */
+const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
+
+const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean): readonly string[] => {
+  const count = isPlain ? undefined : countOf[kind]
+  if (count !== undefined) return [kind, count].map((one) => ownText(tagOf(one, value)))
+  switch (kind) {
+    case 'o':
+      return commonOptions.has(value) ? [] : [tagOf('o', ownText(value))]
+    case 'q':
+      return tagsOfList(tagOf, value)
+    case 'r':
+      return tagsOfRows(tagOf, value)
+    default:
+      return [tagOf(kind, ownText(value))]
+  }
+}
+
+/** The parts of a response, as listed by the companion. */
+export type Described = {
+  readonly tags: readonly string[]
+  /** Nothing is missing in the tags: they alone decide which changes reach the response. */
+  readonly isComplete: boolean
+}
+
+const undescribed: Described = { tags: [], isComplete: false }
+
+/** Every change of something public reaches a response that is not described completely. */
+export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hints'>): Described => {
+  if (hints?.tags === undefined) return undescribed
+  const described = descriptionIn(hints.tags)
+  if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
+  const { lists, blogs, isComplete, isPlain } = described
+  const tags = blogs.flatMap((blog) => {
+    const tagOf = tagOfBlog(names, blog)
+    return lists.flatMap(({ kind, values }) =>
+      values.flatMap((value) => tagsOfValue(tagOf, kind, value, isPlain)),
+    )
+  })
+  return { tags: isComplete ? [...tags, names.described] : [...tags, names.companionUnknown], isComplete }
+}
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+const integersIn = (value: unknown): readonly number[] | undefined =>
+  Array.isArray(value) && value.every(isWhole) ? value : undefined
+
+/** The companion shortens texts of any length to these digits. */
+const digestOf = (text: string): string => createHash('md5').update(text).digest('hex').slice(0, 12)
+
+/** The values that decide which lists show a post and where; undefined when the state does not contain all of them. */
+const positionOf = (state: ChangedState) => {
+  const { status, slug, parent, author, date, menu_order, relations, protected: isProtected } = state
+  const related = integersIn(relations)
+  if (typeof status !== 'string' || typeof slug !== 'string' || related === undefined) return undefined
+  const others = { parent, author, date, menu_order, isProtected }
+  return Object.values(others).includes(undefined)
+    ? undefined
+    : { status, slug, relations: related, ...others }
+}
+
+type Position = NonNullable<ReturnType<typeof positionOf>>
+
+/** Kinds of lists that show a post in this state, or may. */
+const kindsShowing = (type: string, { status }: Position): readonly string[] => [
+  `${type}:${status}`,
+  `${type}:any`,
+  `any:${status}`,
+  'any:any',
+]
+
+/** Values that a list may filter by, as the companion spells them, by the letter of the column. */
+const filtersOf = ({ slug, parent, author, relations }: Position): readonly (readonly [string, string])[] => [
+  ['w', `:name:${digestOf(slug)}`],
+  ['p', `:parent:${parent}`],
+  ['a', `:author:${author}`],
+  ...relations.map((relation): readonly [string, string] => ['r', `:relation:${relation}`]),
+]
+
+/** The letters of the columns with texts, and with the time of the last change. The companion lists which of them differ. */
+const letterOfText: Readonly<Record<string, string>> = {
+  title: 't',
+  content: 'c',
+  excerpt: 'e',
+  modified: 'u',
+}
+
+const movedTexts = (after: ChangedState): readonly string[] => {
+  const moved = after['texts']
+  const letters = Array.isArray(moved) ? moved.map((one) => letterOfText[String(one)]) : [undefined]
+  const known = letters.filter((letter) => letter !== undefined)
+  return known.length === letters.length ? known : Object.values(letterOfText)
+}
+
+/** The letters of the columns that differ. */
+const movedColumns = (before: Position, after: Position): readonly string[] => {
+  const pairs: readonly (readonly [string, unknown, unknown])[] = [
+    ['d', before.date, after.date],
+    ['w', before.slug, after.slug],
+    ['p', before.parent, after.parent],
+    ['a', before.author, after.author],
+    ['m', before.menu_order, after.menu_order],
+    ['r', before.relations, after.relations],
+  ]
+  return pairs.flatMap(([letter, was, is]) => (isDeepStrictEqual(was, is) ? [] : [letter]))
+}
+
+/** The tags of lists that a post in this position reaches, by what has moved it; `s`: it has come or gone. */
+const listsAt = (type: string, position: Position, moved: readonly string[]): readonly string[] => {
+  const filters = filtersOf(position)
+  // With another value of a filter it has come to the lists of the one, and gone from those of the other.
+  const classesOf = (letter: string): readonly string[] =>
+    moved.includes(letter) ? ['x', 's', ...moved] : ['x', ...moved]
+  return kindsShowing(type, position).flatMap((kind) => [
+    ...classesOf('').map((one) => `${one}:${kind}`),
+    ...filters.flatMap(([letter, filter]) => classesOf(letter).map((one) => `${one}:${kind}${filter}`)),
+  ])
+}
+
+/** Lists that a change of a post reaches; undefined when the states are incomplete. */
+const changedLists = (type: string, before: MaybeState, after: MaybeState): readonly string[] | undefined => {
+  const states = [before, after].filter((state) => state !== null)
+  const positions = states.map((state) => (state === undefined ? undefined : positionOf(state)))
+  const known = positions.filter((position) => position !== undefined)
+  const [was, is] = known
+  if (known.length < positions.length || was === undefined) return undefined
+  const isSameKind = is !== undefined && was.status === is.status && was.isProtected === is.isProtected
+  const moved = isSameKind ? [...movedColumns(was, is), ...movedTexts(after ?? {})] : ['s']
+  return known.flatMap((position) => listsAt(type, position, moved))
+}
+
+type Post = Extract<SiteChange, { kind: 'post' }>
+type Term = Extract<SiteChange, { kind: 'term' }>
+type Comment = Extract<SiteChange, { kind: 'comment' }>
+type Table = Extract<SiteChange, { kind: 'table' }>
+
+/** Has nothing changed but the number of posts of a term, or of comments of a post? */
+const isCountOnly = ({ before, after }: Term | Post): boolean => {
+  const only = before?.['only']
+  return (only === 'count' || only === 'comments') && after?.['only'] === only
+}
+
+/** As the companion writes names of options and tables. */
+const plainName = (name: string): string => name.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 64)
+
+/** Tables that are read before anything is noted. */
+const earlyTables: ReadonlySet<string> = new Set(['options', 'sitemeta', 'site', 'blogs', 'blogmeta'])
+
+const lists = (tagOf: TagOf, ...of: readonly string[]): readonly string[] =>
+  ['any', ...of].map((list) => tagOf('list', list))
+
+const queries = (tagOf: TagOf, of: readonly string[]): readonly string[] => of.map((list) => tagOf('q', list))
+
+const ofPost = (tagOf: TagOf, change: Post): readonly string[] => {
+  const { id, type, before, after } = change
+  const kinds = isCountOnly(change) ? ['comments'] : ['p', 'comments', 'm']
+  const known = changedLists(type, before, after)
+  const reached = known === undefined ? [type, 'any'].map((one) => tagOf('type', one)) : queries(tagOf, known)
+  return [...kinds.map((kind) => tagOf(kind, String(id))), ...lists(tagOf, type), ...reached]
+}
+
+const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
+  const { id, taxonomy } = change
+  const kinds = isCountOnly(change) ? ['count'] : ['t', 'count', 'm']
+  const own = kinds.map((kind) => tagOf(kind, String(id)))
+  const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
+  return [...own, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
+}
+
+const ofTable = (tagOf: TagOf, { name, rows }: Table): readonly string[] => {
+  const table = plainName(name)
+  const reached =
+    rows === undefined ? [tagOf('rows', table)] : rows.map((row) => tagOf('r', ownText(`${table}:${row}`)))
+  return [tagOf('x', table), ...reached]
+}
+
+/** Lists of replies. Without both states the parent is unknown. */
+const parentLists = (tagOf: TagOf, { before, after }: Comment): readonly string[] => {
+  const parents = [before, after].filter((state) => state !== null).map((state) => state?.['parent'])
+  return parents.every(isWhole)
+    ? queries(
+        tagOf,
+        parents.map((parent) => `h:comment:${parent}`),
+      )
+    : [tagOf('type', 'comment')]
+}
+
+/**
+ * The tags by which a change reaches responses that the companion describes completely, regardless of the table of the gateway;
+ * undefined when it may reach all of them.
+ */
+export const describedChange = (names: TagNames, change: SiteChange): readonly string[] | undefined => {
+  const tagOf = tagOfBlog(names, change.blog)
+  switch (change.kind) {
+    case 'post':
+      return ofPost(tagOf, change)
+    case 'term':
+      return ofTerm(tagOf, change)
+    case 'comment':
+      return [
+        tagOf('c', String(change.id)),
+        tagOf('comments', String(change.post)),
+        ...lists(tagOf, 'comment'),
+        ...queries(tagOf, [`k:${change.post}`]),
+        ...parentLists(tagOf, change),
+      ]
+    case 'user':
+      return [tagOf('u', String(change.id)), ...lists(tagOf, 'user')]
+    case 'option': {
+      const name = plainName(change.name)
+      // A post that shows whether it is sticky need not name the option.
+      if (name === 'sticky_posts') {
+        const own = change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described]
+        return [tagOf('o', name), ...own]
+      }
+      if (commonOptions.has(name)) return [names.described]
+      return [tagOf('o', name), ...beginningsOf(name).map((one) => tagOf('oo', one))]
+    }
+    case 'table':
+      return earlyTables.has(change.name) ? [names.described] : ofTable(tagOf, change)
+    case 'all':
+      return undefined
+  }
+}

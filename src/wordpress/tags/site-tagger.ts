@@ -1,0 +1,312 @@
+import { isReadable } from '../../cache/readable-content.ts'
+import {
+  createTagNames,
+  invalidatedGroups,
+  namesInDescribed,
+  type Shown,
+  type TaggedArguments,
+  type TaggedResponse,
+  type Tagger,
+  type TagNames,
+  upstreamTags,
+} from '../../cache/tagger.ts'
+import { rememberedFor } from '../../http/memo.ts'
+import { contentText } from '../../http/message.ts'
+import type { Found, Row } from '../../service/row.ts'
+import { type PropertyReach, pluginProperties } from '../routes/properties.ts'
+import { createChangedTags } from './changed-tags.ts'
+import { companionTags } from './companion-tags.ts'
+import {
+  type DescribedItem,
+  type Description,
+  describeItems,
+  itemInPath,
+  listTags,
+  lookUp,
+  mostItemTags,
+  namedTags,
+} from './described-items.ts'
+import { pageLists, staticBlocks, staticClasses, staticElements } from './static-content.ts'
+import type { CollectionTags, WriteAction } from './tags.ts'
+import { outcomeOf } from './written-change.ts'
+import { createWrittenTags, type Write } from './written-tags.ts'
+
+/** A quotation mark in HTML inside JSON. */
+const quote = '(?:\\\\?["\'])'
+/** White space in HTML inside JSON. */
+const space = '(?:\\s|\\\\[nrt])'
+
+const foreignElement = (more: readonly string[]): string =>
+  `<(?!\\\\?/|(?:${staticElements.join('|')})(?![\\w:-])|!--${space}*\\\\?/?wp:(?:${[...staticBlocks, ...more].join('|')})${space}|!--(?:more|nextpage|noteaser)-->)`
+
+/** A class attribute with a class that no static block has. */
+const foreignClass = (more: readonly string[]): string => {
+  const known = `(?:${[...staticClasses, ...more].join('|')})`
+  return `class${space}*=(?!${quote}${space}*(?:${known}(?:${space}+|(?=${quote})))*${quote})`
+}
+
+/** Attributes by which scripts find elements. */
+const foreignAttribute = `(?:[\\s"']|\\\\[nrt])(?:id|on\\w+|data-[\\w-]+)${space}*=${space}*${quote}`
+
+/** PHP templates indent with tabs, also classic widgets without a class; editors write no tabs. */
+const tab = '\\\\t'
+
+/** Escapes that could hide HTML from these patterns. */
+const hidden = '\\\\u00(?:3c|22|27)'
+
+/** Classes and blocks that do not make content dynamic. */
+type Plain = { readonly classes?: readonly string[]; readonly blocks?: readonly string[] }
+
+/** Creates the test whether content may render other things than its own item. */
+export const createRendersOthers = ({
+  classes = [],
+  blocks = [],
+}: Plain = {}): ((text: string) => boolean) => {
+  const signs = [foreignElement(blocks), foreignClass(classes), foreignAttribute, tab, hidden]
+  const pattern = new RegExp(signs.join('|'), 'i')
+  return (text) => pattern.test(text)
+}
+
+type TagTable = Readonly<Record<string, CollectionTags>>
+
+type Reaches = Readonly<Record<string, PropertyReach>>
+
+export type SiteTaggerOptions = {
+  readonly service: string
+  readonly table: TagTable
+  /** What properties that WordPress does not give depend on, as the owner of the site says. */
+  readonly properties?: Reaches
+}
+
+/** The oEmbed rows belong to no collection but answer about posts. */
+const collectionOf = (row: Row): string => {
+  if (row.collection !== '') return row.collection
+  return row.namespace.startsWith('oembed/') ? 'oembed' : ''
+}
+
+const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
+  items
+    .slice(0, mostItemTags)
+    .map(({ collection, id }) => names.item(collection, id))
+    .filter((tag) => tag !== undefined)
+
+const rendersOthers = createRendersOthers()
+const rendersMoreThanPages = createRendersOthers(pageLists)
+
+/** For collections whose content has more classes that render nothing else. */
+const judgeFor = rememberedFor((classes: readonly string[]) => createRendersOthers({ classes }))
+
+const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) =>
+  ownClasses === undefined ? rendersOthers : judgeFor(ownClasses)
+
+/** Matches rendered content or other HTML, except titles and identifiers that WordPress calls rendered. */
+const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
+
+/** Tags for the things that may be rendered into the response. */
+const renderedTags = (
+  names: TagNames,
+  entry: CollectionTags | undefined,
+  content: Buffer,
+): readonly string[] => {
+  switch (entry?.renders) {
+    case 'any':
+      return [names.rendered, names.styled, names.dynamic]
+    case 'none':
+      return []
+    case undefined: {
+      const text = contentText(content).latin1
+      if (!renderedContent.test(text)) return []
+      const styled = /class(?:\s|\\[nrt])*=/i.test(text) ? [names.styled] : []
+      const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
+      if (!others) return [names.rendered, ...styled]
+      const reached = rendersMoreThanPages(text) ? names.dynamic : names.dynamicOf('pages')
+      return [names.rendered, ...styled, reached]
+    }
+  }
+}
+
+/** Tags for everything that the content depends on beside its own items; `unknown` for a part of an item. */
+const contentTags = (
+  names: TagNames,
+  { status, content }: TaggedResponse,
+  entry: CollectionTags | undefined,
+  description: Description | undefined,
+  isEmbedding: boolean,
+): string[] => {
+  if (status === 206) {
+    return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
+  }
+  const tags: string[] = []
+  if (isEmbedding) {
+    tags.push(names.embedded)
+    const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
+    const isKnown = description?.items !== undefined && description.embeddedKnown
+    if (!isKnown || shown > mostItemTags) tags.push(names.opaque)
+  }
+  tags.push(...renderedTags(names, entry, content))
+  return tags
+}
+
+const actionOf = (found: Found, method: string): WriteAction => {
+  if (found.row.kind === 'collection' || found.row.kind === 'action') return 'create'
+  return found.row.kind === 'item' && method === 'DELETE' ? 'delete' : 'update'
+}
+
+/** For a response that may show any item. */
+const anyItemTags = (names: TagNames, collection: string): readonly string[] => [
+  names.list(collection),
+  names.text(collection),
+  names.modified(collection),
+  names.inner(collection),
+  names.innerOf(collection, 'any'),
+  names.related(collection),
+]
+
+type Stored = {
+  readonly found: Found
+  readonly collection: string
+  readonly entry: CollectionTags
+  readonly args: TaggedArguments
+  readonly response: TaggedResponse
+  readonly description: Description
+  readonly isEmbedding: boolean
+}
+
+/** Was `_embed` requested? There may be no linked items yet. */
+const embeds = (args: TaggedArguments, { content }: TaggedResponse): boolean =>
+  args['_embed'] !== undefined || content.includes('"_embedded"')
+
+const embeddingTags = (
+  names: TagNames,
+  { found, collection, description, isEmbedding }: Stored,
+): readonly string[] => {
+  if (!isEmbedding) return []
+  const inPath = itemInPath(found)
+  const ids = (description.items ?? [])
+    .slice(0, mostItemTags)
+    .map((item) => [item.collection, item.id] as const)
+  const all = inPath === undefined ? ids : [...ids, [collection, inPath] as const]
+  return all.map(([of, id]) => names.embedding(of, id)).filter((tag) => tag !== undefined)
+}
+
+/** The item in the path, or the part of it. */
+const ownTag = (names: TagNames, { found, collection }: Stored): string | undefined => {
+  const id = itemInPath(found)
+  if (id === undefined) return undefined
+  switch (found.row.kind) {
+    case 'revisions':
+      return names.revisionsOf(collection, id)
+    case 'autosaves':
+      return names.autosavesOf(collection, id)
+    default:
+      return names.item(collection, id)
+  }
+}
+
+/** Tags for what a row of a known collection shows, and for writes that it would show. */
+const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
+  const { found, collection, entry, args, response, description } = stored
+  const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
+  const tags = [names.any(collection), ...shown, ...embeddingTags(names, stored)]
+  if (entry.names !== undefined) {
+    const isWhole = found.row.kind === 'collection' || found.row.kind === 'item'
+    tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
+  }
+  if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
+  const own = ownTag(names, stored)
+  if (own !== undefined) return [...tags, own]
+  if (found.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
+  return [...tags, ...listTags(names, collection, entry, args, response, description)]
+}
+
+/** Tags for properties that plugins have added. */
+const addedTags = (names: TagNames, { added }: Description, reaches: Reaches): readonly string[] => {
+  if (added === undefined) return [names.unknown]
+  const of = new Set(added.map((name) => lookUp(reaches, name) ?? 'all'))
+  return [...(of.has('all') ? [names.unknown] : []), ...(of.has('site') ? [names.site] : [])]
+}
+
+/** May the write change the rights of a user, or delete the user? */
+const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): boolean => {
+  if (rights === undefined) return false
+  const isUpdate = action === 'update' && found.row.kind === 'item'
+  return !isUpdate || given === undefined || !given.every((name) => rights.unlessOnly.includes(name))
+}
+
+/** WordPress creates a first navigation where it renders a block for one; a response that was not read may have rendered it. */
+const mayCreateNavigation = ({ response }: Write): boolean =>
+  response?.content?.includes('wp-block-navigation') ?? true
+
+/** Changes of a write besides those of its row in the table. */
+const besidesTags = (names: TagNames, write: Write): readonly string[] => [
+  ...(mayChangeRights(write) ? [names.callers] : []),
+  ...(mayCreateNavigation(write) ? [names.any('navigation')] : []),
+]
+
+/** Tags of a service with the site contract: from the row, the arguments and the content. */
+export const createSiteTagger = ({ service, table, properties }: SiteTaggerOptions): Tagger => {
+  const reaches = { ...pluginProperties, ...properties }
+  const names = createTagNames(service)
+  const inDescribed = namesInDescribed(service)
+  const writtenTags = createWrittenTags(names)
+  /** Contents of responses of both kinds. */
+  const shownOfBoth =
+    (shown: Shown): Shown =>
+    (tag) => {
+      const other = names.inDescribed(tag)
+      return other === undefined ? shown(tag) : [...shown(tag), ...shown(other)]
+    }
+  /** The tags of a write on responses of both kinds. */
+  const onBoth = (tags: readonly string[]): readonly string[] => [
+    ...tags,
+    ...tags.flatMap((tag) => names.inDescribed(tag) ?? []),
+  ]
+
+  return {
+    storedTags: (found, args, response) => {
+      const collection = found === undefined ? '' : collectionOf(found.row)
+      const entry = lookUp(table, collection)
+      const isList = found?.row.kind === 'collection'
+      const description =
+        entry === undefined ? undefined : describeItems(response.content, collection, isList)
+      const said = companionTags(names, response)
+      // The table does not decide about a response of which everything is known, unless a write was not reported.
+      const own = said.isComplete ? inDescribed : names
+      const upstream = [...upstreamTags(names, response.fields), ...said.tags]
+      const isEmbedding = embeds(args, response)
+      const ofContent = contentTags(own, response, entry, description, isEmbedding)
+      const kind = said.isComplete ? [] : [names.undescribed]
+      const general = [names.all, ...kind, ...upstream, ...ofContent]
+      if (found === undefined || entry === undefined || description === undefined) {
+        return [...general, own.unknown]
+      }
+      const of = { found, collection, entry, args, response, description, isEmbedding }
+      return [...new Set([...general, ...rowTags(own, of), ...addedTags(own, description, reaches)])]
+    },
+    callers: names.callers,
+    undeclared: names.unknown,
+    everything: names.all,
+    changedTags: createChangedTags(names, table, writtenTags),
+    isReadable,
+    writtenTags: (found, given, method, response, shown, isReported = false) => {
+      const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
+      if (isReported || outcomeOf(response) === 'nothing') return asked
+      const collection = found === undefined ? '' : collectionOf(found.row)
+      const entry = lookUp(table, collection)
+      if (found === undefined || entry === undefined) return onBoth([...asked, names.all])
+      const action = actionOf(found, method)
+      const done = outcomeOf(response) === 'done' ? response : undefined
+      const write: Write = {
+        found,
+        collection,
+        entry,
+        action,
+        response: done,
+        shown: shownOfBoth(shown ?? (() => [])),
+        given: given(),
+      }
+      const tags = new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])
+      return onBoth([...tags])
+    },
+  }
+}

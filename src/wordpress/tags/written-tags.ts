@@ -1,0 +1,396 @@
+import { isDeepStrictEqual } from 'node:util'
+import { parsedContent } from '../../cache/readable-content.ts'
+import type { Shown, TagNames, WriteResponse } from '../../cache/tagger.ts'
+import type { Found, Row } from '../../service/row.ts'
+import { effect, type NamedEffect, type ReachedContents, type Refinement } from '../routes/refinements.ts'
+import {
+  type DescribedItem,
+  type Description,
+  describeItems,
+  integersOf,
+  itemInPath,
+  lookUp,
+} from './described-items.ts'
+import { type CollectionTags, namedBy, siteTags, type WriteAction } from './tags.ts'
+import {
+  copiesChanged,
+  type ItemState,
+  isComparable,
+  keepsRevisions,
+  keepsTexts,
+  reachOf,
+  termsNamed,
+} from './written-change.ts'
+
+/** A write that succeeded, or without a response may have. */
+export type Write = {
+  readonly found: Pick<Found, 'pathParameters'> & { readonly row: Pick<Row, 'kind'> }
+  readonly collection: string
+  readonly entry: CollectionTags
+  readonly action: WriteAction
+  readonly response: WriteResponse | undefined
+  readonly shown: Shown
+  readonly given: readonly string[] | undefined
+}
+
+type Change = { readonly before: ItemState; readonly after: ItemState }
+
+const unknownChange: Change = { before: undefined, after: undefined }
+
+const onlyItem = (description: Description | undefined): DescribedItem | undefined =>
+  description?.items?.length === 1 ? description.items[0] : undefined
+
+/** Number of stored responses that are searched for the item as it was before the write. */
+const mostSearched = 8
+
+/** Responses show only links to autosaves; but an autosave may replace the texts of a draft. */
+const isAutosave = ({ found, entry }: Write): boolean =>
+  found.row.kind === 'autosaves' && entry.refinement !== undefined
+
+export const createWrittenTags = (names: TagNames): ((write: Write) => readonly string[]) => {
+  const stateBefore = ({ collection, entry, shown }: Write, tag: string): ItemState => {
+    const { refinement } = entry
+    if (refinement === undefined) return undefined
+    for (const content of shown(tag).slice(0, mostSearched)) {
+      const items = describeItems(content, collection).items ?? []
+      const found = items.find((item) => names.item(item.collection, item.id) === tag)
+      if (found !== undefined && isComparable(found.properties, refinement)) return found.properties
+    }
+    return undefined
+  }
+
+  const changeOf = (write: Write, description: Description | undefined): Change => {
+    const { found, collection, response } = write
+    const item = onlyItem(description)
+    if (item?.collection !== collection) return unknownChange
+    if (found.row.kind === 'collection') {
+      return response?.status === 201 ? { before: 'absent', after: item.properties } : unknownChange
+    }
+    const tag = names.item(collection, item.id)
+    const inPath = itemInPath(found)
+    if (found.row.kind !== 'item' || tag === undefined || inPath === undefined) return unknownChange
+    if (names.item(collection, inPath) !== tag) return unknownChange
+    if (description?.deleted === true) return { before: item.properties, after: 'absent' }
+    return { before: stateBefore(write, tag), after: item.properties }
+  }
+
+  /** Tags of lists that filter by one of these properties and contain the item. */
+  const filteredLists = (
+    { collection, entry }: Write,
+    state: ItemState,
+    properties?: readonly string[],
+  ): readonly string[] => {
+    if (state === undefined || state === 'absent') return []
+    const filters = entry.filters.filter(({ property }) => properties?.includes(property) ?? true)
+    return filters.flatMap(({ property }) => {
+      const value = state[property]
+      if (Array.isArray(value) && value.length === 0) return []
+      const values = value === undefined ? undefined : integersOf(value)
+      return values === undefined
+        ? [names.filteredBy(collection, property)]
+        : values.map((one) => names.filtered(collection, property, one))
+    })
+  }
+
+  /** Tags of lists for editors that may show an item in one of these versions. */
+  const innerLists = (collection: string, states: readonly ItemState[]): readonly string[] => {
+    const statuses = states.map((state) => (state === 'absent' ? 'any' : state?.['status']))
+    const known = statuses.filter((status) => typeof status === 'string')
+    if (known.length < statuses.length) return [names.inner(collection)]
+    return ['any', ...known].map((status) => names.innerOf(collection, status))
+  }
+
+  const textLists = (collection: string): readonly string[] => [
+    names.text(collection),
+    names.modified(collection),
+  ]
+
+  /** Tags of lists that may lose, gain or move the item, including uncertain ones. */
+  const listsOf = (
+    write: Write,
+    { before, after }: Change,
+    items: readonly DescribedItem[],
+  ): readonly string[] => {
+    const { collection } = write
+    const states = after === undefined ? items.map(({ properties }) => properties) : [before, after]
+    const tags = [
+      names.list(collection),
+      ...textLists(collection),
+      ...innerLists(collection, [before, after]),
+    ]
+    if (before === undefined) tags.push(names.unsure(collection))
+    return [...tags, ...states.flatMap((state) => filteredLists(write, state))]
+  }
+
+  /** Tags of the written item or its parts; undefined if it is unknown. */
+  const itemsOf = (
+    { found, collection }: Write,
+    items: readonly DescribedItem[],
+    parts: readonly ('item' | 'revisionsOf' | 'autosavesOf')[] = ['item', 'revisionsOf', 'autosavesOf'],
+  ): readonly string[] | undefined => {
+    const path = itemInPath(found)
+    const ids = [...(path === undefined ? [] : [path]), ...items.map(({ id }) => id)]
+    const all = ids.flatMap((id) => parts.map((part) => names[part](collection, id)))
+    const known = all.filter((tag) => tag !== undefined)
+    return known.length === all.length ? known : undefined
+  }
+
+  const contentTags = (contents: NamedEffect['contents'], collection: string): readonly string[] => {
+    switch (contents) {
+      case 'none':
+        return []
+      case 'dynamic':
+        return [names.dynamic, names.dynamicOf(collection)]
+      case 'styled':
+        return [names.styled, names.dynamic]
+      case 'any':
+        return [names.rendered]
+    }
+  }
+
+  /** Tags of responses whose items name the written items by id. */
+  const shownByTags = (
+    collection: string,
+    items: readonly DescribedItem[],
+    shownBy: TagNames['shownBy'],
+    some: string,
+  ): readonly string[] => {
+    const known = items.map(({ id }) => shownBy(collection, id)).filter((tag) => tag !== undefined)
+    if (known.length === 0 || known.length < items.length) return (namedBy[collection] ?? []).map(names.any)
+    return [some, ...known]
+  }
+
+  /** Tags of terms that count the written item, and of lists of terms, which depend on the counts. */
+  const countedByTags = (
+    counting: string,
+    { entry }: Write,
+    { before, after }: Change,
+  ): readonly string[] => {
+    const named = [before, after].map((state) => termsNamed(state, counting, entry.refinement))
+    if (named.includes(undefined)) return [names.any(counting)]
+    const terms = named.flatMap((ids) => (ids === 'none' || ids === undefined ? [] : ids))
+    // The list of terms of a post exists for every readable post; a new post has no stored list.
+    const hasList = before !== 'absent' && named.some((ids) => ids !== 'none')
+    if (terms.length === 0 && !hasList) return []
+    return [
+      names.list(counting),
+      names.related(counting),
+      ...(siteTags[counting]?.filters ?? []).map(({ property }) => names.filteredBy(counting, property)),
+      ...terms.map((id) => names.item(counting, String(id)) ?? names.any(counting)),
+    ]
+  }
+
+  const effectTags = (
+    effect: NamedEffect,
+    write: Write,
+    change: Change,
+    items: readonly DescribedItem[],
+  ): readonly string[] => {
+    const { collection } = write
+    const tags = effect.collections.map((other) => names.any(other))
+    if (effect.siblings) tags.push(names.any(collection))
+    if (effect.embedded) tags.push(names.embedded)
+    if (effect.shownBy) {
+      tags.push(...shownByTags(collection, items, names.shownBy, names.shownBySome(collection)))
+    }
+    if (effect.nameShownBy) {
+      tags.push(...shownByTags(collection, items, names.nameShownBy, names.nameShownBySome(collection)))
+    }
+    tags.push(...effect.countedBy.flatMap((counting) => countedByTags(counting, write, change)))
+    for (const lists of effect.filteredBy) {
+      tags.push(names.related(lists.collection), names.filteredBy(lists.collection, lists.property))
+    }
+    return [...tags, ...contentTags(effect.contents, collection), names.opaque, names.unknown]
+  }
+
+  /** The owners of an item; undefined if the version does not contain them. */
+  const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
+    if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
+    const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
+    if (showing.length === 0) return undefined
+    const tags: string[] = []
+    for (const { property, collections, embedsOnly } of showing) {
+      const [owner] = integersOf(state[property]) ?? []
+      if (owner === undefined) return undefined
+      const tagOf = embedsOnly ? names.embedding : names.item
+      tags.push(...collections.flatMap((one) => tagOf(one, String(owner)) ?? []))
+    }
+    return tags
+  }
+
+  /** A new or deleted item is shown only by its owners, so only they are invalidated. */
+  const ownedTags = (
+    write: Write,
+    { before, after }: Change,
+    items: readonly DescribedItem[],
+  ): readonly string[] | undefined => {
+    const { entry } = write
+    const isNew = before === 'absent'
+    const effect = entry.effects[isNew ? 'create' : 'delete']
+    if (effect === 'everything' || (!isNew && after !== 'absent')) return undefined
+    const owners = ownersOf(write, isNew ? after : before, !isNew)
+    if (owners === undefined) return undefined
+    const owning = new Set(entry.owners?.flatMap(({ collections }) => collections))
+    const collections = effect.collections.filter((one) => !owning.has(one))
+    // Children of a deleted item get another parent.
+    const siblings = effect.siblings && !isNew
+    const owned = { ...effect, collections, siblings, embedded: false }
+    return [...owners, ...effectTags(owned, write, { before, after }, items)]
+  }
+
+  /** The owners after an update, which may have moved it. */
+  const newOwners = (write: Write, { after }: Change): readonly string[] => {
+    const { action, entry } = write
+    if (action !== 'update' || entry.owners === undefined) return []
+    return ownersOf(write, after) ?? entry.owners.flatMap(({ collections }) => collections.map(names.any))
+  }
+
+  /** Was another item of the same owner rendered, so that a stored response shows what renders it? */
+  const hasFellow = ({ collection, entry, shown }: Write, { before, after }: Change): boolean => {
+    const { fellows } = entry
+    if (fellows === undefined || before !== 'absent' || after === undefined || after === 'absent')
+      return false
+    const wanted = { ...fellows.rendered, [fellows.property]: after[fellows.property] }
+    if (wanted[fellows.property] === undefined) return false
+    return shown(names.any(collection))
+      .slice(0, mostSearched)
+      .some((content) =>
+        describeItems(content, collection).items?.some(({ properties }) =>
+          Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(properties[name], value)),
+        ),
+      )
+  }
+
+  /** Did a stored object without an id show a text in that property? */
+  const wasShown = ({ collection, shown }: Write, name: string): boolean =>
+    shown(names.any(collection))
+      .slice(0, mostSearched)
+      .some((content) => {
+        const value = parsedContent(content) as Readonly<Record<string, unknown>> | null | undefined
+        const text = value?.[name]
+        return typeof text === 'string' && text.trim() !== ''
+      })
+
+  /** Tags for an update by the arguments that it sets; undefined if one of them is not listed. */
+  const tagsByArgument = (write: Write): readonly string[] | undefined => {
+    const { action, collection, entry, given, response } = write
+    const { byArgument } = entry
+    if (byArgument === undefined || action === 'delete' || given === undefined || response === undefined) {
+      return undefined
+    }
+    const reached: string[] = [names.any(collection)]
+    for (const name of given) {
+      const one = lookUp(byArgument, name)
+      if (one === undefined) return undefined
+      const contents: ReachedContents =
+        one.leavesTrace === false && !wasShown(write, name) ? 'any' : one.effect.contents
+      reached.push(...effectTags({ ...one.effect, contents }, write, unknownChange, []))
+    }
+    return reached
+  }
+
+  const fullTags = (write: Write, change: Change, items: readonly DescribedItem[]): readonly string[] => {
+    const { collection, entry, action } = write
+    const own = items.length === 0 ? undefined : itemsOf(write, items)
+    const lists =
+      own === undefined ? [names.any(collection), names.embedded] : [...own, ...listsOf(write, change, items)]
+    const owned = ownedTags(write, change, items)
+    if (owned !== undefined) return [...lists, ...owned]
+    const effect = (write.found.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
+    if (effect === 'everything') return [names.all]
+    const contents = hasFellow(write, change) ? 'dynamic' : effect.contents
+    return [
+      ...lists,
+      ...newOwners(write, change),
+      ...effectTags({ ...effect, contents }, write, change, items),
+    ]
+  }
+
+  /** An autosave in its own record, which does not change the item. */
+  const isBeside = ({ found }: Write, items: readonly DescribedItem[]): boolean => {
+    const [saved] = items
+    const parent = itemInPath(found)
+    return parent !== undefined && saved?.id !== parent && String(saved?.properties['parent']) === parent
+  }
+
+  /** Parts that an update does not change: autosaves always, revisions if they are equal. */
+  const keptParts = (
+    write: Write,
+    { before, after }: Change,
+    items: readonly DescribedItem[],
+    related: readonly string[],
+  ): readonly string[] | undefined => {
+    // The author decides who may read revisions and autosaves.
+    if (write.found.row.kind !== 'item' || related.includes('author')) return itemsOf(write, items)
+    return itemsOf(write, items, keepsRevisions(before, after) ? ['item'] : ['item', 'revisionsOf'])
+  }
+
+  /** Tags for an update of texts and of properties that only some lists use. */
+  const minorTags = (
+    write: Write,
+    change: Change,
+    items: readonly DescribedItem[],
+    refinement: Refinement,
+    changed: readonly string[],
+  ): readonly string[] => {
+    const { collection, given } = write
+    const { before, after } = change
+    const parts = keptParts(write, change, items, changed)
+    const searched = keepsTexts(before, after, given, refinement)
+      ? []
+      : [refinement.searched?.effect ?? effect([])]
+    const effects = [
+      refinement.minor,
+      ...searched,
+      ...changed.flatMap((name) => refinement.related?.[name] ?? []),
+    ]
+    return [
+      ...(parts ?? []),
+      ...(searched.length === 0 ? [] : [names.text(collection)]),
+      names.modified(collection),
+      ...(changed.length === 0 ? [] : [names.related(collection)]),
+      ...[before, after].flatMap((state) => filteredLists(write, state, changed)),
+      ...effects.flatMap((one) => effectTags(one, write, change, items)),
+    ]
+  }
+
+  /** Tags for a write by what it can have changed; undefined if that may be anything. */
+  const refinedTags = (
+    write: Write,
+    change: Change,
+    items: readonly DescribedItem[],
+  ): readonly string[] | undefined => {
+    const { collection, response } = write
+    const { refinement } = write.entry
+    const own = itemsOf(write, items)
+    if (refinement === undefined || own === undefined) return undefined
+    const unknown = [names.opaque, names.unknown]
+    const { before, after } = change
+    const copies = copiesChanged(before, after, refinement)
+    const copied = copies.flatMap((one) => effectTags(one, write, change, items))
+    if (isAutosave(write) && response !== undefined) {
+      const texts = isBeside(write, items) ? [] : [...textLists(collection), ...copied]
+      return [...own, ...texts, ...unknown]
+    }
+    const reach = reachOf(before, after, refinement)
+    if (reach.kind === 'full') return undefined
+    if (reach.kind === 'hidden') {
+      const others = reach.effects.flatMap((one) => effectTags(one, write, change, items))
+      return [...own, ...innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
+    }
+    return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
+  }
+
+  const tagsOf = (write: Write): readonly string[] => {
+    const byArgument = tagsByArgument(write)
+    if (byArgument !== undefined) return byArgument
+    const { collection, response } = write
+    const description =
+      response?.content === undefined ? undefined : describeItems(response.content, collection)
+    const items = (description?.items ?? []).filter((item) => item.collection === collection)
+    const change = changeOf(write, description)
+    return refinedTags(write, change, items) ?? fullTags(write, change, items)
+  }
+
+  return (write) => [...tagsOf(write), ...(write.collection === 'posts' ? [] : [names.site])]
+}

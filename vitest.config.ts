@@ -54,7 +54,6 @@ const takeLong = [
   'gateway/hostile/secrets',
   'gateway/hostile/turns-of-bodies',
   'gateway/hostile/unfinished-uploads',
-  'gateway/hostile/websocket-floods',
   'gateway/installed-package',
   'gateway/large-contents',
   'gateway/random-targets',

@@ -79,11 +79,11 @@ const machineP99 = ({ idle, meanwhile }: Seen<unknown>): number =>
 const machineMax = ({ idle, meanwhile }: Seen<unknown>): number =>
   2 * Math.max(0, meanwhile.directMax - idle.directMax || 0)
 
-/** What holds in every row: honest requests may take twice as long as on the idle gateway and 100 ms more. */
-export const slowReads = (seen: Seen<unknown>): readonly Fault[] => {
+/** What holds in every row: honest requests may take twice as long as on the idle gateway and so much more. */
+export const slowReads = (seen: Seen<unknown>, slackMs: number): readonly Fault[] => {
   const { idle, meanwhile } = seen
   const faultOf = (kind: 'misses' | 'hits', idleP99: number, p99: number): readonly Fault[] =>
-    p99 <= 2 * idleP99 + 100 + machineP99(seen)
+    p99 <= 2 * idleP99 + slackMs + machineP99(seen)
       ? []
       : [
           {

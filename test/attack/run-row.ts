@@ -34,6 +34,8 @@ export type Lengths = {
   readonly seconds: number
   /** For how long the honest reader has the gateway alone first. */
   readonly idleMs: number
+  /** By how much more than twice the idle p99 the p99 of honest requests may be. */
+  readonly slackMs: number
 }
 
 type Listen = { readonly port?: number; readonly tls?: unknown }
@@ -41,7 +43,7 @@ type Listen = { readonly port?: number; readonly tls?: unknown }
 const tryRow = async (
   row: AttackRow,
   neighbours: Neighbours,
-  { seconds, idleMs }: Lengths,
+  { seconds, idleMs, slackMs }: Lengths,
 ): Promise<
   { readonly faults: readonly Fault[] } & Pick<Outcome, 'idle' | 'meanwhile' | 'memory' | 'turnMs' | 'found'>
 > => {
@@ -79,7 +81,7 @@ const tryRow = async (
       found = await row.attack(scene, signal)
     })
     const seen = { found, idle, meanwhile: await reading(), memory: await memory.read(), turnMs }
-    return { ...seen, faults: [...failedReads(seen), ...slowReads(seen), ...row.verdict(seen)] }
+    return { ...seen, faults: [...failedReads(seen), ...slowReads(seen, slackMs), ...row.verdict(seen)] }
   } finally {
     await resources.end()
   }

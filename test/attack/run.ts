@@ -34,7 +34,7 @@ const main = async (): Promise<number> => {
   try {
     if (!values.json) print(headLine())
     for (const row of chosen) {
-      const outcome = await runRow(row, neighbours, { seconds, idleMs: 1_500 })
+      const outcome = await runRow(row, neighbours, { seconds, idleMs: 1_500, slackMs: 100 })
       outcomes.push(outcome)
       if (!values.json) print(outcomeText(outcome))
     }

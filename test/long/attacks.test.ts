@@ -10,6 +10,9 @@ import { isAll } from '../support/breadth.ts'
 /** `npm run attack` takes ten. */
 const seconds = Number(process.env['ATTACK_SECONDS'] ?? 3)
 
+/** In so short a time the honest client sends some 50 requests, so that their p99 is the slowest; `npm run attack` allows 100. */
+const slackMs = 400
+
 let neighbours: Neighbours
 beforeAll(async () => {
   neighbours = await startNeighbours()
@@ -21,6 +24,6 @@ afterAll(async () => {
 const chosen = attacks.filter(({ isShort }) => isAll || isShort === true)
 
 test.each(chosen)('$name: $description', { timeout: 180_000 }, async (row) => {
-  const outcome = await runRow(row, neighbours, { seconds, idleMs: 800 })
+  const outcome = await runRow(row, neighbours, { seconds, idleMs: 800, slackMs })
   expect(outcome.reasons, outcomeText(outcome)).toEqual([])
 })

@@ -97,7 +97,7 @@ const sendOctets = async (
   return { tally, bufferedBytes: await leftOf(scene, 'trellis_buffered_bytes') }
 }
 
-const short = new Set(['open-chunks', 'posts-length', 'media-frames'])
+const short = new Set(['open-chunks', 'posts-length'])
 
 const requestRows = Object.entries(targets).flatMap(([to, target]) =>
   Object.entries(framings).map(([by, framing]) =>

@@ -15,6 +15,7 @@ import {
 import { requestMeaning } from '../service/router.ts'
 import type { Found, Row } from '../service/row.ts'
 import type { Validation } from '../service/validation.ts'
+import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
   type AskedService,
   changesOf,
@@ -26,7 +27,6 @@ import {
   withoutRoot,
 } from './built-service.ts'
 import { operationFacts, resourceFacts } from './document-contract.ts'
-import { harmlessWritesOf } from './harmless-writes.ts'
 import { type ServiceContract, serviceContract } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
@@ -139,7 +139,7 @@ const spared = (
       changesOf(one) !== undefined,
   )
   return {
-    ...(hasCompanion ? { withCompanion: 'invalidates what WordPress states that it wrote' } : {}),
+    ...(hasCompanion ? { withCompanion: 'invalidates what the companion states' } : {}),
     ...(claim === undefined
       ? {}
       : {

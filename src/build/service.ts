@@ -20,6 +20,7 @@ import { createWitness } from '../wordpress/changes/witness.ts'
 import { createDiscovery, type Discovery, rowsBeforeIndex } from '../wordpress/index/discovery.ts'
 import type { IndexAnswer } from '../wordpress/index/index-source.ts'
 import { createNames, type Names } from '../wordpress/names/names.ts'
+import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
   type BuiltService,
   type BuiltUpstream,
@@ -32,7 +33,6 @@ import {
   serverOf,
   withoutRoot,
 } from './built-service.ts'
-import { harmlessWritesOf } from './harmless-writes.ts'
 import {
   addressOf,
   buildAccess,

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { ByteBudget } from '../http/bounds.ts'
 import { requestField } from '../http/message.ts'
+import type { HarmlessClaim } from '../service/harmless-claim.ts'
 import { questionFor } from './ask-witness.ts'
 import type { Ready } from './exchange.ts'
 import { readContent } from './reads.ts'
-import type { HarmlessClaim } from './service.ts'
 
 /** The exchange with its content read, where it was; and what says that it changes nothing. */
 type Judged = { readonly exchange: Ready; readonly claim: HarmlessClaim | undefined }

@@ -4,6 +4,7 @@ import type { Tagger } from '../cache/tagger.ts'
 import type { PublicLinks } from '../http/links.ts'
 import { createRecentValues } from '../http/memo.ts'
 import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFields } from '../http/message.ts'
+import type { HarmlessClaim } from '../service/harmless-claim.ts'
 import type { ContractName } from '../service/method.ts'
 import type { Endpoint, Found, RouteFinding, Row } from '../service/row.ts'
 import type { Validator } from '../service/validation.ts'
@@ -150,21 +151,6 @@ export type Service = {
   readonly local: LocalAnswers | undefined
   /** Answers its batch route, if it has one. */
   readonly batch: ((request: LocalRequest) => Promise<GatewayResponse>) | undefined
-}
-
-/** What a content must be; `any`: it is not read. */
-type ContentRule = { readonly mostBytes: number; readonly isRight: (content: Buffer) => boolean }
-
-/** Says of requests that they change nothing that a cached reader is shown. */
-export type HarmlessClaim = {
-  /** From the configuration, or from what is known of WordPress. */
-  readonly by: 'harmless' | 'table'
-  /** The pattern, or the name in the table and the reason. */
-  readonly text: string
-  /** By the media type, without parameters. Undefined: with such a content it is a write. */
-  contentRule(mediaType: string): ContentRule | 'any' | undefined
-  /** What must hold of the answer too; undefined: nothing. */
-  readonly shownBy?: ((status: number, setCookies: readonly string[]) => boolean) | undefined
 }
 
 export type LocalRequest = {

@@ -17,6 +17,7 @@ import {
   teeContent,
   whenKnown,
 } from '../../http/message.ts'
+import type { HarmlessClaim } from '../../service/harmless-claim.ts'
 import type { Row } from '../../service/row.ts'
 import type { Question, Said } from '../../service/witness.ts'
 import { type AnyOrigin, permitted, plainOrigin } from '../any-origin.ts'
@@ -45,7 +46,7 @@ import {
   tagConditions,
   uncoded,
 } from '../reads.ts'
-import type { HarmlessClaim, Service } from '../service.ts'
+import type { Service } from '../service.ts'
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>

@@ -1,14 +1,8 @@
-import type { ServiceConfig } from '../config/config.ts'
-import { isPattern, matchesWrite } from '../config/rule-match.ts'
-import { splitPhpName } from '../http/php-names.ts'
-import type { HarmlessClaim, Service } from '../pipeline/service.ts'
-import {
-  type HarmlessRequest,
-  namedRequests,
-  rootOf,
-  unnamedRequests,
-} from '../wordpress/routes/harmless-requests.ts'
-import { withoutRoot } from './built-service.ts'
+import type { ServiceConfig } from '../../config/config.ts'
+import { isPattern, matchesWrite } from '../../config/rule-match.ts'
+import { splitPhpName } from '../../http/php-names.ts'
+import type { HarmlessClaim } from '../../service/harmless-claim.ts'
+import { type HarmlessRequest, namedRequests, rootOf, unnamedRequests } from './harmless-requests.ts'
 
 /** Longer forms are not read, and count as writes. */
 const longestForm = 16 * 1024
@@ -65,7 +59,7 @@ export const harmlessWritesOf = (
   config: Pick<ServiceConfig, 'contract' | 'cache'> & { readonly upstream: { readonly basePath: string } },
   /** The paths of the interfaces of WordPress at the same upstream. */
   interfaces: () => readonly string[],
-): Service['harmlessWrite'] => {
+): ((method: string, path: string, query: string) => HarmlessClaim | undefined) | undefined => {
   const { cache, contract, upstream } = config
   const patterns = cache.harmlessWrites.filter(isPattern)
   const named = cache.harmlessWrites.flatMap((one) => (isPattern(one) ? [] : [one.text]))
@@ -74,7 +68,7 @@ export const harmlessWritesOf = (
     ...Object.entries(unnamedRequests),
     ...named.map((name) => [name, namedRequests[name]] as const),
   ]
-  const basePath = withoutRoot(upstream.basePath)
+  const basePath = upstream.basePath === '/' ? '' : upstream.basePath
   return (method, path, query) => {
     const pattern = patterns.find((match) => matchesWrite(match, method, path, query))
     if (pattern !== undefined) return ofPattern(pattern.text, pattern.query)

@@ -50,12 +50,38 @@ const drawInvalidations = ({ invalidations }) => {
   )
 }
 
+const takenFor = {
+  reported: 'reported: the row of the companion says what it changed',
+  nothing: 'nothing: the companion states that it wrote nothing',
+  table: 'table: WordPress is known to write nothing here',
+  harmless: 'harmless: named in cache.harmlessWrites',
+}
+
+/** @param {Recent} recent */
+const drawKept = ({ kept }) => {
+  const rows = kept
+    .slice(0, rowsShown)
+    .map(({ at, cause, service, taken, id }) => [
+      clockTime(at),
+      `${cause}, ${service}`,
+      takenFor[taken],
+      { text: id, kind: /** @type {const} */ ('id') },
+    ])
+  drawTable(
+    element('kept'),
+    ['Time', 'Request', 'Taken for', 'Request id'],
+    rows,
+    'No request that is known to have changed nothing yet.',
+  )
+}
+
 const refreshRecent = async () => {
   const { ok, content } = await read('recent')
   if (!ok) return
   drawErrors('errors', content, 'No error yet.')
   drawErrors('refusals', content, 'No refused request yet.')
   drawInvalidations(content)
+  drawKept(content)
 }
 
 /** @type {readonly Entry[]} */

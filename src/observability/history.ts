@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import type { ExchangeEvent, PipelineEvent } from '../pipeline/events.ts'
+import type { ExchangeEvent, PipelineEvent, WriteKind } from '../pipeline/events.ts'
 import { printable } from './access-log.ts'
 import type { Metrics, ServiceTotals } from './metrics.ts'
 
@@ -41,11 +41,22 @@ type RecentInvalidation = {
   readonly entries: number
 }
 
+/** A request that may write and removed nothing: what it did is reported, or it is known to have written nothing. */
+type RecentKept = {
+  readonly at: string
+  readonly id: string
+  readonly service: string
+  readonly cause: string
+  readonly taken: Exclude<WriteKind, 'unknown'>
+}
+
 /** The last events of this process, newest first. */
 export type RecentEvents = {
   readonly errors: readonly RecentError[]
   readonly refusals: readonly RecentError[]
   readonly invalidations: readonly RecentInvalidation[]
+  /** A list of its own: heartbeats would push out what removed something. */
+  readonly kept: readonly RecentKept[]
 }
 
 /** What happened within ten seconds: requests, those answered from the cache, those answered 5xx, then the counts of the buckets. */
@@ -110,6 +121,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   const errors = createRecent<RecentError>()
   const refusals = createRecent<RecentError>()
   const invalidations = createRecent<RecentInvalidation>()
+  const kept = createRecent<RecentKept>()
   let last = totals()
   const since = Math.floor(clock.now() / sampleMs)
   let until = since
@@ -129,6 +141,21 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
     for (const one of samples.keys()) if (one <= at - mostSamples || one > at) samples.delete(one)
   }
   const timer = setInterval(take, sampleMs).unref()
+  const written = (event: ExchangeEvent): void => {
+    const { id = '', service, method, route, invalidated, taken = 'unknown' } = event
+    const { tags, entries } = invalidated ?? { tags: [], entries: 0 }
+    const common = { at: clock.now(), id, service }
+    if (tags.length > 0)
+      invalidations.add({
+        ...common,
+        by: 'write',
+        cause: causeOf(event),
+        reach: bounded(tags),
+        tags: tags.length,
+        entries,
+      })
+    else if (taken !== 'unknown') kept.add({ ...common, cause: `${method} ${route}`, taken })
+  }
   return {
     /** Of one service; '' for all together. */
     read: (service: string): HistoryPart => ({
@@ -146,6 +173,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       invalidations: invalidations
         .newestFirst()
         .map((one) => withDate({ ...one, cause: short(one.cause), reach: one.reach.map(short) })),
+      kept: kept.newestFirst().map((one) => withDate({ ...one, cause: short(one.cause) })),
     }),
     purged: ({ cause, reach, entries }: PurgeRecord): void =>
       invalidations.add({
@@ -166,21 +194,10 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         return
       }
       if (event.kind !== 'exchange-finished') return
-      const { id = '', service, route, status, invalidated } = event
+      const { id = '', service, route, status } = event
       if (status >= 500 && !errors.some((one) => one.id === id))
         errors.add({ at: clock.now(), id, service, route, status, code: '' })
-      if (invalidated === undefined || invalidated.tags.length === 0) return
-      const { tags, entries } = invalidated
-      invalidations.add({
-        at: clock.now(),
-        by: 'write',
-        id,
-        service,
-        cause: causeOf(event),
-        reach: bounded(tags),
-        tags: tags.length,
-        entries,
-      })
+      written(event)
     },
     close: (): void => clearInterval(timer),
   }
@@ -257,4 +274,5 @@ export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({
   errors: newest(parts.map(({ errors }) => errors)),
   refusals: newest(parts.map(({ refusals }) => refusals)),
   invalidations: newest(parts.map(({ invalidations }) => invalidations)),
+  kept: newest(parts.map(({ kept }) => kept)),
 })

@@ -22,7 +22,12 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     services: {
       site: siteService(origin.origin, { cache: { rules: [{ match: 'GET /site/v2/**', ttl: '60s' }] } }),
-      pages: { contract: 'open', mount: '/pages', upstream: { targets: [origin.origin] } },
+      pages: {
+        contract: 'open',
+        mount: '/pages',
+        upstream: { targets: [origin.origin] },
+        cache: { harmlessWrites: ['POST /ping'] },
+      },
     },
   })
 })
@@ -85,6 +90,23 @@ describe('/recent', () => {
         reach: expect.arrayContaining([expect.stringContaining('posts')]),
       },
     ])
+  })
+
+  test('a write that removed nothing is listed apart, and many of them hide no invalidation', async () => {
+    await ask(`${mount}/posts/1`, { method: 'PUT', headers: json, body: '{"title":"y"}' })
+    const init = { method: 'POST', headers: json, body: '{}' }
+    for (let i = 0; i < 120; i += 1) await ask('/pages/ping', init)
+    const last = await ask('/pages/ping', init)
+    const { invalidations, kept } = (await view('/recent')) as { invalidations: Rows; kept: Rows }
+    expect(kept).toHaveLength(100)
+    expect(kept[0]).toEqual({
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      id: last.headers.get('x-request-id'),
+      service: 'pages',
+      cause: 'POST /**',
+      taken: 'harmless',
+    })
+    expect(invalidations[0]).toMatchObject({ cause: 'PUT /site/v2/posts/{id}' })
   })
 
   test('a flood of refusals is bounded and hides no error', async () => {

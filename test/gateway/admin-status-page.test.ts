@@ -58,6 +58,7 @@ describeWith('chromium', 'the status page in a browser', () => {
             eject: { after: 2, maxShare: 1 },
           },
           cache: {
+            harmlessWrites: ['POST /acme/v1/ping'],
             rules: [
               { match: 'GET /site/v2/**', ttl: '1h' },
               { match: 'GET /site/v2/posts', ttl: '1m' },
@@ -103,6 +104,18 @@ describeWith('chromium', 'the status page in a browser', () => {
       await Promise.all(readers)
       await shot(page, 'status-under-load')
     }
+    await page.context().close()
+  })
+
+  test('shows writes that removed nothing, with what they were taken for', async () => {
+    const page = await open()
+    const ping = `${gateway.publicAddress}/index.php/site-json/acme/v1/ping`
+    const response = await fetch(ping, { method: 'POST' })
+    const row = page.locator('#kept tbody tr').first()
+    await row.filter({ hasText: response.headers.get('x-request-id') ?? 'none' }).waitFor()
+    expect(await row.textContent()).toContain('cache.harmlessWrites')
+    expect(await page.locator('#invalidations').textContent()).toContain('No write and no purge yet.')
+    await shot(page, 'status-kept')
     await page.context().close()
   })
 

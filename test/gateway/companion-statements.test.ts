@@ -9,9 +9,7 @@ let companion: Companion
 let gateway: TestGateway
 let script: Script
 
-const start = async (): Promise<void> => {
-  companion = await startCompanion()
-  script = companion.origin.script
+const servicesWith = (token: string) => {
   const { origin } = companion.origin
   const cache = { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }] }
   const site = (mount: string, more: object = {}) =>
@@ -19,20 +17,24 @@ const start = async (): Promise<void> => {
       ...{ mount, names: 'same', cache, upstream: { targets: [origin], basePath: '/wp-json' } },
       ...more,
     })
-  const changes = { token: companion.token, poll: '5s' }
-  gateway = await startTestGateway({
-    services: {
-      wordpress: site('/wp-json', { changes }),
-      twin: site('/twin', { changes }),
-      stranger: site('/stranger'),
-      pages: {
-        contract: 'open',
-        mount: '/',
-        upstream: { targets: [origin] },
-        cache: { rules: [{ match: 'GET /page/**', ttl: '1h' }] },
-      },
+  const changes = { token, poll: '5s' }
+  return {
+    wordpress: site('/wp-json', { changes }),
+    twin: site('/twin', { changes }),
+    stranger: site('/stranger'),
+    pages: {
+      contract: 'open',
+      mount: '/',
+      upstream: { targets: [origin] },
+      cache: { rules: [{ match: 'GET /page/**', ttl: '1h' }] },
     },
-  })
+  }
+}
+
+const start = async (more: object = {}): Promise<void> => {
+  companion = await startCompanion()
+  script = companion.origin.script
+  gateway = await startTestGateway({ services: { ...servicesWith(companion.token), ...more } })
   const states = () =>
     Promise.all(
       ['wordpress', 'twin'].map((service) =>
@@ -45,7 +47,7 @@ const stop = async (): Promise<void> => {
   await gateway.close()
   await companion.close()
 }
-beforeAll(start)
+beforeAll(() => start())
 afterAll(stop)
 beforeEach(async () => {
   companion.origin.script = script
@@ -295,6 +297,20 @@ const forged: readonly Forged[] = [
     }),
   ],
   [
+    'a statement in a 100 response',
+    raw((asked) => {
+      const line = `Trellis-Statement: ${companion.state('nothing', asked)}\r\n`
+      return `HTTP/1.1 100 Continue\r\n${line}\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}`
+    }),
+  ],
+  [
+    'two statements, of which the first is true',
+    raw((asked) => {
+      const lines = ['nothing', 'own'].map((text) => `Trellis-Statement: ${companion.state(text, asked)}\r\n`)
+      return `HTTP/1.1 200 OK\r\n${lines.join('')}Content-Length: 2\r\n\r\n{}`
+    }),
+  ],
+  [
     'a statement in the trailer',
     raw((asked) => {
       const line = `Trellis-Statement: ${companion.state('nothing', asked)}\r\n`
@@ -313,6 +329,25 @@ const forged: readonly Forged[] = [
         fields: { 'Trellis-Nonce': companion.state('nothing', nonceIn(fields)) },
         content: '{}',
       }),
+  ],
+  [
+    'all fields of the request, which a plugin repeats',
+    ({ fields: { host: _, 'content-length': __, connection: ___, ...fields } }, wire) =>
+      wire.respond({ fields, content: '{}' }),
+    { headers: { 'Trellis-Statement': `nothing; hmac=${'0'.repeat(64)}` } },
+  ],
+  [
+    'a statement that a client sent, and a plugin repeats',
+    ({ fields }, wire) => {
+      const sent = fields['x-statement'] ?? ''
+      expect(sent).not.toBe('')
+      wire.respond({ fields: { 'Trellis-Statement': sent }, content: '{}' })
+    },
+    {
+      headers: {
+        'X-Statement': `nothing; hmac=${hmac('token-of-the-companion', `statement\n${'c'.repeat(32)}\nnothing`)}`,
+      },
+    },
   ],
   [
     'a nonce of the client, for which it got a statement elsewhere',
@@ -387,6 +422,73 @@ test('the statement of a request that was sent twice is a write', async () => {
   expect(times).toBe(2)
   expect(await left()).toEqual(['/page/1'])
 })
+
+describe('of another upstream', () => {
+  let other: Companion
+
+  afterAll(() => other?.close())
+
+  /** As `pages`, in front of another program. */
+  const elsewhere = (mount: string, origin: string, more: object = {}) => ({
+    contract: 'open',
+    mount,
+    upstream: { targets: [origin] },
+    cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+    ...more,
+  })
+
+  test('a true statement about another request is a write there', async () => {
+    await stop()
+    other = await startCompanion()
+    await start({ elsewhere: elsewhere('/elsewhere', other.origin.origin) })
+    let known = ''
+    companion.answerWrite = (request, wire, count) => {
+      known = request.fields['trellis-nonce'] ?? ''
+      return stating('nothing')(request, wire, count)
+    }
+    await fill()
+    await write('/wp-login.php')
+    let asked: string | undefined = ''
+    other.answerWrite = ({ fields }, wire) => {
+      asked = fields['trellis-nonce']
+      wire.respond({ fields: { 'Trellis-Statement': companion.state('nothing', known) }, content: '{}' })
+    }
+    for (const isStored of [false, true]) expect(await isHit('/elsewhere/posts/1')).toBe(isStored)
+    await write('/elsewhere/posts/1')
+    expect(asked).toBeUndefined()
+    expect(await isHit('/elsewhere/posts/1')).toBe(false)
+    expect(await left()).toEqual(all)
+  })
+})
+
+test.each([
+  ['sent before the reload', false],
+  ['sent after it', true],
+])(
+  'a statement with the old token is a write when a reload has set another one: %s',
+  async (_, isLate) => {
+    await stop()
+    await start()
+    await fill()
+    const reload = async (): Promise<void> => {
+      const reply = await gateway.put({ services: servicesWith('another token of 25 chars') })
+      expect(reply.kind).toBe('applied')
+      await expect
+        .poll(() => gateway.metric('trellis_changes_state', 'service="wordpress",state="heard"'))
+        .toBe(0)
+    }
+    if (isLate) await reload()
+    companion.answerWrite = async ({ fields }, wire) => {
+      if (!isLate) await reload()
+      const asked = isLate ? 'a'.repeat(32) : fields['trellis-nonce']
+      expect(isLate ? fields['trellis-nonce'] : undefined).toBeUndefined()
+      wire.respond({ fields: { 'Trellis-Statement': companion.state('nothing', asked) }, content: '{}' })
+    }
+    await write('/wp-login.php')
+    expect(await left()).toEqual(['/page/1'])
+  },
+  30_000,
+)
 
 test('a statement that arrives when the log is not read any more is a write', async () => {
   await stop()

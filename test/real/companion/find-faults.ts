@@ -1,6 +1,7 @@
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pause } from '../../support/origin.ts'
+import { copyDatabase } from '../wordpress/copy-database.ts'
 import { companionFile } from '../wordpress/start-wordpress.ts'
 import { type Change, poll } from './intake.ts'
 import { forAll } from './keep.ts'
@@ -216,12 +217,11 @@ class FaultSearch {
   }
 
   #save(name: string): Promise<void> {
-    return copyFile(this.#database, `${this.#database}.${name}`)
+    return copyDatabase(this.#database, `${this.#database}.${name}`)
   }
 
-  async #restore(name: string): Promise<void> {
-    for (const end of ['-wal', '-shm', '-journal']) await rm(this.#database + end, { force: true })
-    await copyFile(`${this.#database}.${name}`, this.#database)
+  #restore(name: string): Promise<void> {
+    return copyDatabase(`${this.#database}.${name}`, this.#database)
   }
 }
 

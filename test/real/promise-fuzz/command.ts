@@ -10,6 +10,8 @@ const seed = Number(process.env['PROMISE_SEED'] ?? Date.now() % 1_000_000)
 const writes = Number(
   process.env['PROMISE_WRITES'] ?? (process.argv.includes('--plant-all') ? 1_000 : 10_000),
 )
+/** Ends the run earlier than after all its writes. */
+const minutes = Number(process.env['PROMISE_MINUTES'] ?? Number.POSITIVE_INFINITY)
 const answersPerWrite = Number(process.env['PROMISE_ANSWERS'] ?? 18)
 const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)
@@ -35,6 +37,7 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
   const { seen, stale } = await runFuzz(sites, {
     writes,
     seed,
+    until: began + minutes * 60_000,
     answersPerWrite,
     tell,
     ...(focus === undefined ? {} : { focus }),

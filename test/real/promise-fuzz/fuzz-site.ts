@@ -44,6 +44,7 @@ export type FuzzOptions = {
   readonly seeded: Seeded
   readonly seed: number
   readonly writes: number
+  readonly until?: number
   /** Answers read after each write, of which about a third are asked for anew. */
   readonly answersPerWrite: number
   readonly focus?: string
@@ -176,6 +177,7 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
   }
 
   for (let number = 1; number <= options.writes; number += 1) {
+    if (options.until !== undefined && performance.now() > options.until) return
     const write = chooseWrite(number, writes.at(-1), pools, random, options.focus)
     const outcome = await sendWrite(site, write, created)
     if (outcome === undefined) continue

@@ -266,6 +266,14 @@ const others: Readonly<Record<string, MakeOperation>> = {
     route: `/wp/v2/posts/${oneOf(pools, 'posts', random)}/autosaves`,
     body: { title: text(random), content: content(pools, random) },
   }),
+  // What an editor and a shop send all day; the plugin `noise` answers.
+  'noise.collaboration': () => ({ method: 'POST', route: '/wp-sync/v1/updates', body: { rooms: [] } }),
+  'noise.cart': () => ({ method: 'POST', route: '/wc/store/v1/cart/add-item', body: { quantity: 1 } }),
+  'noise.preview': () => ({
+    method: 'POST',
+    route: '/wp/v2/block-renderer/core/archives?context=edit',
+    body: { attributes: {} },
+  }),
   // The post that an image is attached to decides what anonymous clients see of it.
   'posts.update.image': (pools, random) =>
     update(

@@ -1,3 +1,4 @@
+import { namedInPages } from '../hit-ratio/noise.ts'
 import { oneOf, text } from './contents.ts'
 import type { Pools } from './pools.ts'
 import type { Random } from './random.ts'
@@ -65,6 +66,7 @@ const requests: Readonly<Record<string, Make>> = {
   'login.always': (id) => login({ redirect_to: `acme-always-${id}` }),
   'login.done': () => login({ pwd: 'admin-password' }),
   'shop.fragments': () => shop('/?wc-ajax=fragments', 'time=1'),
+  'shop.session': () => shop('/?wc-ajax=get_refreshed_fragments', 'time=1'),
   'shop.checkout': (id) => shop('/?wc-ajax=checkout', `id=${id}`),
   'shop.hidden': (id) => shop('/?wc-ajax=fragments', `wc-ajax=checkout&id=${id}`),
   'shop.encoded': (id) => shop('/?wc-ajax=fragments', `%77c-%61jax=checkout&id=${id}`),
@@ -119,4 +121,4 @@ export const quietSending = (kind: string, pools: Pools, random: Random): Sendin
 }
 
 /** What the administrator of a site with the plugin of these tests says; `always` would make it wrong. */
-export const namedWrites = ['heartbeat', 'failed-login', 'POST /?wc-ajax=fragments']
+export const namedWrites = [...namedInPages, 'POST /?wc-ajax=fragments']

@@ -8,6 +8,8 @@ import type { FuzzedSite, FuzzedSites, Setting } from './site-under-fuzz.ts'
 export type RunOptions = {
   readonly writes: number
   readonly seed: number
+  /** Of `performance.now()`: no write is sent after it. */
+  readonly until?: number
   readonly answersPerWrite: number
   /** Kinds of writes that are to be sent more often, by how their names begin. */
   readonly focus?: string
@@ -77,7 +79,8 @@ export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<
   const stale: string[] = []
   const tellOf = createTeller(options)
   let foundAfter: number | undefined
-  for (let number = 0; seen.writes < options.writes; number += 1) {
+  const { until = Number.POSITIVE_INFINITY } = options
+  for (let number = 0; seen.writes < options.writes && performance.now() < until; number += 1) {
     const seed = options.seed + number
     const site = await sites.withSetting(settingOf(seed))
     await fuzzSite({

@@ -1,5 +1,4 @@
 import { createHash, createHmac } from 'node:crypto'
-import { copyFile, rm } from 'node:fs/promises'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { poll, sign, token } from '../companion/intake.ts'
@@ -11,8 +10,10 @@ import {
   untilReloaded,
 } from '../companion/site.ts'
 import { steadyContent } from '../differential/steady-content.ts'
+import { namedInInterface } from '../hit-ratio/noise.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
+import { copyDatabase } from '../wordpress/copy-database.ts'
 import { largePlugins, startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 import { isLarge } from './large-doors.ts'
 import { namedWrites } from './quiet.ts'
@@ -137,7 +138,7 @@ export const servicesFor = ({ origin }: WordPress, { names, pages }: Setting, ch
     mount: mounts[names],
     names,
     upstream: { targets: [origin], basePath: '/index.php/wp-json' },
-    cache: { rules: everythingOneHour },
+    cache: { rules: everythingOneHour, harmlessWrites: namesWrites(names) ? namedInInterface : [] },
   },
   pages: {
     contract: 'open',
@@ -218,7 +219,7 @@ export const startFuzzedSites = async (
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
   const wordpress = await startWordPress({
-    plugins: ['garden-notes', 'promise-fuzz', 'quiet-writes', ...(isLarge ? largePlugins : [])],
+    plugins: ['garden-notes', 'noise', 'promise-fuzz', 'quiet-writes', ...(isLarge ? largePlugins : [])],
     ...(withCompanion ? { companion } : {}),
   })
   if (withCompanion) await loadCompanionFirst(wordpress)
@@ -251,7 +252,7 @@ export const startFuzzedSites = async (
     )
     if (cookies === '') {
       cookies = await logIn(gateway.publicAddress)
-      await copyFile(wordpress.database, fresh)
+      await copyDatabase(wordpress.database, fresh)
     }
     return gateway
   }
@@ -283,8 +284,7 @@ export const startFuzzedSites = async (
 
     let reportedUntil = 0
     const putBack = async (copy: string): Promise<void> => {
-      for (const end of ['-wal', '-shm']) await rm(wordpress.database + end, { force: true })
-      await copyFile(copy, wordpress.database)
+      await copyDatabase(copy, wordpress.database)
       await redis?.command('FLUSHALL')
       if (withCompanion) {
         // The log was restored with the rest: its rows have other contents from here on.
@@ -309,7 +309,7 @@ export const startFuzzedSites = async (
       spelled,
       purge,
       reset: () => putBack(fresh),
-      save: (name) => copyFile(wordpress.database, copyNamed(name)),
+      save: (name) => copyDatabase(wordpress.database, copyNamed(name)),
       restore: (name) => putBack(copyNamed(name)),
       throughGateway: async (read) => {
         const response = await fetch(restRoot + spelled(read.route), { headers: fieldsOf(read) })

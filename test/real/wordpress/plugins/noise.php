@@ -18,7 +18,7 @@ add_action( 'init', function () {
 } );
 
 add_action( 'wp_loaded', function () {
-	if ( isset( $_GET['wc-ajax'] ) ) {
+	if ( isset( $_GET['wc-ajax'] ) && 'get_refreshed_fragments' === $_GET['wc-ajax'] ) {
 		noise_keep_session();
 		wp_send_json_success();
 	}

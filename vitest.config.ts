@@ -47,6 +47,7 @@ const takeLong = [
   'gateway/hostile/change-*',
   'gateway/hostile/clock-jumps',
   'gateway/hostile/costly-*',
+  'gateway/hostile/ends-of-bodies',
   'gateway/hostile/http2-*',
   'gateway/hostile/pipelined-tls',
   'gateway/hostile/raw-requests',

@@ -2,7 +2,7 @@
 
 const headBytes = 9
 
-const frames = { data: 0, headers: 1, reset: 3, settings: 4 } as const
+const frames = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7 } as const
 const endStream = 1
 const endHeaders = 4
 
@@ -50,6 +50,10 @@ export const postHead = (stream: number, path: string, type = 'image/png'): Buff
 export const octets = (stream: number, count: number): Buffer =>
   Buffer.concat(Array(count).fill(frame(frames.data, 0, stream, Buffer.from('a'))))
 
+/** A piece of content, the last one or not. */
+export const data = (stream: number, content: Buffer, isLast: boolean): Buffer =>
+  frame(frames.data, isLast ? endStream : 0, stream, content)
+
 export const getHead = (stream: number, path: string): Buffer =>
   frame(
     frames.headers,
@@ -60,6 +64,9 @@ export const getHead = (stream: number, path: string): Buffer =>
 
 export const reset = (stream: number, code = cancelled): Buffer =>
   frame(frames.reset, 0, stream, numbers(code))
+
+/** The client will open no more streams (RFC 9113 §6.8). */
+export const goaway = frame(frames.goaway, 0, 0, numbers(0, 0))
 
 /** A GET and the reset of its stream. */
 export const requestAndReset = (stream: number, path: string): Buffer =>

@@ -47,6 +47,8 @@ type Source = {
   readonly mostDiscarded: number
   /** As declared; NaN = not declared. */
   readonly length: number
+  /** Asked at `end`: has the client sent the end of the content? */
+  isWhole(): boolean
   hold(): void
   proceed(): void
   /** The response has been sent, and the rest of the content is too much. */
@@ -63,6 +65,7 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
     response,
     mostDiscarded,
     length: Number.NaN,
+    isWhole: () => stream.complete,
     hold: () => holdReading(socket),
     proceed: () => continueReading(socket),
     cut: () => {
@@ -76,12 +79,14 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
 
 /**
  * A stream that is not read still gets what its window allows, and node:http2 would keep an object of 130 octets for each DATA frame:
- * short frames are joined until it is read again.
+ * short frames are joined until it is read again. node:http2 also ends a stream that is reset, or whose connection breaks, before it
+ * says that the stream is closed: only END_STREAM ends a content (RFC 9113 §8.1).
  */
-const joinWhileHeld = (stream: ServerHttp2Stream) => {
+const watchFrames = (stream: ServerHttp2Stream) => {
   const { push } = stream
   const joined = new HeldOctets()
   let isHeld = false
+  let isWhole = false
   const flush = (): void => {
     for (const piece of joined.takeAll()) push.call(stream, piece)
   }
@@ -91,10 +96,12 @@ const joinWhileHeld = (stream: ServerHttp2Stream) => {
       // As for a full buffer: the window stays closed.
       return false
     }
+    if (chunk === null && !stream.closed) isWhole = true
     flush()
     return push.call(stream, chunk, encoding)
   }
   return {
+    isWhole: () => isWhole,
     hold: (): void => {
       isHeld = true
       stream.pause()
@@ -113,7 +120,7 @@ const http2Source = (stream: ServerHttp2Stream, length: string | undefined): Sou
   response: stream,
   mostDiscarded: 0,
   length: Number(length),
-  ...joinWhileHeld(stream),
+  ...watchFrames(stream),
   // The rest of the body is not needed (RFC 9113 §8.1).
   cut: () => stream.close(constants.NGHTTP2_NO_ERROR),
   // `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once.
@@ -239,8 +246,10 @@ export class RequestContent extends Readable {
     stream.on('data', (chunk: Buffer) => this.#take(chunk))
     stream.once('end', () => this.#end())
     stream.on('error', (error) => this.#breakOff(error))
-    stream.once('close', () => this.#breakOff(new Error('the client has closed its connection')))
+    stream.once('close', () => this.#breakOff(clientGone()))
     source.response.once('finish', () => this.#discardRest())
+    // A whole request goes on without its client. The upstream reads its content, or nobody does.
+    outgoing.once('close', () => this.#uncount())
   }
 
   /** From now on what it holds counts for its client. */
@@ -309,6 +318,10 @@ export class RequestContent extends Readable {
   }
 
   #end(): void {
+    if (!this.#hasEnded && !this.#source.isWhole()) {
+      this.#breakOff(clientGone())
+      return
+    }
     this.#hasEnded = true
     this.#proceed()
     if (this.#isDiscarded || this.#held.length > 0) return
@@ -371,18 +384,22 @@ export class RequestContent extends Readable {
     else if (!this.#waitsForTurn && !this.#shared.pieces.mayBegin()) this.#waitForTurn()
   }
 
+  /** Also of a content that has arrived whole, and that nobody has read. */
   #discardRest(): void {
-    if (this.#hasEnded) return
     this.destroy()
-    if (this.#source.mostDiscarded === 0) this.#cutAfterResponse()
+    if (!this.#hasEnded && this.#source.mostDiscarded === 0) this.#cutAfterResponse()
+  }
+
+  #uncount(): void {
+    this.#reservation?.release()
+    this.#reservation = undefined
   }
 
   #discard(): void {
     if (this.#isDiscarded) return
     this.#isDiscarded = true
     this.#held.takeAll()
-    this.#reservation?.release()
-    this.#reservation = undefined
+    this.#uncount()
     if (!this.#waitsForTurn) this.#proceed()
   }
 
@@ -462,6 +479,8 @@ export const createRequestContents = (bounds: ContentBounds) => {
     close: (): void => clearInterval(timer),
   }
 }
+
+const clientGone = (): Error => new Error('the client has closed its connection')
 
 const tooManyBodies = (): GatewayError =>
   new GatewayError('overloaded', {

@@ -18,9 +18,21 @@ export type Tally = {
   readonly wrong: string[]
 }
 
-type Exchange = { readonly number: number; readonly mount: string; readonly plan: Plan }
+type Exchange = {
+  readonly number: number
+  readonly mount: string
+  readonly plan: Plan
+  /** When its first octet was written. */
+  beganMs: number
+}
 
 const patienceMs = 60_000
+
+/**
+ * Below limits.minBytesPerSecond for ten seconds, or ten seconds for a head: 408. In pieces of one octet the clients of a busy machine
+ * are that slow.
+ */
+const slowMs = 9_000
 
 const requestOf = ({ number, mount, plan }: Exchange, random: Random): Buffer => {
   const { method, sent } = plan
@@ -47,12 +59,16 @@ const mayFail = ({ fault, isEarly, sent }: Plan): boolean =>
   // The upstream may close its connection before it has read the content.
   (isEarly && sent.length > 0)
 
+const mayBeTooSlow = ({ plan: { sent }, beganMs }: Exchange): boolean =>
+  sent.cut !== 'whole' && performance.now() - beganMs >= slowMs
+
 const told = (exchange: Exchange | undefined): string => JSON.stringify(exchange)
 
 const faultOf = (exchange: Exchange, { startLine, content }: Message): string | undefined => {
   const { plan, number } = exchange
   const status = Number(startLine.split(' ')[1])
   if (status === 502 && mayFail(plan)) return undefined
+  if (status === 408 && mayBeTooSlow(exchange)) return undefined
   const expected =
     plan.method === 'HEAD' || plan.status === 204 ? '' : contentOf(number, plan.length, 'response')
   if (status !== plan.status) return `${told(exchange)}: ${startLine}, ${content.slice(0, 200)}`
@@ -131,6 +147,7 @@ const converse = (origin: URL, exchanges: readonly Exchange[], random: Random, t
       }
       for (const exchange of exchanges) {
         if (isOver) return
+        exchange.beganMs = performance.now()
         await writeCut(write, requestOf(exchange, random), exchange.plan.sent.cut, random)
       }
       if (isMalformed) {
@@ -167,6 +184,7 @@ export const createClients = (origin: string, seed: number) => {
       number,
       mount: `${isRuled ? '/ruled' : '/passed'}/${isRead ? 'r' : 'w'}`,
       plan: planOf(seed, number, isRead),
+      beganMs: Number.POSITIVE_INFINITY,
     }
   }
   const line = async (at: number, goesOn: () => boolean): Promise<void> => {

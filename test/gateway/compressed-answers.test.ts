@@ -242,6 +242,20 @@ describe('content codings of stored responses', () => {
     expect(origin.received[0]?.fields['if-match']).toBe('"abc~gzip", "def", "abc"')
   })
 
+  test('a write with a tag that the gateway made sends it, and the upstream decides', async () => {
+    const path = fresh()
+    const made = (await get(path)).fields['etag'] ?? ''
+    expect(made).toMatch(/^"/)
+    origin.script = (_, wire) => wire.respond({ status: 412, fields: json, content: '{}' })
+    const { status } = await fetch(`${gateway.publicAddress}${site}/pages/1`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'If-Match': made },
+      body: '{}',
+    })
+    expect(status).toBe(412)
+    expect(origin.received.at(-1)?.fields['if-match']).toBe(made)
+  })
+
   test('a validated response keeps its coded forms', async () => {
     const fields = { ...json, ETag: '"1"', 'Cache-Control': 'max-age=1, must-revalidate' }
     origin.script = (received, wire) =>

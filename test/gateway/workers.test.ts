@@ -222,6 +222,66 @@ test('two workers that are killed at once, again and again, are both back after 
   expect(waits.slice(-6)).toEqual([0, 0, 0, 0, 0, 0])
 })
 
+test('two workers that are killed at once under load: readiness is answered when one is back, reads resume, and nothing is older than the last write', {
+  timeout: 120_000,
+}, async () => {
+  let version = 0
+  let acknowledged = 0
+  origin.script = ({ method }, wire) => {
+    if (method === 'POST') version += 1
+    wire.respond({
+      fields: { 'Content-Type': 'application/json' },
+      content: JSON.stringify({
+        id: 1,
+        type: 'post',
+        title: { raw: `v${version}`, rendered: `v${version}` },
+      }),
+    })
+  }
+  const stale: string[] = []
+  let reads = 0
+  let isOver = false
+  const during = async (work: () => Promise<void>): Promise<void> => {
+    // A client of a worker that is killed loses its connection; a worker that begins refuses none.
+    while (!isOver) await work().catch(() => pause(5))
+  }
+  const read = async (): Promise<void> => {
+    const atLeast = acknowledged
+    const { status, text } = await send(`${root}/posts/1`)
+    const seen = Number(/"v(\d+)"/.exec(text)?.[1])
+    if (status === 200 && !(seen >= atLeast)) stale.push(`${seen} after ${atLeast}`)
+    if (status === 200) reads += 1
+  }
+  const write = async (): Promise<void> => {
+    const fields = { 'Content-Type': 'application/json' }
+    const { status, text } = await send(`${root}/posts/1`, {
+      method: 'POST',
+      fields,
+      content: '{"title":"x"}',
+    })
+    if (status === 200) acknowledged = Math.max(acknowledged, Number(/"v(\d+)"/.exec(text)?.[1]))
+    await pause(20)
+  }
+  /** The parent keeps the admin port open, and a worker answers: nobody does while there is none. */
+  const readiness = (): Promise<number> => admin('/readyz').then(({ status }) => status, readiness)
+  const load = [read, read, read, read, write].map(during)
+  for (let round = 0; round < 2; round += 1) {
+    const before = logLinesOf(gateway.program, 'worker-ready')
+    await expect.poll(() => reads, { timeout: 30_000 }).toBeGreaterThan(50 * (round + 1))
+    for (const { pid } of before.slice(-2)) process.kill(Number(pid), 'SIGKILL')
+    const readsBefore = reads
+    expect(await readiness()).toBe(200)
+    expect(logLinesOf(gateway.program, 'worker-ready').length).toBeGreaterThan(before.length)
+    await expect.poll(() => reads, { timeout: 30_000 }).toBeGreaterThan(readsBefore + 20)
+    const back = (): number => logLinesOf(gateway.program, 'worker-ready').length
+    await expect.poll(back, { timeout: 30_000 }).toBe(before.length + 2)
+  }
+  isOver = true
+  await Promise.all(load)
+  expect(acknowledged).toBeGreaterThan(3)
+  expect(stale).toEqual([])
+})
+
 test('SIGTERM to the parent drains all workers', async () => {
   const pids = logLinesOf(gateway.program, 'worker-ready').map(({ pid }) => Number(pid))
   expect(await gateway.stop()).toBe(0)

@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { errorTable } from '../../src/errors.ts'
 import { buildPhases, type PhaseContext } from '../../src/pipeline/phases.ts'
+import { attacks } from '../attack/table.ts'
 import { renderings } from '../real/renderings/table.ts'
 
 const text = (name: string): Promise<string> => readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
@@ -19,6 +20,10 @@ const rows = (document: string, header: string): string[][] => {
       .map((cell) => cell.trim()),
   )
 }
+
+const evidence = (await readdir(new URL('../../docs/evidence/', import.meta.url))).map(
+  (name) => `docs/evidence/${name}`,
+)
 
 describe('documents agree with the code', () => {
   test('request-path.md lists the phases in their order, in the picture and in the table', async () => {
@@ -76,6 +81,7 @@ describe('documents agree with the code', () => {
     'docs/logging.md',
     'docs/decisions/0005-openapi-page.md',
     'docs/canonical-requests.md',
+    ...evidence,
   ])('every file that %s links to is there', async (name) => {
     const document = await text(name)
     const links = [...document.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target as string)
@@ -87,5 +93,27 @@ describe('documents agree with the code', () => {
         (error: { code?: string }) => error.code === 'EISDIR' || missing.push(target),
       )
     expect(missing).toEqual([])
+  })
+
+  test.each(evidence)('every row of `npm run attack` that %s names is there', async (name) => {
+    const named = [...(await text(name)).matchAll(/npm run attack -- --only ([\w-]+)/g)].map(([, row]) => row)
+    const there = attacks.map((attack) => attack.name)
+    expect(named.filter((row) => row === undefined || !there.includes(row))).toEqual([])
+  })
+
+  test('evidence/reported-faults.md has a row with a test for every finding', async () => {
+    const document = await text('docs/evidence/reported-faults.md')
+    const tables = document.split('\n## ').slice(1)
+    const found = tables.map((table) => rows(table, table.includes('|#|') ? '|#|' : '|difference|'))
+    const numbered = (prefix: string, last: number): string[] =>
+      Array.from({ length: last }, (_, at) => `${prefix}${at + 1}`)
+    const [reported = [], firstWeek = [], firstUse = []] = found
+    expect(reported.map(([number]) => number)).toEqual(numbered('', 18))
+    expect(firstWeek.map(([number]) => number)).toEqual(numbered('F', 10))
+    expect(firstUse.map(([number]) => number).slice(0, 4)).toEqual(numbered('H', 4))
+    const untested = found
+      .flat()
+      .filter((cells) => !/\]\((?:\.\.\/){2}test\/[^)]+\)/.test(cells.at(-1) ?? ''))
+    expect(untested).toEqual([])
   })
 })

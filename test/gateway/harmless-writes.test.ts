@@ -1,51 +1,37 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, startOrigin } from '../support/origin.ts'
+import { siteService } from '../support/gateway.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
+import { type StoredRead, startStoredRead } from '../support/stored-read.ts'
 
-let origin: Origin
-let gateway: TestGateway
+let site: StoredRead
 const json = { 'Content-Type': 'application/json' }
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
-const read = '/wp-json/wp/v2/posts/1'
 
 beforeAll(async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"id":1,"type":"post"}' }))
-  gateway = await startTestGateway({
-    services: {
-      wordpress: siteService(origin.origin, {
+  site = await startStoredRead(
+    '/wp-json/wp/v2/posts/1',
+    (_, wire) => wire.respond({ fields: json, content: '{"id":1,"type":"post"}' }),
+    (origin) => ({
+      wordpress: siteService(origin, {
         mount: '/wp-json',
         names: 'same',
-        upstream: { targets: [origin.origin], basePath: '/wp-json' },
+        upstream: { targets: [origin], basePath: '/wp-json' },
         cache: { rules: [{ match: 'GET /wp/v2/**', ttl: '1h' }], harmlessWrites: ['POST /acme/v1/ping'] },
       }),
       pages: {
         contract: 'open',
         mount: '/',
-        upstream: { targets: [origin.origin] },
+        upstream: { targets: [origin] },
         cache: { harmlessWrites: ['POST /?wc-ajax=*', 'POST,PUT /count/*?page=*&kind=view'] },
       },
-    },
-  })
+    }),
+  )
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
-
-const statusOf = async (path: string, init: RequestInit = {}): Promise<string> => {
-  const response = await fetch(gateway.publicAddress + path, init)
-  await response.arrayBuffer()
-  return response.headers.get('cache-status') ?? ''
-}
-
-beforeEach(async () => {
-  await statusOf(read)
-  expect(await statusOf(read)).toContain('; hit')
-})
+afterAll(() => site?.close())
+beforeEach(() => site.store())
 
 const post = (path: string, body = 'time=1', headers: Readonly<Record<string, string>> = form) =>
-  statusOf(path, { method: 'POST', headers, body })
+  site.post(path, body, headers)
 
 describe('a request that harmlessWrites names drops nothing', () => {
   test.each([
@@ -56,12 +42,12 @@ describe('a request that harmlessWrites names drops nothing', () => {
     ['with its parameters in another order', '/count/5?kind=view&page=7', '{}', json],
   ] as const)('%s', async (_, path, body, headers) => {
     expect(await post(path, body, headers)).toBe('trellis; fwd=method; detail=harmless')
-    expect(origin.received.at(-1)?.content.toString()).toBe(body)
-    expect(await statusOf(read)).toContain('; hit')
+    expect(site.origin.received.at(-1)?.content.toString()).toBe(body)
+    expect(await site.isStored()).toBe(true)
   })
 
   test('and is counted', async () => {
-    const count = () => gateway.metric('trellis_cache_writes_total', 'service="pages",taken="harmless"')
+    const count = () => site.gateway.metric('trellis_cache_writes_total', 'service="pages",taken="harmless"')
     const before = (await count()) ?? 0
     await post('/?wc-ajax=x')
     expect(await count()).toBe(before + 1)
@@ -85,7 +71,7 @@ describe('a request that only looks like one is a write', () => {
     ['an override of its method', '/?wc-ajax=x&_method=DELETE'],
   ])('in its URL: %s', async (_, path) => {
     expect(await post(path)).not.toContain('harmless')
-    expect(await statusOf(read)).not.toContain('; hit')
+    expect(await site.isStored()).toBe(false)
   })
 
   test.each([
@@ -107,13 +93,13 @@ describe('a request that only looks like one is a write', () => {
     ['no type', 'rest_route=/x', { 'Content-Type': '' }],
   ] as const)('in its body: %s', async (_, body, headers) => {
     expect(await post('/?wc-ajax=x', body, headers)).not.toContain('harmless')
-    expect(origin.received.at(-1)?.content.toString()).toBe(body)
-    expect(await statusOf(read)).not.toContain('; hit')
+    expect(site.origin.received.at(-1)?.content.toString()).toBe(body)
+    expect(await site.isStored()).toBe(false)
   })
 
   test('with another method', async () => {
-    await statusOf('/?wc-ajax=x', { method: 'DELETE' })
-    expect(await statusOf(read)).not.toContain('; hit')
+    await site.statusOf('/?wc-ajax=x', { method: 'DELETE' })
+    expect(await site.isStored()).toBe(false)
   })
 })
 
@@ -121,19 +107,19 @@ test('QUERY is safe: it passes with its content, is not stored and drops nothing
   const request =
     'QUERY /any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'
   for (const _ of [1, 2]) {
-    const answer = await exchangeBytes(gateway.publicAddress, request)
+    const answer = await exchangeBytes(site.gateway.publicAddress, request)
     expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*cache-status: trellis; fwd=bypass; detail=method/i)
   }
   expect(
-    origin.received.filter(({ method }) => method === 'QUERY').map(({ content }) => content.toString()),
+    site.origin.received.filter(({ method }) => method === 'QUERY').map(({ content }) => content.toString()),
   ).toEqual(['{}', '{}'])
-  expect(await statusOf(read)).toContain('; hit')
+  expect(await site.isStored()).toBe(true)
 })
 
 test('QUERY with an override of its method is a write', async () => {
   await exchangeBytes(
-    gateway.publicAddress,
+    site.gateway.publicAddress,
     'QUERY /?rest_route=/wp/v2/posts/5&_method=DELETE HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n',
   )
-  expect(await statusOf(read)).not.toContain('; hit')
+  expect(await site.isStored()).toBe(false)
 })

@@ -1,34 +1,34 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { type Origin, startOrigin } from '../support/origin.ts'
+import { siteService } from '../support/gateway.ts'
+import type { Script } from '../support/origin.ts'
+import { type StoredRead, startStoredRead } from '../support/stored-read.ts'
 
-let origin: Origin
-let gateway: TestGateway
+let site: StoredRead
 const json = { 'Content-Type': 'application/json' }
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
-const read = '/blog/wp-json/wp/v2/posts/1'
 const testCookie = 'wordpress_test_cookie=WP%20Cookie%20check; path=/'
 
-beforeAll(async () => {
-  origin = await startOrigin((request, wire) => {
-    const body = request.content.toString()
-    const status = /\bstatus=(\d+)/.exec(body)?.[1]
-    const session = body.includes('pwd=right')
-      ? 'wordpress_logged_in_x=y; path=/'
-      : body.includes('pwd=joined')
-        ? `${testCookie}, wordpress_logged_in_x=y; path=/`
-        : testCookie
-    wire.respond({
-      status: status === undefined ? 200 : Number(status),
-      fields: request.target.includes('wp-login') ? { ...json, 'Set-Cookie': session } : json,
-      content: '{"id":1,"type":"post"}',
-    })
+const script: Script = (request, wire) => {
+  const body = request.content.toString()
+  const status = /\bstatus=(\d+)/.exec(body)?.[1]
+  const session = body.includes('pwd=right')
+    ? 'wordpress_logged_in_x=y; path=/'
+    : body.includes('pwd=joined')
+      ? `${testCookie}, wordpress_logged_in_x=y; path=/`
+      : testCookie
+  wire.respond({
+    status: status === undefined ? 200 : Number(status),
+    fields: request.target.includes('wp-login') ? { ...json, 'Set-Cookie': session } : json,
+    content: '{"id":1,"type":"post"}',
   })
-  const upstream = { targets: [origin.origin] }
-  gateway = await startTestGateway({
-    services: {
-      wordpress: siteService(origin.origin, {
+}
+
+beforeAll(async () => {
+  site = await startStoredRead('/blog/wp-json/wp/v2/posts/1', script, (origin) => {
+    const upstream = { targets: [origin] }
+    return {
+      wordpress: siteService(origin, {
         mount: '/blog/wp-json',
         names: 'same',
         upstream: { ...upstream, basePath: '/blog/wp-json' },
@@ -41,36 +41,23 @@ beforeAll(async () => {
         upstream,
         cache: { harmlessWrites: ['heartbeat', 'failed-login'] },
       },
-    },
+    }
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
-
-const statusOf = async (path: string, init: RequestInit = {}): Promise<string> => {
-  const response = await fetch(gateway.publicAddress + path, init)
-  await response.arrayBuffer()
-  return response.headers.get('cache-status') ?? ''
-}
-
-beforeEach(async () => {
-  await statusOf(read)
-  expect(await statusOf(read)).toContain('; hit')
-})
+afterAll(() => site?.close())
+beforeEach(() => site.store())
 
 type Fields = Readonly<Record<string, string>>
 const post = (path: string, body: string | Uint8Array<ArrayBuffer>, fields: Fields = form) =>
-  statusOf(path, { method: 'POST', headers: fields, body })
+  site.post(path, body, fields)
 
 const isKept = async (status: string): Promise<void> => {
   expect(status).toBe('trellis; fwd=method; detail=table')
-  expect(await statusOf(read)).toContain('; hit')
+  expect(await site.isStored()).toBe(true)
 }
 const isDropped = async (status: string): Promise<void> => {
   expect(status).toBe('trellis; fwd=method')
-  expect(await statusOf(read)).not.toContain('; hit')
+  expect(await site.isStored()).toBe(false)
 }
 
 const ajax = '/blog/wp-admin/admin-ajax.php'
@@ -89,11 +76,11 @@ describe('a heartbeat', () => {
     ['that renews nonces', `data%5Bwp-refresh-post-nonces%5D%5Bpost_id%5D=5&${beat}`],
   ])('%s drops nothing', async (_, body) => {
     await isKept(await post(ajax, body))
-    expect(origin.received.at(-1)?.content.toString()).toBe(body)
+    expect(site.origin.received.at(-1)?.content.toString()).toBe(body)
   })
 
   test('is counted', async () => {
-    const count = () => gateway.metric('trellis_cache_writes_total', 'service="pages",taken="table"')
+    const count = () => site.gateway.metric('trellis_cache_writes_total', 'service="pages",taken="table"')
     const before = (await count()) ?? 0
     await post(ajax, beat)
     expect(await count()).toBe(before + 1)
@@ -154,12 +141,12 @@ describe('a heartbeat', () => {
       },
     })
     await isDropped(
-      await statusOf(ajax, { method: 'POST', headers: form, body, duplex: 'half' } as RequestInit),
+      await site.statusOf(ajax, { method: 'POST', headers: form, body, duplex: 'half' } as RequestInit),
     )
   })
 
   test('by another method is a write', async () =>
-    isDropped(await statusOf(ajax, { method: 'PUT', headers: form, body: beat })))
+    isDropped(await site.statusOf(ajax, { method: 'PUT', headers: form, body: beat })))
 })
 
 describe('a login', () => {
@@ -250,7 +237,7 @@ describe('a GraphQL document', () => {
 describe('explain names what decides', () => {
   const explained = async (target: string): Promise<Readonly<Record<string, unknown>>> => {
     const query = new URLSearchParams({ method: 'POST', url: target })
-    return (await fetch(`${gateway.adminAddress}/explain?${query}`)).json() as never
+    return (await fetch(`${site.gateway.adminAddress}/explain?${query}`)).json() as never
   }
   test.each([
     [ajax, /^table: heartbeat \(.*since WordPress 3\.6\), if its content fits$/],

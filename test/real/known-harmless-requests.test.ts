@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { namedRequests, unnamedRequests } from '../../src/wordpress/routes/harmless-requests.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
-import { changedObjects, dumpDatabase } from './companion/coverage.ts'
+import { changedObjects, type Dump, dumpDatabase } from './companion/coverage.ts'
 import { forAll } from './companion/keep.ts'
 import { reads } from './companion/reads.ts'
 import { Browser } from './companion/site.ts'
@@ -18,6 +19,11 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
   let gateway: TestGateway
   let browser: Browser
   let nonce: string
+  /** After the row before. */
+  let dump: Dump
+  /** What is stored, and all responses, before the first row: of WordPress itself, and through the gateway. */
+  let stored: readonly string[]
+  let before: readonly (readonly string[])[]
 
   beforeAll(async () => {
     wordpress = await startWordPress({ plugins: ['quiet-writes'] })
@@ -54,6 +60,10 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
       timeout: 60_000,
       interval: 500,
     })
+    const through = await seen(gateway.publicAddress)
+    stored = all.filter((_, at) => isHit(through[at]))
+    before = [bodiesOf(await seen(wordpress.origin)), bodiesOf(through)]
+    dump = await dumpOf()
   }, 120_000)
   afterAll(async () => {
     await gateway?.close()
@@ -69,8 +79,9 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
   /** What is drawn by chance for each response. */
   const steady = (body: string): string => body.replaceAll(/\d(\.gravatar\.com)/g, 'N$1')
   const bodiesOf = (answers: readonly Shown[]): readonly string[] => answers.map(({ body }) => steady(body))
-  const hitsIn = (answers: readonly Shown[]): number =>
-    answers.filter(({ status }) => status.startsWith('trellis; hit')).length
+  const isHit = (shown: Shown | undefined): boolean => shown?.status.startsWith('trellis; hit') === true
+  const hitsIn = (answers: readonly Shown[]): number => answers.filter(isHit).length
+  const dumpOf = (): Promise<Dump> => dumpDatabase(`sqlite:${wordpress.database}`)
 
   const beat = (more: Readonly<Record<string, string>>) => () =>
     browser.post(ajax, {
@@ -90,74 +101,98 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
   const login = (fields: Readonly<Record<string, string>>) => () =>
     new Browser(gateway.publicAddress).post('/wp-login.php', { log: 'admin', pwd: 'wrong', ...fields })
 
-  type Row = readonly [string, () => Promise<Response>, RegExp]
+  type Row = readonly [what: string, how: string, () => Promise<Response>, RegExp]
 
   const rows: readonly Row[] = [
-    ['heartbeat', beat({}), /"server_time"/],
+    ['heartbeat', 'alone', beat({}), /"server_time"/],
     [
-      'heartbeat with the lock of a post',
+      'heartbeat',
+      'with the lock of a post',
       beat({ 'data[wp-refresh-post-lock][post_id]': '10', 'data[wp-refresh-post-lock][lock]': '1:1' }),
       /"new_lock"/,
     ],
-    ['heartbeat of a list of posts', beat({ 'data[wp-check-locked-posts][]': 'post-10' }), /"server_time"/],
     [
-      'heartbeat that renews nonces',
+      'heartbeat',
+      'of a list of posts',
+      beat({ 'data[wp-check-locked-posts][]': 'post-10' }),
+      /"server_time"/,
+    ],
+    [
+      'heartbeat',
+      'that renews nonces',
       beat({
         'data[wp-refresh-post-nonces][post_id]': '10',
         'data[wp-refresh-metabox-loader-nonces][post_id]': '10',
       }),
       /"server_time"/,
     ],
-    ['failed login', login({}), /login_error/],
+    ['failed-login', 'alone', login({}), /login_error/],
     [
-      'failed login with all fields',
+      'failed-login',
+      'with all fields',
       login({ 'wp-submit': 'Log In', redirect_to: '/wp-admin/', rememberme: 'forever' }),
       /login_error/,
     ],
     // No package brings WPGraphQL: a plugin of the tests answers.
-    ['GraphQL query', json({ query: 'query A { a }', variables: { id: '10' } }), /"data"/],
+    ['GraphQL query', 'with a variable', json({ query: 'query A { a }', variables: { id: '10' } }), /"data"/],
   ]
 
+  test('every row of the table is looked at', () => {
+    const table = Object.keys({ ...namedRequests, ...unnamedRequests })
+    expect([...new Set(rows.map(([what]) => what))].sort()).toEqual(table.sort())
+  })
+
   test.each(rows)(
-    '%s: no row that a response shows, and no response, is another one',
-    async (_, send, answered) => {
-      await seen(gateway.publicAddress)
-      const [before, bodies, stored] = [
-        await dumpDatabase(`sqlite:${wordpress.database}`),
-        bodiesOf(await seen(wordpress.origin)),
-        await seen(gateway.publicAddress),
-      ]
-      expect(hitsIn(stored)).toBeGreaterThan(20)
+    '%s %s: no row that a response shows is another one, and all is left that was stored',
+    async (_, __, send, answered) => {
       const answer = await send()
       expect(await answer.text()).toMatch(answered)
       expect(answer.headers.get('cache-status')).toBe('trellis; fwd=method; detail=table')
-      expect(changedObjects(before, await dumpDatabase(`sqlite:${wordpress.database}`))).toEqual([])
-      expect(bodiesOf(await seen(wordpress.origin))).toEqual(bodies)
-      const after = await seen(gateway.publicAddress)
-      expect([hitsIn(after), bodiesOf(after)]).toEqual([hitsIn(stored), bodiesOf(stored)])
+      const earlier = dump
+      dump = await dumpOf()
+      expect(changedObjects(earlier, dump)).toEqual([])
+      const left = await forAll(stored, (path) => show(gateway.publicAddress, path))
+      expect(stored.filter((_, at) => !isHit(left[at]))).toEqual([])
     },
   )
 
+  test('after all of them each response is the one of before', async () => {
+    expect(stored.length).toBeGreaterThan(20)
+    const through = await seen(gateway.publicAddress)
+    expect([bodiesOf(await seen(wordpress.origin)), bodiesOf(through)]).toEqual(before)
+  })
+
+  test('what a plugin writes is a row that a response shows', async () => {
+    await (await beat({ 'data[acme]': '10' })()).text()
+    expect(changedObjects(dump, await dumpOf())).not.toEqual([])
+  })
+
   test.each<Row>([
     [
-      'heartbeat that saves',
+      'heartbeat',
+      'that saves',
       beat({ 'data[wp_autosave][post_id]': '10', 'data[wp_autosave][post_title]': 'x' }),
       /"wp_autosave"/,
     ],
-    ['heartbeat with data of a plugin', beat({ 'data[acme]': '10' }), /"server_time"/],
-    ['failed login with a field of a plugin', login({ authcode: '10' }), /login_error/],
-    ['GraphQL mutation', json({ query: 'mutation { a }', variables: { id: '10' } }), /"data"/],
-  ])('%s: a write, after which nothing older is shown', async (_, send, answered) => {
-    for (const _ of [1, 2]) await seen(gateway.publicAddress)
+    ['heartbeat', 'with data of a plugin', beat({ 'data[acme]': '10' }), /"server_time"/],
+    ['failed-login', 'with a field of a plugin', login({ authcode: '10' }), /login_error/],
+    [
+      'GraphQL query',
+      'that is a mutation',
+      json({ query: 'mutation { a }', variables: { id: '10' } }),
+      /"data"/,
+    ],
+  ])('%s %s: a write, after which nothing older is shown', async (_, __, send, answered) => {
+    const one = `${restPath}/wp/v2/posts/10`
+    const through = () => show(gateway.publicAddress, one)
+    for (const _ of [1, 2]) await through()
+    expect((await through()).status).toContain('; hit')
     const answer = await send()
     expect(await answer.text()).toMatch(answered)
     expect(answer.headers.get('cache-status')).toBe('trellis; fwd=method')
-    expect(bodiesOf(await seen(gateway.publicAddress)).length).toBe(all.length)
-    const [through, own] = [
-      await show(gateway.publicAddress, `${restPath}/wp/v2/posts/10`),
-      await show(wordpress.origin, `${restPath}/wp/v2/posts/10`),
-    ]
     const titleOf = ({ body }: Shown): unknown => (JSON.parse(body) as { title: unknown }).title
-    expect(titleOf(through)).toEqual(titleOf(own))
+    const again = await through()
+    expect(again.status).not.toContain('; hit')
+    expect(titleOf(again)).toEqual(titleOf(await show(wordpress.origin, one)))
   })
 })

@@ -94,9 +94,11 @@ const beforeWordPress = [
   'known-harmless-requests',
   'large-*',
   'migration',
+  'own-answers',
   'promise-fuzz',
   'quick-start',
   'renderings',
+  'widened-arguments',
   'wordpress-clients',
 ].map((suite) => `test/real/${suite}.test.ts`)
 

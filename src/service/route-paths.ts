@@ -137,7 +137,7 @@ export const canonicalIdentifier = (raw: string, form: IdentifierForm): string |
   return digits.length > maxDigits ? 'too-long' : digits
 }
 
-type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
+export type PatternRefusal = 'pattern-too-long' | 'pattern-not-understood' | 'pattern-too-complex'
 
 /** The canonical path is put together from these. */
 export type PatternPart =

@@ -9,6 +9,7 @@ import {
   encodedSlash,
   type Groups,
   type PatternPart,
+  type PatternRefusal,
   type RowPattern,
   spelled,
   withForeignBytes,
@@ -86,30 +87,39 @@ const compiledPattern = rememberedFor(({ pattern }: Row) => compileRowPattern(pa
 
 const slashes = (text: string): number => text.split('/').length - 1
 
+export type RoutingRefusal = PatternRefusal | 'too-many-alike'
+
 /**
  * Indexes rows by their literal beginning, so that a path is compared with a handful of rows and not with the whole table. Rows
  * whose patterns have no certain cost or meaning never match.
  */
-const indexRows = (rows: readonly Row[]): RowIndex => {
+const indexRows = (rows: readonly Row[]) => {
   const literal = new Map<string, IndexedRow[]>()
   const byPrefix = new Map<string, IndexedRow[]>()
+  const skipped = new Map<Row, RoutingRefusal>()
   let deepest = 0
 
   rows.forEach((row, order) => {
     const pattern = compiledPattern(row)
-    if (pattern.kind === 'skipped') return
+    if (pattern.kind === 'skipped') {
+      skipped.set(row, pattern.reason)
+      return
+    }
     const indexed: IndexedRow = { row, order, pattern }
     if (pattern.isLiteral) {
       add(literal, pattern.prefix, indexed)
       return
     }
     const ambiguous = byPrefix.get(pattern.prefix)?.filter((other) => !other.pattern.isDeterministic) ?? []
-    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) return
+    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) {
+      skipped.set(row, 'too-many-alike')
+      return
+    }
     deepest = Math.max(deepest, slashes(pattern.prefix))
     add(byPrefix, pattern.prefix, indexed)
   })
 
-  return (lower) => {
+  const find: RowIndex = (lower) => {
     const found = [...(literal.get(lower) ?? [])]
     let end = 0
     for (let depth = 0; depth < deepest; depth++) {
@@ -119,7 +129,11 @@ const indexRows = (rows: readonly Row[]): RowIndex => {
     }
     return found.sort((a, b) => a.order - b.order)
   }
+  return { find, skipped }
 }
+
+/** The rows that no path matches, with the reason. */
+export const skippedRows = (rows: readonly Row[]): ReadonlyMap<Row, RoutingRefusal> => indexRows(rows).skipped
 
 /**
  * Finds the one row of the open contract. Only the upstream defines what its paths mean: case, doubled, trailing and encoded
@@ -253,6 +267,6 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
 export const createRouter = (rows: readonly Row[]): Router => {
   const any = rows.find((row) => row.template === '/**')
   if (any !== undefined) return { find: (method, path) => findAny(any, method, path) }
-  const index = indexRows(rows)
+  const index = indexRows(rows).find
   return { find: (method, path) => findIn(index, method, path) }
 }

@@ -16,6 +16,9 @@ export type IndexRefusal = (typeof indexRefusals)[number]
 export const routeRefusals = [
   'pattern-too-long',
   'pattern-unreadable',
+  'pattern-not-understood',
+  'pattern-too-complex',
+  'too-many-alike',
   'template-taken',
   'not-a-route',
   'no-methods',

@@ -133,35 +133,22 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
   return { ...(words === undefined ? {} : { description: words }), ...Object.fromEntries(parts) }
 }
 
-/** Arguments that are sent as they come are the upstream's to describe. */
-const withTheirs = (
-  ours: JsonObject,
-  { asSent = {} }: Endpoint,
-  theirs: JsonObject | undefined,
-): JsonObject => {
+/** Arguments that the upstream announces are its own to describe: what it takes counts, in the language of the site. */
+const withTheirs = (ours: JsonObject, theirs: JsonObject | undefined): JsonObject => {
   const [args, announced] = [ownMember(ours, 'args'), theirs && ownMember(theirs, 'args')]
   if (!isJsonObject(args) || !isJsonObject(announced)) return ours
-  const shown = Object.entries(args).map(([name, argument]) => [
-    name,
-    (Object.hasOwn(asSent, name) ? ownMember(announced, name) : undefined) ?? argument,
-  ])
+  const shown = Object.entries(args).map(([name, argument]) => [name, ownMember(announced, name) ?? argument])
   return { ...ours, args: Object.fromEntries(shown) }
 }
 
-const describeEndpointAs = (endpoint: Endpoint, theirs: JsonObject | undefined): unknown => {
-  const announced = endpointWith(theirs, endpoint.methods[0])
-  const described = inWordsOf(describeEndpoint(endpoint), announced)
-  return isJsonObject(described) ? withTheirs(described, endpoint, announced) : described
-}
-
-/**
- * A row's entry in the discovery document: the very arguments that the gateway enforces, in WordPress's shape. Descriptions are
- * the upstream's, as far as its own entry for the route has them.
- */
+/** A row's entry in the discovery document, in WordPress's shape. What the gateway answers itself has its own bounds in it. */
 export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | undefined): JsonObject => ({
   namespace: row.namespace,
   methods: [...new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))],
-  endpoints: row.endpoints.map((endpoint) => describeEndpointAs(endpoint, theirs)),
+  endpoints: row.endpoints.map((endpoint) => {
+    const [ours, announced] = [describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])]
+    return row.handledBy === 'upstream' ? withTheirs(ours, announced) : inWordsOf(ours, announced)
+  }),
   // A route with parameters has no single URL.
   ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),
 })

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../../http/message.ts'
+import { skippedRows } from '../../service/router.ts'
 import type { Row } from '../../service/row.ts'
 import { compareWithUpstream, type Unlisted } from './drift.ts'
 import type { DiscoveryEvent } from './events.ts'
@@ -142,6 +143,20 @@ const buildSiteIndex = (
   }
 }
 
+/** Learned rows without those that no path would match: these are refused as well. */
+const routedRows = (
+  { rows, refused }: LearnedRows,
+  listed: readonly Row[],
+  last: readonly Row[] = [],
+): LearnedRows => {
+  const found = withKeptRows(rows, last)
+  const skipped = skippedRows([...listed, ...found])
+  return {
+    rows: found.filter((row) => !skipped.has(row)),
+    refused: [...refused, ...[...skipped].map(([{ pattern }, reason]) => ({ pattern, reason }))],
+  }
+}
+
 /** All that follows from an index whose names are already public; replaced as a whole. */
 export const knowledgeOf = (
   index: IndexDocument,
@@ -155,9 +170,10 @@ export const knowledgeOf = (
       ? rows
       : withKeptRows(followIndex(taken(rows, index), index), last?.listed ?? rows)
   const site = buildSiteIndex(index, settings, listed, unlisted)
-  const { rows: found, refused }: LearnedRows =
-    unlistedRoutes === 'learn' ? learnRows(index, rows) : { rows: [], refused: [] }
-  const learned: LearnedRows = { rows: withKeptRows(found, last?.learned.rows ?? []), refused }
+  const learned: LearnedRows =
+    unlistedRoutes === 'learn'
+      ? routedRows(learnRows(index, rows), listed, last?.learned.rows)
+      : { rows: [], refused: [] }
   return {
     site,
     /** The contract's rows as the upstream takes them. */

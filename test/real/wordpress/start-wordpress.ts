@@ -41,6 +41,7 @@ export type TestPlugin =
   | 'noise'
   | 'promise-fuzz'
   | 'quiet-writes'
+  | 'widened'
 
 /** Together they do what sites with the plugins of most shops and search engines do. */
 export const largePlugins = ['large-fields', 'large-index', 'large-shop'] as const

@@ -6,7 +6,7 @@ import { createDiagnosis, decideReadiness } from './admin/diagnosis.ts'
 import type { AdminEvent, Readiness, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
 import { declaredServices, outdateDocuments, refusedRoutes, servicesThat } from './build/built-service.ts'
-import { connectChangeFeeds } from './build/change-feeds.ts'
+import { connectChangeFeeds, feedNotices } from './build/change-feeds.ts'
 import {
   buildGeneration,
   createReload,
@@ -325,6 +325,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
       ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
       ...refusedRoutes(current.built),
+      ...feedNotices(feeds),
     ],
     report: (event: AdminEvent) => {
       const { kind, ...facts } = event

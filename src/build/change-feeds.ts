@@ -14,6 +14,7 @@ import {
   type ChangeFeeds,
   createChangeFeeds,
   type FeedService,
+  feedAdvice,
   pollFields,
 } from '../wordpress/changes/change-feeds.ts'
 import type { ChangeEvent } from '../wordpress/changes/events.ts'
@@ -54,13 +55,21 @@ type ChangeFeedParts = {
 
 const logged = (logger: FeedLog, event: ChangeEvent): void => {
   if (event.kind === 'feed-state') {
-    const { service, from, to } = event
+    const { service, from, to, cause } = event
     if (to === 'heard') logger.info({ service, from, to }, event.kind)
-    else logger.warn({ service, from, to }, event.kind)
+    else if (cause === undefined) logger.warn({ service, from, to }, event.kind)
+    else logger.warn({ service, from, to, cause, detail: feedAdvice[cause] }, event.kind)
   } else if (event.kind === 'service-dropped') {
     logger.info({ service: event.service, reason: event.reason }, event.kind)
   }
 }
+
+/** Of feeds that stay behind, for the status page. */
+export const feedNotices = (feeds: Pick<ChangeFeeds, 'standings'>) =>
+  feeds.standings().flatMap(({ service, cause }) => {
+    const text = cause && feedAdvice[cause]
+    return text === undefined ? [] : [{ subject: service, text }]
+  })
 
 /** The change feeds of this process, connected with its cache, its upstreams and the other processes. */
 export const connectChangeFeeds = (

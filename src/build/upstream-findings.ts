@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { storageOf } from '../cache/cache.ts'
 import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
-import { fieldValue } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import type { Endpoint, Row } from '../service/row.ts'
@@ -21,6 +21,7 @@ import {
   otherRoots,
   type Reached,
   reachFinding,
+  readFinding,
   rootFinding,
   type Seen,
   type SiteFinding,
@@ -264,7 +265,7 @@ const asking = async <Value>(
         signal: AbortSignal.any([whole, AbortSignal.timeout(askMs)]),
       }
       const { status, fields, content = Buffer.alloc(0) } = await ownGet(upstream, request, mostBytes)
-      return { kind: 'answer', status, location: fieldValue(fields, 'location'), content }
+      return { kind: 'answer', status, fields, content }
     } catch (error) {
       return { kind: 'none', reason: reasonOf(error) }
     }
@@ -316,6 +317,24 @@ export const siteFacts = async (config: Config): Promise<SiteFacts> => {
   })
 }
 
+/** Is the list that nearly all clients read stored where a rule caches it? */
+const ofReads = async (
+  ask: Ask,
+  service: ServiceConfig,
+  config: Config,
+): Promise<SiteFinding | undefined> => {
+  const contract = await serviceContract(service, config.limits)
+  const list = contract.rows.find(({ collection, kind }) => collection === 'posts' && kind === 'collection')
+  const policy = contract.policyFor('GET', list?.template ?? '/')
+  if (policy.rule === undefined) return undefined
+  const target = `${withoutRoot(service.upstream.basePath)}/wp/v2/posts?per_page=1&_fields=id`
+  const seen = await ask(target)
+  if (seen.kind === 'none' || seen.status !== 200) return undefined
+  const partition = policy.rule.scope === 'credential' ? 'credential' : 'public'
+  const decision = storageOf(seen, { partition, fields: {}, policy }, systemClock.now())
+  return decision.kind === 'store' ? undefined : readFinding(target, decision.reason, seen.fields)
+}
+
 const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
   const basePath = withoutRoot(service.upstream.basePath)
   const { seen, found } = await searchIndex(ask, basePath)
@@ -323,6 +342,7 @@ const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise
     indexFinding(basePath, seen, found),
     homeFinding(reachedBy(config, service), seen),
     rootFinding(basePath, service.mount, seen),
+    isIndex(seen) ? await ofReads(ask, service, config) : undefined,
   ].filter((finding) => finding !== undefined)
 }
 

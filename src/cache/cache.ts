@@ -236,3 +236,5 @@ export const createCache = (options: CacheOptions) => {
 }
 
 export type Cache = ReturnType<typeof createCache>
+
+export { storageOf } from './policy/storability.ts'

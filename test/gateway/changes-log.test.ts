@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Companion, nonceOf, postChange, startCompanion } from '../support/companion.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { logLinesOf } from '../support/log-lines-of.ts'
 
 const opened: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -214,6 +216,38 @@ test('a response that is fetched while a PHP request writes is not stored', asyn
       return response.headers.get('cache-status')
     })
     .toContain('hit')
+})
+
+test('a PHP request that hangs while it writes is named in the log and on the status page, with what to do', async () => {
+  const companion = await startCompanion()
+  opened.push(companion)
+  const changes = { token: companion.token, poll: '150ms' }
+  const gateway = await startGatewayProcess({
+    log: { level: 'info' },
+    services: { blog: siteService(companion.origin.origin, { changes }) },
+  })
+  opened.push({ close: gateway.kill })
+  const states = () => logLinesOf(gateway.program, 'feed-state')
+  await expect.poll(states).toContainEqual(expect.objectContaining({ to: 'heard' }))
+  const notices = async (): Promise<unknown> => {
+    const report = (await (await fetch(`${gateway.adminOrigin}/status`)).json()) as { notices: unknown }
+    return report.notices
+  }
+  const open = companion.last + 1
+  companion.last = open
+  companion.rows.set(open, { sequence: open, state: 'open' })
+  const hanging = { subject: 'blog', text: expect.stringContaining('Look for a process that hangs') }
+  await expect.poll(notices).toContainEqual(hanging)
+  expect(states()).toContainEqual(
+    expect.objectContaining({
+      service: 'blog',
+      to: 'behind',
+      cause: 'request-still-writes',
+      detail: expect.stringContaining('request_terminate_timeout'),
+    }),
+  )
+  companion.rows.set(open, { sequence: open, state: 'closed', changes: [] })
+  await expect.poll(notices).not.toContainEqual(hanging)
 })
 
 test('a log of several answers is read to its end', async () => {

@@ -55,6 +55,7 @@ const configOf = async (changes: {
   host?: string
   pages?: boolean
   targets?: readonly string[]
+  rule?: object
 }): Promise<Config> => {
   const { basePath = '/wp-json', mount = '/wp-json', host = 'preserve' } = changes
   const targets = changes.targets ?? [origin.origin]
@@ -62,7 +63,13 @@ const configOf = async (changes: {
     stringify({
       publicUrl,
       services: {
-        wordpress: { contract: 'site', names: 'same', mount, upstream: { targets, basePath, host } },
+        wordpress: {
+          contract: 'site',
+          names: 'same',
+          mount,
+          upstream: { targets, basePath, host },
+          ...(changes.rule === undefined ? {} : { cache: { rules: [changes.rule] } }),
+        },
         ...(changes.pages === false
           ? {}
           : { pages: { contract: 'open', mount: '/', upstream: { targets, host } } }),
@@ -78,17 +85,54 @@ const found = async (changes: Parameters<typeof configOf>[0] = {}) =>
   (await upstreamFindings(await configOf(changes))).map(({ service, kind, text }) => [service, kind, text])
 
 describe('checks of upstreams', () => {
-  test('a WordPress that fits gives no finding, with two requests', async () => {
+  test('a WordPress that fits gives no finding, with three requests', async () => {
     serve({ '/wp-json/': { content: index(publicUrl) }, '/': { content: 'welcome' } })
     expect(await found()).toEqual([])
     expect(origin.received.map(({ method, target }) => `${method} ${target}`).sort()).toEqual([
       'GET /',
       'GET /wp-json/',
+      'GET /wp-json/wp/v2/posts?per_page=1&_fields=id',
     ])
     for (const { fields } of origin.received) {
       expect(fields['host']).toBe('shop.example')
       expect(fields['x-forwarded-proto']).toBe('http')
     }
+  })
+
+  describe('a list that a rule caches', () => {
+    const list = '/wp-json/wp/v2/posts?per_page=1&_fields=id'
+    const rule = { match: 'GET /**', ttl: '1m' }
+    const served = (fields: Record<string, string>) =>
+      serve({ '/wp-json/': { content: index(publicUrl) }, [list]: { content: '[]', fields } })
+
+    test.each<[string, Record<string, string>, string]>([
+      [
+        'sets a cookie',
+        { 'Set-Cookie': 'lp_session_guest=x; path=/' },
+        'it sets a cookie (lp_session_guest)',
+      ],
+      ['is no-store', { 'Cache-Control': 'no-cache, no-store' }, '(Cache-Control: no-cache, no-store)'],
+      ['is private', { 'Cache-Control': 'private' }, 'set override: true in the rule'],
+      ['varies with everything', { Vary: '*' }, '(Vary: *)'],
+      ['carries a token', { 'Cart-Token': 'x' }, 'list it in cache.harmlessFields'],
+    ])('and that %s is named, with the cause', async (_what, fields, cause) => {
+      served({ ...json, ...fields })
+      expect(await found({ rule, pages: false })).toEqual([
+        ['wordpress', 'not-stored', expect.stringContaining(cause)],
+      ])
+    })
+
+    test('and that is stored is no finding, nor is one that an override stores', async () => {
+      served(json)
+      expect(await found({ rule, pages: false })).toEqual([])
+      served({ ...json, 'Cache-Control': 'no-store' })
+      expect(await found({ rule: { ...rule, override: true }, pages: false })).toEqual([])
+    })
+
+    test('by no rule is not asked for', async () => {
+      served({ ...json, 'Set-Cookie': 'a=b' })
+      expect(await found({ rule: { match: 'GET /wp/v2/pages', ttl: '1m' }, pages: false })).toEqual([])
+    })
   })
 
   test('a front page that redirects to itself because of host: target', async () => {

@@ -3,6 +3,7 @@ import { type Clock, readClock } from '../../clock.ts'
 import { addCount } from '../../http/bounds.ts'
 import { ownJsonFields } from '../../http/message.ts'
 import type { ChangeEvent, ChangeRefusal } from './events.ts'
+import type { BehindCause } from './feed-state.ts'
 import {
   everything,
   isWithoutRow,
@@ -64,6 +65,15 @@ export type ChangesAnswer =
 
 /** State of one feed, for metrics, readiness and explanations. */
 export type FeedStanding = ReturnType<ServiceFeed['reading']> & { readonly service: string }
+
+/** What a person can do about a feed that stays behind, where that is more than to wait. */
+export const feedAdvice: Readonly<Record<BehindCause, string | undefined>> = {
+  'request-still-writes':
+    'A PHP request of WordPress has been writing for over two polls: until it ends nothing is stored, and stored responses are used for their ttl only. Look for a process that hangs (the slow log of PHP-FPM, wp trellis status), and limit it with request_terminate_timeout.',
+  'rows-missing':
+    "Rows of the companion's log are missing: a transaction is still open, or the database skips numbers (auto_increment_increment above 1), which is not supported.",
+  'more-to-read': undefined,
+}
 
 /** `hasApplied`: has this process recorded that all processes have applied the changes of this row (incarnation and sequence)? */
 export type ReportedLease = FeedLease & { hasApplied(row: string): boolean }

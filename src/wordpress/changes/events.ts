@@ -1,4 +1,4 @@
-import type { FeedState, ServiceDropReason } from './feed-state.ts'
+import type { BehindCause, FeedState, ServiceDropReason } from './feed-state.ts'
 import type { SignatureRefusal } from './read-changes.ts'
 
 /** `push` and `poll` by the companion of WordPress, `plain` by any other service. */
@@ -28,4 +28,6 @@ export type ChangeEvent =
       readonly service: string
       readonly from: FeedState
       readonly to: FeedState
+      /** Of `behind`. */
+      readonly cause?: BehindCause | undefined
     }

@@ -71,6 +71,17 @@ const mostMissing = 100
 /** Rows before the last one that are read after a restart: one of them may not have been committed. */
 const readBack = 64
 
+/** Why a feed is `behind`: a PHP request still writes, rows are missing, or there is more to read. */
+export type BehindCause = 'request-still-writes' | 'rows-missing' | 'more-to-read'
+
+const isLongOpen = ({ state, polls }: Unfinished): boolean => state === 'open' && polls >= mostOpenPolls
+
+export const behindCause = ({ state, unfinished }: Feed): BehindCause | undefined => {
+  if (state !== 'behind') return undefined
+  if (unfinished.some(isLongOpen)) return 'request-still-writes'
+  return unfinished.some((one) => one.state === 'missing') ? 'rows-missing' : 'more-to-read'
+}
+
 /** The sequence after which rows have to be read. */
 export const askFrom = ({ position, unfinished }: Feed): number => {
   const missing = unfinished.filter(({ state }) => state === 'missing').map(({ sequence }) => sequence)
@@ -166,14 +177,13 @@ export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp
   const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
   const kept = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
   const missing = kept.filter(({ state }) => state === 'missing')
-  const isLongOpen = kept.some(({ polls, state }) => state === 'open' && polls >= mostOpenPolls)
   const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint
   const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
   if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
   if (kept.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
   return {
     feed: {
-      state: answer.more || missing.length > 0 || isLongOpen ? 'behind' : 'heard',
+      state: answer.more || missing.length > 0 || kept.some(isLongOpen) ? 'behind' : 'heard',
       incarnation: feed.incarnation,
       position: Math.max(feed.position, upTo),
       unfinished: kept,

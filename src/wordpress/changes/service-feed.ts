@@ -5,6 +5,8 @@ import type { SiteChange } from '../tags/changes.ts'
 import type { ChangeEvent, PollFailure } from './events.ts'
 import {
   askFrom,
+  type BehindCause,
+  behindCause,
   coldFeed,
   type Feed,
   type FeedState,
@@ -90,7 +92,11 @@ const sameSignatureMs = 30_000
 export type ServiceFeed = {
   readonly lease: FeedLease
   /** The state, and the seconds since the last complete poll was sent. */
-  reading(): { readonly state: FeedState; readonly lagSeconds: number | undefined }
+  reading(): {
+    readonly state: FeedState
+    readonly cause: BehindCause | undefined
+    readonly lagSeconds: number | undefined
+  }
   /**
    * Is it the signature of a push that was applied, or for which everything was dropped because it could not be read? One with the
    * same row but another signature may be of a restored log.
@@ -156,6 +162,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   /** When the last poll that succeeded was sent. */
   let readAt: Moment | undefined
   let noted: FeedState = 'cold'
+  let notedCause: BehindCause | undefined
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
 
@@ -168,9 +175,10 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const isLost = (at: Moment): boolean => since(readAt, at) >= trustedMs
 
   const noteState = (): void => {
-    const to = feed.state
-    if (to !== noted) report({ kind: 'feed-state', service, from: noted, to })
+    const [to, cause] = [feed.state, behindCause(feed)]
+    if (to !== noted || cause !== notedCause) report({ kind: 'feed-state', service, from: noted, to, cause })
     noted = to
+    notedCause = cause
   }
 
   /** The rows that no process has applied yet. */
@@ -315,6 +323,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       const lagMs = sinceHeard(at)
       return {
         state: isLost(at) ? lost(feed).state : feed.state,
+        cause: isLost(at) ? undefined : behindCause(feed),
         lagSeconds: Number.isFinite(lagMs) ? lagMs / 1000 : undefined,
       }
     },
@@ -355,6 +364,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       const agoMs = Math.max(0, at.now - message.sentAt)
       take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs }, message.restarted)
       noted = feed.state
+      notedCause = behindCause(feed)
       // This process takes over when the other one falls silent, before the feed is not trusted any more.
       schedule(pollMs * (takesOverAfter + random() / 4))
     },

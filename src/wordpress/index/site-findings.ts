@@ -1,4 +1,6 @@
+import type { NoStoreReason } from '../../cache/events.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
+import { type FieldLines, fieldValue, fieldValues } from '../../http/message.ts'
 import { readIndex, rootOf } from './index-document.ts'
 
 /** An upstream's response to one GET. */
@@ -6,7 +8,7 @@ export type Seen =
   | {
       readonly kind: 'answer'
       readonly status: number
-      readonly location: string | undefined
+      readonly fields: FieldLines
       readonly content: Buffer
     }
   /** The reason in words. */
@@ -28,6 +30,7 @@ export type SiteFinding = {
     | 'no-companion'
     | 'unreachable'
     | 'redirect-loop'
+    | 'not-stored'
   /** The fault and its remedy, for a person. */
   readonly text: string
 }
@@ -71,7 +74,8 @@ const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
       text: `The upstream ${noAnswer(seen.reason)}`,
     }
   }
-  const { status, content, location } = seen
+  const { status, content } = seen
+  const location = fieldValue(seen.fields, 'location')
   if (status === 503) {
     return {
       kind: 'maintenance',
@@ -164,6 +168,31 @@ export const companionFinding = (seen: Seen): SiteFinding | undefined => {
   }
 }
 
+const causeOf = (reason: NoStoreReason, fields: FieldLines): string => {
+  const [shownControl, shownVary] = ['cache-control', 'vary'].map((name) => fieldValue(fields, name) ?? '')
+  switch (reason) {
+    case 'set-cookie': {
+      const names = fieldValues(fields, 'set-cookie').map((line) => shown(line.split('=', 1)[0] ?? ''))
+      return `it sets a cookie (${names.slice(0, 3).join(', ')}). Its name often names the plugin: let that set it in pages or after a login only, or remove Set-Cookie from responses of the REST API (filter rest_post_dispatch)`
+    }
+    case 'no-store':
+    case 'private':
+      return `it forbids that (Cache-Control: ${shown(shownControl ?? '')}), as a plugin does with nocache_headers() or the filter rest_send_nocache_headers. Let the plugin leave out the REST API, or set override: true in the rule`
+    case 'vary-any':
+      return `no other request is like it (Vary: ${shown(shownVary ?? '')}). Correct Vary in the plugin or web server that sends it`
+    case 'token':
+      return 'a header looks like a token of its reader. If it is none, list it in cache.harmlessFields'
+    default:
+      return `the reason is ${reason}`
+  }
+}
+
+/** A list that a rule caches and an anonymous reader gets, and which is not stored all the same. */
+export const readFinding = (target: string, reason: NoStoreReason, fields: FieldLines): SiteFinding => ({
+  kind: 'not-stored',
+  text: `A rule caches GET ${target}, but the response is not stored (detail=${reason}): ${causeOf(reason, fields)}.`,
+})
+
 /** How clients reach the site, and how the gateway reaches the upstream. */
 export type Reached = {
   /** Origin and, where it has one, path; no slash at the end. */
@@ -194,11 +223,11 @@ export const homeFinding = (reached: Reached, seen: Seen): SiteFinding | undefin
 
 /** Does the front page send a client to the address that it asked for? */
 export const loopFinding = ({ publicUrl, mount, host }: Reached, seen: Seen): SiteFinding | undefined => {
-  if (seen.kind === 'none' || seen.location === undefined || seen.status < 300 || seen.status > 399)
+  const location = seen.kind === 'none' ? undefined : fieldValue(seen.fields, 'location')
+  if (seen.kind === 'none' || location === undefined || seen.status < 300 || seen.status > 399)
     return undefined
   const asked = `${publicUrl}${mount === '/' ? '' : mount}/`
-  if (!URL.canParse(seen.location, asked) || !same(new URL(seen.location, asked).href, asked))
-    return undefined
+  if (!URL.canParse(location, asked) || !same(new URL(location, asked).href, asked)) return undefined
   const why =
     host === 'target'
       ? 'WordPress receives the host of the target and redirects to its home. Set upstream.host: preserve'

@@ -168,7 +168,7 @@ export const companionFinding = (seen: Seen): SiteFinding | undefined => {
   }
 }
 
-const causeOf = (reason: NoStoreReason, fields: FieldLines): string => {
+const causeOf = (reason: NoStoreReason, fields: FieldLines): string | undefined => {
   const [shownControl, shownVary] = ['cache-control', 'vary'].map((name) => fieldValue(fields, name) ?? '')
   switch (reason) {
     case 'set-cookie': {
@@ -183,15 +183,24 @@ const causeOf = (reason: NoStoreReason, fields: FieldLines): string => {
     case 'token':
       return 'a header looks like a token of its reader. If it is none, list it in cache.harmlessFields'
     default:
-      return `the reason is ${reason}`
+      return undefined
   }
 }
 
-/** A list that a rule caches and an anonymous reader gets, and which is not stored all the same. */
-export const readFinding = (target: string, reason: NoStoreReason, fields: FieldLines): SiteFinding => ({
-  kind: 'not-stored',
-  text: `A rule caches GET ${target}, but the response is not stored (detail=${reason}): ${causeOf(reason, fields)}.`,
-})
+/** A list that a rule caches and an anonymous reader gets, and which is not stored because of what a plugin adds. */
+export const readFinding = (
+  target: string,
+  reason: NoStoreReason,
+  fields: FieldLines,
+): SiteFinding | undefined => {
+  const cause = causeOf(reason, fields)
+  return cause === undefined
+    ? undefined
+    : {
+        kind: 'not-stored',
+        text: `A rule caches GET ${target}, but the response is not stored (detail=${reason}): ${cause}.`,
+      }
+}
 
 /** How clients reach the site, and how the gateway reaches the upstream. */
 export type Reached = {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Companion, nonceOf, postChange, startCompanion } from '../support/companion.ts'
-import { startGatewayProcess } from '../support/gateway-process.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
 
 const opened: { close(): Promise<void> }[] = []

@@ -2579,12 +2579,37 @@ final class Trellis_Tags {
 		$lists = array();
 		foreach ( $this->rows as $table => $columns ) {
 			foreach ( isset( $this->tables[ $table ] ) ? array() : $columns as $column => $ids ) {
-				foreach ( array_chunk( array_keys( $ids ), 8 ) as $some ) {
-					$lists[ $this->plain( $table ) . ':' . $this->plain( $column ) . ':' . implode( '.', $some ) ] = true;
-				}
+				$lists += $this->numbered( $this->plain( $table ) . ':' . $this->plain( $column ) . ':', array_keys( $ids ) );
 			}
 		}
 		return $lists;
+	}
+
+	/** Lists that differ in their last number together: `sd:revision:inherit:parent:5.7`. */
+	private function post_lists() {
+		$lists   = array();
+		$numbers = array();
+		foreach ( array_keys( $this->queries ) as $query ) {
+			$list = $this->plain( $query );
+			if ( preg_match( '/^(.+:(?:parent|author|relation):)(\d+)$/D', $list, $part ) ) {
+				$numbers[ $part[1] ][ $part[2] ] = true;
+			} else {
+				$lists[ $list ] = true;
+			}
+		}
+		foreach ( $numbers as $beginning => $all ) {
+			$lists += $this->numbered( $beginning, array_keys( $all ) );
+		}
+		return $lists;
+	}
+
+	/** The numbers behind what they have in common, in texts of at most 191 characters as long as a number has eleven digits. */
+	private function numbered( $beginning, $numbers ) {
+		$texts = array();
+		foreach ( array_chunk( $numbers, max( 1, intdiv( 191 - strlen( $beginning ), 12 ) ) ) as $some ) {
+			$texts[ $beginning . implode( '.', $some ) ] = true;
+		}
+		return $texts;
 	}
 
 	/** Columns by which posts are listed whose values changes tell, and words of statements. */
@@ -2869,7 +2894,7 @@ final class Trellis_Tags {
 			unset( $options['wp_user_roles'] );
 		}
 		list( $options, $beginnings ) = $this->by_beginning( array_diff_key( $options, array( 'cron' => true ) ) );
-		$names   = array( 'list' => $this->lists, 'q' => $this->queries, 'o' => $options, 'oo' => $beginnings, 'x' => $this->tables, 'r' => $this->row_lists() );
+		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists(), 'o' => $options, 'oo' => $beginnings, 'x' => $this->tables, 'r' => $this->row_lists() );
 		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
 		// Too long: collections and tables alone, known as incomplete.
 		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
@@ -2911,7 +2936,7 @@ final class Trellis_Tags {
 		}
 		foreach ( $names as $name => $list ) {
 			// "mods_Twenty Twenty-Four" is an option, too: in the header it has other characters, and a gateway compares it so.
-			$plain = 'r' === $name ? array_keys( $list ) : array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
+			$plain = in_array( $name, array( 'q', 'r' ), true ) ? array_keys( $list ) : array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
 			if ( $plain ) {
 				$count  += count( $plain );
 				$parts[] = "$name=" . implode( ',', $plain );

@@ -39,7 +39,7 @@ function readTags(value: string): Tags {
   const total = [...ids.values()].reduce((sum, { size }) => sum + size, 0)
   expect(count).toBe(`n=${total}`)
   expect(value.length).toBeLessThanOrEqual(2500)
-  for (const list of ids.values()) for (const name of list) expect(name).toMatch(/^[A-Za-z0-9_.:-]{1,64}$/)
+  for (const list of ids.values()) for (const name of list) expect(name).toMatch(/^[A-Za-z0-9_.:-]{1,191}$/)
   return { complete: rest.includes('complete'), text: value, ids }
 }
 
@@ -100,6 +100,14 @@ describeWith('php', 'the tags of answers', () => {
     const { tags } = await read('/wp/v2/posts?many=1')
     expect(tags).toMatchObject({ complete: false })
     expect([...(tags?.ids.get('list') ?? [])]).toContain('any')
+  })
+
+  test('a list of a hundred posts is described completely: lists that differ in a number are named together', async () => {
+    const { tags } = await read('/wp/v2/posts?per_page=100')
+    const text = tags?.text ?? ''
+    expect(tags?.complete).toBe(true)
+    expect(tags?.ids.get('p')?.size).toBeGreaterThanOrEqual(100)
+    expect(text).toMatch(/sd:revision:inherit:parent:\d+\.\d+/)
   })
 
   test('many options that are read at the start are named by what they begin with', async () => {

@@ -70,6 +70,14 @@ const tagsOfList = (tagOf: TagOf, list: string): readonly string[] => {
   return [...own, tagOf('type', ownText(type))]
 }
 
+const severalLists = /^(.+:(?:parent|author|relation):)(\d+(?:\.\d+)+)$/
+
+/** Lists that differ in their last number are written together, `sd:revision:inherit:parent:5.7`. */
+const listsIn = (text: string): readonly string[] => {
+  const [, beginning, numbers] = severalLists.exec(text) ?? []
+  return numbers === undefined ? [text] : numbers.split('.').map((number) => `${beginning}${number}`)
+}
+
 /** The tags of rows of one table, `orders:id:5.7`: a change of one of them reaches the response, and so does one of unknown rows. */
 const tagsOfRows = (tagOf: TagOf, rows: string): readonly string[] => {
   const [table = '', column = '', ids = ''] = rows.split(':')
@@ -91,7 +99,7 @@ const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean
     case 'o':
       return commonOptions.has(value) ? [] : [tagOf('o', ownText(value))]
     case 'q':
-      return tagsOfList(tagOf, value)
+      return listsIn(value).flatMap((list) => tagsOfList(tagOf, list))
     case 'r':
       return tagsOfRows(tagOf, value)
     default:

@@ -53,6 +53,17 @@ test('all groups of a write are invalidated, however many they are', () => {
 const companion = (tags: string): readonly string[] =>
   companionTags(names, { hints: { tags, maxAge: undefined } }).tags
 
+test('lists that are named together have the tags of each', () => {
+  const [beginning, both] = ['v1;n=1;complete;blogs=1;q=sd', ['5', '7']]
+  for (const column of ['revision:inherit:parent', 'post:publish:author', 'post:publish:relation']) {
+    const each = both.flatMap((number) => companion(`${beginning}:${column}:${number}`))
+    expect(new Set(companion(`${beginning}:${column}:${both.join('.')}`))).toEqual(new Set(each))
+  }
+  expect(companion(`${beginning}:post:publish:name:5.7`)).toContain(
+    'blog/companion/q/d:post:publish:name:5.7',
+  )
+})
+
 test('the ids in Trellis-Tags are tags of the response, and of the numbers that it may show', () => {
   const others = ['blog/companion/list/post', 'blog/companion/o/blogname', 'blog/described']
   expect(companion('v1;n=5;complete;blogs=1;p=12,15;t=3;list=post;o=blogname')).toEqual([

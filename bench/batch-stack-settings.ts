@@ -37,6 +37,8 @@ listen = ${folder}/fpm.sock
 pm = static
 pm.max_children = 8
 ${Object.entries(environment)
+  // It refuses an empty value.
+  .filter(([, value]) => value !== '')
   .map(([name, value]) => `env[${name}] = "${value}"`)
   .join('\n')}
 php_admin_flag[display_errors] = off

@@ -58,13 +58,32 @@ const bundledPackages = ({ inputs }) => {
   return [...new Set(folders)].filter((folder) => folder !== undefined)
 }
 
-/** A package of its own licence has a file with its text; a few name the licence in package.json only. */
+/** The text for packages that name this licence in package.json only. */
+const mit = (owner) => `MIT License
+
+Copyright (c) ${owner}
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the
+"Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish,
+distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to
+the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF
+MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR
+ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH
+THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
+
 const licenceOf = async (path) => {
   const folder = join(root, path)
-  const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  const { name, version, license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   const files = (await readdir(folder)).filter((file) => /^(?:licen[cs]e|copying|notice)/i.test(file)).sort()
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
-  const text = texts.length === 0 ? `Licence: ${license}` : texts.map((one) => one.trim()).join('\n\n')
+  if (texts.length === 0 && license !== 'MIT')
+    throw new Error(`${name} has no text of its licence, ${license}`)
+  if (texts.length === 0) texts.push(mit(author?.name ?? author))
+  const text = texts.map((one) => one.trim()).join('\n\n')
   return `\n${name} ${version} (${license})\n${'-'.repeat(72)}\n${text}\n`
 }
 
@@ -153,17 +172,17 @@ const build = async () => {
 const sbom = async (direct) => {
   const list = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx']
   const { stdout: text } = await promisify(execFile)('npm', list, { cwd: root, maxBuffer: 64 * 1024 * 1024 })
-  const { components, dependencies, ...bom } = JSON.parse(text)
+  const { components, dependencies, metadata, ...bom } = JSON.parse(text)
   const byRef = new Map(dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]))
-  const refs = new Set(
-    components
-      .filter(({ name, group }) => direct.includes(group ? `${group}/${name}` : name))
-      .map((one) => one['bom-ref']),
-  )
+  // npm names a component by its folder, which for an alias (`overrides`) is another name.
+  const nameOf = ({ 'bom-ref': ref }) => ref.slice(0, ref.lastIndexOf('@'))
+  const refs = new Set(components.filter((one) => direct.includes(nameOf(one))).map((one) => one['bom-ref']))
   for (const ref of refs) for (const below of byRef.get(ref) ?? []) refs.add(below)
+  const named = (one) => ({ ...one, name: nameOf(one), scope: 'required', properties: [] })
   return {
     ...bom,
-    components: components.filter((one) => refs.has(one['bom-ref'])),
+    metadata: { ...metadata, component: named(metadata.component) },
+    components: components.filter((one) => refs.has(one['bom-ref'])).map(named),
     dependencies: dependencies.filter(({ ref }) => refs.has(ref)),
   }
 }

@@ -157,9 +157,10 @@ describe('the hooks of a plugin see', () => {
       })
     expect(await ask('/o/a')).toBe(200)
     expect(await ask('/o/a')).toBe(200)
+    expect(await ask('/o/%C3%A9')).toBe(200)
     expect(await ask('/o/in/a', 'DELETE')).toBe(200)
     expect(await ask('/nothing')).toBe(404)
-    expect(seen.onRequest.map(({ route }) => route)).toEqual(['/o/*', '/o/*', '/o/in/*', undefined])
+    expect(seen.onRequest.map(({ route }) => route)).toEqual(['/o/*', '/o/*', '/o/*', '/o/in/*', undefined])
   })
 })
 

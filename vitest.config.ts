@@ -80,7 +80,7 @@ const takeLong = [
 ]
 const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)
 
-/** Each starts a WordPress, or several, and waits for it most of the time. */
+/** Each starts a WordPress, or several, which takes most of the time, or shows tasks of readers. */
 const beforeWordPress = [
   'agency',
   'batch-differential',
@@ -95,8 +95,10 @@ const beforeWordPress = [
   'large-*',
   'migration',
   'own-answers',
+  'page-of-another-origin',
   'promise-fuzz',
   'quick-start',
+  'reader-tasks',
   'renderings',
   'widened-arguments',
   'wordpress-clients',
@@ -166,7 +168,7 @@ export default defineConfig({
           name: 'wordpress',
           include: beforeWordPress,
           ...patience,
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 2 },
         },
       },
@@ -176,8 +178,9 @@ export default defineConfig({
           include: waiting,
           exclude,
           ...patience,
-          maxWorkers: 4,
-          sequence: { groupOrder: 3 },
+          // In the pool of `wordpress`: these wait while PHP works.
+          maxWorkers: 5,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -193,7 +196,7 @@ export default defineConfig({
           ...patience,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,6 +31,13 @@ test('CI runs what npm run test:all runs: npm test, and every other project', ()
   expect(scripts['test']).toBe(`${scripts['test:all']} --project=quick`)
   expect(script).toContain('npm test --silent')
   expect(script).toContain("npm run test:all --silent -- --project='!quick'")
+})
+
+test('the folders that run with the Node of the image exist, and those of sockets are among them', () => {
+  const folders = /touch_node=\(([^)]*)\)/.exec(script)?.[1]?.split(/\s+/) ?? []
+  expect(folders.length).toBeGreaterThan(5)
+  for (const folder of folders) expect(existsSync(join(root, folder)), folder).toBe(true)
+  expect(folders).toEqual(expect.arrayContaining(['test/conformance', 'test/gateway', 'test/unit/server']))
 })
 
 test('the script is one that bash takes', () => {

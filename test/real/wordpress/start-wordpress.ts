@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../support/ports.ts'
 import { startProcess, untilReady } from '../../support/processes.ts'
-import { buildSite, sitesFolder } from './build-site.ts'
+import { buildSite, copyFolder, sitesFolder } from './build-site.ts'
 
 export type Credential = { readonly username: string; readonly password: string }
 type Role = 'admin' | 'editor' | 'author' | 'subscriber'
@@ -78,8 +78,7 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   await removeLeftOvers()
   copies += 1
   const folder = join(sitesFolder, `run-${process.pid}-${copies}`)
-  await mkdir(folder)
-  await cp(built, folder, { recursive: true })
+  await copyFolder(built, folder)
   const contents = join(folder, 'site/wp-content')
   await copyPlugins(options.plugins ?? [], join(contents, 'mu-plugins'))
   await copyPlugins(options.inactivePlugins ?? [], join(contents, 'plugins'))

@@ -180,14 +180,12 @@ describeWith('php', 'a WordPress with large plugins, with the companion and with
         ['with', companion],
       ] as const) {
         const mix = await mixOn({ restRoot: site.origin + root }, seed)
-        const plan = Array.from({ length: rounds }, () => ({
-          write: mix.nextWrite(),
-          targets: Array.from({ length: readsOfWrite }, () => mix.nextTarget()),
-        }))
-        await store(gateway, [...new Set(plan.flatMap(({ targets }) => targets))])
+        await store(gateway, mix.targets)
         let [hits, stale] = [0, 0]
-        for (const { write, targets } of plan) {
-          await send(site, gateway, write.method, `/wp/v2/${write.path}`, write.body)
+        for (let round = 0; round < rounds; round += 1) {
+          const { method, path, body } = mix.nextWrite()
+          await send(site, gateway, method, `/wp/v2/${path}`, body)
+          const targets = Array.from({ length: readsOfWrite }, () => mix.nextTarget())
           const seen = await forAll(targets, (one) => read(gateway.publicAddress, one))
           const own = await direct(site, [...new Set(targets)])
           hits += seen.filter(isHit).length

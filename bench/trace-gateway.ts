@@ -81,7 +81,7 @@ const counted = (service: Service) => {
 
 /** Comments, terms and users are in no contract: the gateway learns them from the site's own index. */
 const untilLearned = async (service: Service): Promise<void> => {
-  for (let tries = 0; service.find('GET', '/site/v2/comments').kind !== 'found'; tries += 1) {
+  for (let tries = 0; service.contract.find('GET', '/site/v2/comments').kind !== 'found'; tries += 1) {
     if (tries === 500) throw new Error('the routes of the site were not learned')
     await new Promise((resolve) => setTimeout(resolve, 10))
   }

@@ -9,7 +9,12 @@ import {
   membersOf,
 } from '../src/openapi/document/bundle.ts'
 import type { ApiContract } from '../src/openapi/document/load-document.ts'
-import { locateOperations, operationKey, responseFor } from '../src/openapi/document/operation.ts'
+import {
+  locateOperations,
+  operationKey,
+  operationOf,
+  responseFor,
+} from '../src/openapi/document/operation.ts'
 import { createOpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import { sampleOf } from './document-sample.ts'
 import {
@@ -119,7 +124,7 @@ export const startDocumentMock = (options: DocumentMockOptions): Promise<Embedde
   const answer = (request: ReceivedRequest): EmbeddedReply => {
     const [target = ''] = request.target.split('?', 1)
     const finding = target.startsWith(prefix) ? find(request.method, target.slice(prefix.length)) : undefined
-    const operation = finding?.kind === 'found' ? finding.endpoint.operation : undefined
+    const operation = finding?.kind === 'found' ? operationOf(finding.endpoint) : undefined
     const located = operation && operations.get(operationKey(operation))
     return located === undefined
       ? problem(404, 'the document has no such operation')

@@ -56,7 +56,7 @@ const common = {
   siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
   upstreamNotes: async (config) => (await import('./build/upstream-notes.ts')).upstreamNotes(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
-  documentNotes: async (config) => (await import('./build/document-contract.ts')).documentNotes(config),
+  documentNotes: async (config) => (await import('./openapi/notes.ts')).documentNotes(config),
   explain: async (config, request, learn) => {
     const { explain, explainLearned } = await explanations()
     return learn ? explainLearned(config, request) : explain(config, request)

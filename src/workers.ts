@@ -128,7 +128,7 @@ const withOrigins = (config: Config, { embedded, port }: WorkerSettings): Config
   listen: { ...config.listen, port },
   services: config.services.map((service): ServiceConfig => {
     const origin = embedded[service.name]
-    if (origin === undefined || service.contract === 'open') return service
+    if (origin === undefined) return service
     return { ...service, upstream: { ...service.upstream, targets: [origin] } } as ServiceConfig
   }),
 })

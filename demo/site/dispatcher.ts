@@ -1,6 +1,5 @@
 import { type RequestFields, requestField } from '../../src/http/message.ts'
-import type { Method } from '../../src/service/method.ts'
-import type { Endpoint, RouteFinding, Row } from '../../src/service/row.ts'
+import type { Endpoint, Method, RouteFinding, Row } from '../../src/service/row.ts'
 import type { Validation, ValidationInput } from '../../src/service/validation.ts'
 import type { Answer, Call, Resource, Site } from './call.ts'
 import type { Caller } from './caller.ts'

@@ -1,5 +1,4 @@
-import type { Method } from '../../src/service/method.ts'
-import type { Endpoint, Row } from '../../src/service/row.ts'
+import type { Endpoint, Method, Row } from '../../src/service/row.ts'
 import { type Call, ok, type Resource, type Site } from './call.ts'
 import { SiteFault } from './site-fault.ts'
 import { text } from './values.ts'

@@ -9,12 +9,13 @@ import type {
 import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
 import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
 import { batchPath } from '../openapi/document/operation.ts'
-import type { OpenApiRequests } from '../openapi/requests/openapi-requests.ts'
-import { callerFields, wordpressFields } from '../pipeline/error-answer.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import type { IdempotencyStore, KeptAnswer } from '../pipeline/ports.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
-import type { ArgumentSchema, Endpoint, Row } from '../service/row.ts'
+import { withOwnBatch } from '../service/batch-row.ts'
+import type { Contract } from '../service/contract.ts'
+import type { Endpoint, Row } from '../service/row.ts'
+import { callerFields, interfaceFields } from '../wordpress/answers.ts'
 import { createSiteValidator } from '../wordpress/arguments/site-validator.ts'
 import { siteRows } from '../wordpress/routes/route-table.ts'
 import { type BatchRequest, createBatch } from './batch.ts'
@@ -26,58 +27,6 @@ import { createSemaphore } from './send/run-items.ts'
 import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 import { Splitter } from './split.ts'
 
-type BatchBounds = {
-  readonly items: number
-  /** Of an item's path with its query, as of the target of a separate request. */
-  readonly pathCharacters: number
-}
-
-/** Of an item, and of its headers: more than servers take in one request (Apache has 100). */
-const mostMembers = 100
-
-/** WordPress has no reads in a batch. */
-const itemMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
-const ownItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSchema => {
-  const { properties = {} } = item
-  return {
-    ...item,
-    maxProperties: mostMembers,
-    properties: {
-      ...properties,
-      method: { ...properties['method'], enum: itemMethods },
-      path: { ...properties['path'], maxLength: pathCharacters },
-      headers: { ...properties['headers'], maxProperties: mostMembers },
-    },
-  }
-}
-
-/** The batch route as the gateway answers it, which the discovery document announces: with bounds, and with reads as items. */
-export const withOwnBatch = (
-  rows: readonly Row[],
-  { items: maxItems, pathCharacters }: BatchBounds,
-): readonly Row[] => {
-  const ownRequests = (requests: ArgumentSchema): ArgumentSchema => ({
-    ...requests,
-    maxItems,
-    items: ownItem(requests.items ?? {}, pathCharacters),
-  })
-  return rows.map((row) =>
-    row.kind !== 'batch'
-      ? row
-      : {
-          ...row,
-          endpoints: row.endpoints.map((endpoint) => ({
-            ...endpoint,
-            arguments: {
-              ...endpoint.arguments,
-              requests: ownRequests(endpoint.arguments['requests'] ?? {}),
-            },
-          })),
-        },
-  )
-}
-
 const withAnyBody = (endpoint: Endpoint): Endpoint => {
   const requests = endpoint.arguments['requests'] ?? {}
   const { items = {} } = requests
@@ -88,8 +37,6 @@ const withAnyBody = (endpoint: Endpoint): Endpoint => {
   }
 }
 
-const ownRows = new WeakMap<ServiceConfig, readonly Row[]>()
-
 const dialects: Readonly<Record<'site' | 'plants' | 'openapi', Dialect>> = {
   site: 'wordpress',
   plants: 'plants',
@@ -97,10 +44,7 @@ const dialects: Readonly<Record<'site' | 'plants' | 'openapi', Dialect>> = {
 }
 
 /** The batch route of a service with a document: that of sites, with any JSON as body. */
-export const batchRows = (service: ServiceConfig, { urlBytes }: LimitsConfig): readonly Row[] => {
-  if (service.contract === 'site' || service.contract === 'open' || service.batch === undefined) return []
-  const known = ownRows.get(service)
-  if (known !== undefined) return known
+const documentBatchRow = (items: number, { urlBytes }: LimitsConfig): Row | undefined => {
   const rows = siteRows
     .filter(({ kind }) => kind === 'batch')
     .map((row) => ({
@@ -109,34 +53,37 @@ export const batchRows = (service: ServiceConfig, { urlBytes }: LimitsConfig): r
       pattern: batchPath,
       endpoints: row.endpoints.map(withAnyBody),
     }))
-  const bounded = withOwnBatch(rows, { items: service.batch.maxItems, pathCharacters: urlBytes })
-  ownRows.set(service, bounded)
-  return bounded
+  return withOwnBatch(rows, { items, pathCharacters: urlBytes })[0]
 }
 
-/** Routes and validation of a document, and of the batch route where the service has one. */
-export const batchRequests = (
-  service: OpenApiConfig | PlantsConfig,
+/** The contract of a document with the batch route, where the service has one. */
+export const withBatch = (
+  { batch }: OpenApiConfig | PlantsConfig,
   limits: LimitsConfig,
-  requests: OpenApiRequests,
-): OpenApiRequests => {
-  const [row] = batchRows(service, limits)
+  contract: Contract,
+): Contract => {
+  const row = batch && documentBatchRow(batch.maxItems, limits)
   const [endpoint] = row?.endpoints ?? []
-  if (row === undefined || endpoint === undefined) return requests
+  if (row === undefined || endpoint === undefined) return contract
   const envelopes = createSiteValidator({ limits, unknownParameters: 'strip', trackingParameters: [] })
   return {
+    ...contract,
+    rows: [...contract.rows, row],
     find: (method, path) => {
-      if (path !== batchPath) return requests.find(method, path)
+      if (path !== batchPath) return contract.find(method, path)
       return method === 'POST'
         ? { kind: 'found', row, endpoint, pathParameters: {}, path }
         : { kind: 'wrong-method', row, path }
     },
     validator: {
       validate: (input) => {
-        if (input.row !== row) return requests.validator.validate(input)
+        if (input.row !== row) return contract.validator.validate(input)
         const checked = envelopes.validate(input)
         if (checked.kind === 'valid') return checked
-        const { status, body } = shapedError(dialects[service.contract], { ...checked, fields: [] })
+        const { status, body } = shapedError(dialects[contract.name as keyof typeof dialects], {
+          ...checked,
+          fields: [],
+        })
         return { ...checked, status, body }
       },
     },
@@ -215,7 +162,7 @@ export const buildBatch = (config: ServiceConfig, options: BatchParts): Service[
     status,
     fields: [
       ...['Content-Type', contentType],
-      ...(dialect === 'wordpress' ? wordpressFields(exchange.service.publicRoot) : []),
+      ...(dialect === 'wordpress' ? interfaceFields(exchange.service.publicRoot) : []),
       ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST'],
       ...(dialect === 'wordpress' ? callerFields(exchange.request.fields) : ['Cache-Control', 'no-store']),
       ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),

@@ -12,7 +12,6 @@ import {
   type ItemError,
   type ItemReach,
   itemError,
-  jsonTypeOf,
 } from './item.ts'
 
 type Refusal = Extract<Admission, { kind: 'refused' }>
@@ -50,20 +49,20 @@ type ItemPorts = {
 }
 
 /** `safe`: a POST that reads; `writes`: a GET that changes something. */
-const changesSomething = ({ policyFor }: Service, method: string, path: string): boolean => {
-  const { effect } = policyFor(method, path)
+const changesSomething = ({ contract }: Service, method: string, path: string): boolean => {
+  const { effect } = contract.policyFor(method, path)
   if (method === 'GET') return effect === 'writes'
   return effect !== 'safe'
 }
 
-/** The tags of stored responses that an item reads or changes; a site has its own order (order/plan-order.ts). */
+/** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-order.ts). */
 const reachOf = (service: Service, method: string, found: Found): ItemReach | undefined => {
-  if (service.contract === 'site') return undefined
+  if (service.contract.announces) return undefined
   const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
   return {
-    shows: new Set(service.tagger.storedTags(found, {}, nothingYet)),
+    shows: new Set(service.contract.tagger.storedTags(found, {}, nothingYet)),
     changes: changesSomething(service, method, found.path)
-      ? service.tagger.writtenTags(found, () => undefined, method, undefined)
+      ? service.contract.tagger.writtenTags(found, () => undefined, method, undefined)
       : [],
   }
 }
@@ -76,24 +75,24 @@ export const admitItem = (
 ): Admission => {
   const { service } = batch
   if (!reaches(service, service.mount + item.path)) return refusedBy('no_route')
-  const finding = service.find(item.method, item.path)
+  const finding = service.contract.find(item.method, item.path)
   if (finding.kind === 'refused') return refusedBy('ambiguous_request')
   if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
   const { row, endpoint, pathParameters } = finding
   const fields = allowField(row, batch.request.fields['authorization'] !== undefined)
-  const isAllowed = service.contract !== 'site' || endpoint.allowBatch === true || item.method === 'GET'
+  const isAllowed = !service.contract.announces || endpoint.allowBatch === true || item.method === 'GET'
   // A batch in a batch would multiply what one request may cost.
   if (!isAllowed || row.handledBy === 'batch') {
     const message = 'The requested route does not support batch requests.'
     return { ...refused(400, 'rest_batch_not_allowed', message), fields }
   }
-  const validation = service.validator.validate({
+  const validation = service.contract.validator.validate({
     method: item.method,
     row,
     endpoint,
     pathParameters,
     query: item.query,
-    contentType: item.content === undefined ? undefined : jsonTypeOf(endpoint),
+    contentType: item.content === undefined ? undefined : (endpoint.jsonType ?? 'application/json'),
     content: item.content,
     // Declared headers and cookies are part of the cache key.
     ...(endpoint.readsFields === true ? { fields: fieldsOf(item) } : {}),

@@ -2,7 +2,6 @@ import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
 import type { Admitted } from '../pipeline/exchange.ts'
-import type { Endpoint } from '../service/row.ts'
 
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
@@ -103,16 +102,6 @@ export type BatchItem = {
   readonly content: Buffer | undefined
   /** Its route and validation; undefined until it was admitted. */
   readonly admitted?: Admitted | undefined
-}
-
-/** The media type of an item's body: that of JSON, or the one of its kind that the operation takes in its place. */
-export const jsonTypeOf = (endpoint: Endpoint | undefined): string => {
-  const types = (endpoint?.operation?.body?.contents ?? []).filter(({ reading }) => reading === 'json')
-  const isPlain = types.length === 0 || types.some(({ mediaType }) => mediaType === 'application/json')
-  const [first] = types
-  return isPlain || first === undefined || first.mediaType.includes('*')
-    ? 'application/json'
-    : first.mediaType
 }
 
 /** What an item touches, for the order of the batch. */

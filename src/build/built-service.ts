@@ -11,11 +11,12 @@ import type { Access } from '../pipeline/access.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BuiltAccess } from '../server/access.ts'
-import { requestMeaning } from '../service/router.ts'
+import type { Contract } from '../service/contract.ts'
+import { withheldFields } from '../service/rule-policies.ts'
 import { createServiceTable, type ServiceChoice } from '../service/service-table.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { type Discovery, refusedText } from '../wordpress/index/discovery.ts'
-import { dependsOnHost, type ServiceContract, withheldFields } from './service-contract.ts'
+import { dependsOnHost } from './service-contract.ts'
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
 export type BuiltUpstream = {
@@ -30,7 +31,7 @@ export type BuiltUpstream = {
 export type BuiltService = {
   readonly config: ServiceConfig
   readonly service: Service
-  readonly contract: ServiceContract
+  readonly contract: Contract
   readonly discovery: Discovery | undefined
   readonly upstream: BuiltUpstream
   readonly formAt: FormAt | undefined
@@ -109,7 +110,7 @@ export const declaredServices = ({
 }): DeclaredServices => ({
   services: built.map(({ service: { name, contract }, upstream: { targets } }) => ({
     name,
-    contract,
+    announces: contract.announces,
     targets,
   })),
   limits: config.rateLimits.map(({ name }) => name),
@@ -136,7 +137,7 @@ export const serverOf = (origin: string): string => {
 /** The facts of a service that explanations need. */
 export type AskedService = {
   readonly config: ServiceConfig
-  readonly contract: ServiceContract
+  readonly contract: Contract
   readonly access: Access | undefined
 }
 
@@ -215,8 +216,8 @@ const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail 
 
 /** Makes the canonical form of a target with the functions used for requests. */
 export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
-  const { config, contract } = service
-  if (config.contract === 'site' && requestMeaning('GET', query, {}).kind === 'refused') {
+  const { contract } = service
+  if (contract.meaning('GET', query, {}).kind === 'refused') {
     return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
   }
   const finding = contract.find('GET', path)
@@ -342,7 +343,7 @@ const keptServices = (last: Configuration, next: Configuration): ReadonlySet<str
 }
 
 /** Invalidates everything of a service. */
-export const everythingNotes = ({ name, tagger, local }: Service): readonly Note[] => [
+export const everythingNotes = ({ name, contract: { tagger }, local }: Service): readonly Note[] => [
   tagger.everything === undefined
     ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
     : { kind: 'tag', tag: tagger.everything, mode: 'hard' },

@@ -10,6 +10,7 @@ import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { applyInvalidations } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
+import type { Change } from '../service/tagger.ts'
 import {
   type ChangeFeeds,
   createChangeFeeds,
@@ -20,12 +21,11 @@ import {
 import type { ChangeEvent } from '../wordpress/changes/events.ts'
 import { type LogAnswer, type PlainChange, readLogAnswer } from '../wordpress/changes/read-changes.ts'
 import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
-import type { SiteChange } from '../wordpress/tags/changes.ts'
 import { changesOf, everythingNotes, outdateDocuments, ownGet, pollMsOf, sitePath } from './built-service.ts'
 import type { Generation } from './generation.ts'
 
-const changeNotes = (service: Service, changes: readonly SiteChange[]): readonly Note[] => {
-  const tags = service.tagger.changedTags(changes)
+const changeNotes = (service: Service, changes: readonly Change[]): readonly Note[] => {
+  const tags = service.contract.tagger.changedTags(changes)
   if (tags === undefined) return everythingNotes(service)
   const dropped = tags.map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
   // Title and tagline are in the documents that the gateway makes.
@@ -162,7 +162,7 @@ export const connectChangeFeeds = (
             return service === undefined ? 0 : drop(changeNotes(service, told))
           },
           hold: (forMs) => {
-            const tag = serviceNamed(name)?.tagger.everything
+            const tag = serviceNamed(name)?.contract.tagger.everything
             if (tag !== undefined) cache.doubt([tag], forMs)
           },
           tell: (message: FeedMessage) => {

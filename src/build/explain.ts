@@ -1,5 +1,4 @@
-import { type CachePolicy, decideCaching, identityCookies, sensitivityOf } from '../cache/decide-caching.ts'
-import { requestTags } from '../cache/tagger.ts'
+import { type CachePolicy, decideCaching, identityCookies } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { interfacesBehind } from '../config/sites-behind.ts'
@@ -12,8 +11,9 @@ import {
   isAccessWrite,
   lackingCredential,
 } from '../pipeline/access.ts'
-import { requestMeaning } from '../service/router.ts'
+import type { Contract } from '../service/contract.ts'
 import type { Found, Row } from '../service/row.ts'
+import { requestTags } from '../service/tagger.ts'
 import type { Validation } from '../service/validation.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
@@ -26,8 +26,7 @@ import {
   type PublicTargets,
   withoutRoot,
 } from './built-service.ts'
-import { operationFacts, resourceFacts } from './document-contract.ts'
-import { type ServiceContract, serviceContract } from './service-contract.ts'
+import { contractOf } from './service-contract.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The request to explain; it is not sent. */
@@ -56,7 +55,7 @@ const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as cons
 /** Key and tags of the stored response, as far as the request determines them. */
 const storedAs = (
   service: ServiceConfig,
-  contract: ServiceContract,
+  contract: Contract,
   found: Found,
   valid: Valid,
   partition: string,
@@ -83,15 +82,14 @@ const undeclaredOf = ({ undeclared }: Valid): Explanation =>
 
 /** Tags that the write invalidates, as far as the request determines them: its response may narrow or extend them. */
 const mayInvalidate = (
-  { contract: kind }: ServiceConfig,
-  { tagger }: ServiceContract,
+  { hasRoutes, tagger }: Contract,
   method: string,
   found: Found,
   valid: Valid,
 ): readonly string[] =>
-  kind === 'open'
-    ? [targetOf(found.path, valid.query)]
-    : tagger.writtenTags(found, () => undefined, method, undefined)
+  hasRoutes
+    ? tagger.writtenTags(found, () => undefined, method, undefined)
+    : [targetOf(found.path, valid.query)]
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (
@@ -151,7 +149,7 @@ const spared = (
 const cachingOf = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
-  contract: ServiceContract,
+  contract: Contract,
   method: string,
   found: Found,
   valid: Valid,
@@ -159,7 +157,7 @@ const cachingOf = (
 ): Explanation => {
   const { query } = valid
   const policy = contract.policyFor(method, found.path)
-  const sensitive = valid.hasQueryCredential ? 'api-key' : sensitivityOf(service.contract, found.path, query)
+  const sensitive = valid.hasQueryCredential ? 'api-key' : contract.sensitivityOf(found.path, query)
   const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
   const rule =
     policy.rule === undefined
@@ -180,7 +178,7 @@ const cachingOf = (
       return {
         cache: 'write: invalidates',
         profile: policy.profile,
-        mayInvalidate: mayInvalidate(service, contract, method, found, valid),
+        mayInvalidate: mayInvalidate(contract, method, found, valid),
         ...spared(service, services, method, found.path, query),
       }
     case 'bypass':
@@ -194,22 +192,20 @@ const cachingOf = (
   }
 }
 
-/** WordPress hides behind 404 that there is something under the path. */
-const wrongMethod = ({ contract }: ServiceConfig, { endpoints }: Row): string => {
-  const methods = new Set(endpoints.flatMap((endpoint) => endpoint.methods))
-  return `${contract === 'site' ? 404 : 405}: the path takes ${[...methods].join(', ')}`
+const wrongMethod = (contract: Contract, row: Row): string => {
+  const methods = new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))
+  return `${contract.wrongMethod(row).facts.status}: the path takes ${[...methods].join(', ')}`
 }
 
 /** OPTIONS of a path that does not describe it. */
-const undescribedOptions = (service: ServiceConfig, row: Row): Explanation => {
-  switch (service.contract) {
-    case 'site':
+const optionsOf = (contract: Contract, row: Row): Explanation => {
+  switch (contract.options) {
+    case 'own':
       return { answer: 'schema of the route' }
-    case 'open':
+    case 'upstream':
       return { answer: 'passed on' }
-    case 'openapi':
-    case 'plants':
-      return { refused: `${wrongMethod(service, row)}; preflights of CORS are passed on` }
+    case 'refused':
+      return { refused: `${wrongMethod(contract, row)}; preflights of CORS are passed on` }
   }
 }
 
@@ -226,10 +222,15 @@ const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid
   return `${status} ${code}${text === undefined ? '' : `: ${text}`}`
 }
 
+const unlistedAnswer = ({ announces, unlisted }: Contract): string => {
+  if (unlisted === 'refuse') return '404'
+  return announces ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : 'passed on'
+}
+
 const known = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
-  contract: ServiceContract,
+  contract: Contract,
   method: string,
   path: string,
   query: string,
@@ -241,16 +242,11 @@ const known = (
     case 'refused':
       return { refused: `path: ${finding.reason}` }
     case 'wrong-method':
-      return { row: finding.row.template, refused: wrongMethod(service, finding.row) }
+      return { row: finding.row.template, refused: wrongMethod(contract, finding.row) }
     case 'options':
-      return { row: finding.row.template, ...undescribedOptions(service, finding.row) }
-    case 'unlisted': {
-      const passes = service.contract === 'site' && service.unlistedRoutes !== 'refuse'
-      return {
-        row: 'unlisted',
-        answer: passes ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : '404',
-      }
-    }
+      return { row: finding.row.template, ...optionsOf(contract, finding.row) }
+    case 'unlisted':
+      return { row: 'unlisted', answer: unlistedAnswer(contract) }
     case 'found': {
       const { row, endpoint, pathParameters } = finding
       const challenge = contract.challenge?.(endpoint, fields, query)
@@ -274,8 +270,7 @@ const known = (
       }
       return {
         row: row.template,
-        ...operationFacts(endpoint.operation),
-        ...resourceFacts(contract.resources, endpoint),
+        ...contract.describe(endpoint),
         ...(contract.rows.some(({ template }) => template === row.template)
           ? {}
           : { rowFrom: 'learned from the index of the upstream' }),
@@ -313,11 +308,11 @@ const decideAccess = async (
   const { allow, deny } = config.access
   const finding = contract.find(method, path)
   const isWrite = isAccessWrite({
-    contract: config.contract,
+    contract,
     method,
     row: 'row' in finding ? finding.row : undefined,
-    sensitive: sensitivityOf(config.contract, 'path' in finding ? finding.path : path, query),
-    effect: finding.kind === 'found' ? finding.endpoint.operation?.effect : undefined,
+    sensitive: contract.sensitivityOf('path' in finding ? finding.path : path, query),
+    effect: finding.kind === 'found' ? finding.endpoint.effect : undefined,
   })
   const verdict = await access.verify(fields)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined
@@ -347,8 +342,7 @@ export const explainAt = async (
   }
   const { query, path, host, services } = found
   const { config, contract } = found.service
-  const meaning =
-    config.contract === 'site' ? requestMeaning(method, query, fields) : { kind: 'method' as const, method }
+  const meaning = contract.meaning(method, query, fields)
   const service = {
     service: config.name,
     ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
@@ -377,7 +371,7 @@ const accessAlone = async ({ name, access }: ServiceConfig): Promise<Access | un
 export const explain = async (config: Config, request: ExplainedRequest): Promise<Explanation> => {
   const services = config.services.map(async (service) => ({
     config: service,
-    contract: await serviceContract(service, config.limits),
+    contract: await contractOf(service, config.limits),
     access: await accessAlone(service),
   }))
   return explainAt(createPublicTargets(await Promise.all(services), config.publicUrl), request)

@@ -11,6 +11,7 @@ import { isStreamCoding } from '../http/content-coding.ts'
 import type { Answer } from '../http/message.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
+import { documentChanges } from '../openapi/notes.ts'
 import type { PipelineEvent } from '../pipeline/events.ts'
 import type { Received } from '../pipeline/exchange.ts'
 import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
@@ -36,7 +37,6 @@ import {
   sharingUpstream,
   stopChecks,
 } from './built-service.ts'
-import { documentChanges } from './document-contract.ts'
 import type { OperatorCache } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
 import { buildService, type ServiceParts } from './service.ts'

@@ -207,13 +207,13 @@ type OperatorParts = {
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.flatMap(({ service, contract: { rows }, discovery }) =>
-    service.contract === 'openapi'
+  built.flatMap(({ config, service, contract: { rows }, discovery }) =>
+    'document' in config
       ? []
       : [
           {
             name: service.name,
-            contract: service.contract,
+            contract: config.contract,
             mount: service.mount,
             publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
             rows: [...(discovery?.listed() ?? rows), ...(discovery?.learned().rows ?? [])],
@@ -238,12 +238,12 @@ const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): 
     : { ...facts, url: targetParts(path).path, tags: [] }
 }
 
-/** The documents of services with an OpenAPI contract, each made on first use. */
+/** The documents of services with one of their own, each made on first use. */
 const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | undefined) => {
   const known = new Map<string, Buffer>()
   return (name) => {
     const found = built.find(({ config }) => config.name === name)
-    if (found?.config.contract !== 'openapi') return undefined
+    if (found === undefined || !('document' in found.config)) return undefined
     const { document } = found.config
     const batch = found.contract.rows.find(({ kind }) => kind === 'batch')
     const content =
@@ -261,7 +261,7 @@ const openApiContent = (parts: OperatorParts): Buffer => {
     publicUrl,
     version,
     services: describedServices(parts),
-    withOwnDocument: config.services.filter(({ contract }) => contract === 'openapi').map(({ name }) => name),
+    withOwnDocument: config.services.filter((service) => 'document' in service).map(({ name }) => name),
   })
   return Buffer.from(JSON.stringify(document))
 }

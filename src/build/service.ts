@@ -12,11 +12,13 @@ import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } 
 import type { Metrics } from '../observability/metrics.ts'
 import { anyOriginOf, createAnyOrigins } from '../pipeline/any-origin.ts'
 import { type Received, upstreamTarget } from '../pipeline/exchange.ts'
-import type { LocalAnswers, Service } from '../pipeline/service.ts'
+import { createTargetMemo, type LocalAnswers, type Service } from '../pipeline/service.ts'
 import type { BuiltAccess } from '../server/access.ts'
+import type { Contract } from '../service/contract.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import type { ReportedLease } from '../wordpress/changes/change-feeds.ts'
 import { createWitness } from '../wordpress/changes/witness.ts'
+import { siteNameTable } from '../wordpress/contract.ts'
 import { createDiscovery, type Discovery, rowsBeforeIndex } from '../wordpress/index/discovery.ts'
 import type { IndexAnswer } from '../wordpress/index/index-source.ts'
 import { createNames, type Names } from '../wordpress/names/names.ts'
@@ -36,12 +38,10 @@ import {
 import {
   addressOf,
   buildAccess,
+  contractOf,
   dependsOnHost,
   limitsOf,
   responseChangesOf,
-  type ServiceContract,
-  serviceContract,
-  siteNameTable,
   startEmbedded,
   upstreamOptions,
 } from './service-contract.ts'
@@ -197,7 +197,7 @@ const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
 
 const siteParts = (
   config: SiteConfig,
-  contract: ServiceContract,
+  contract: Contract,
   { upstream, targets }: BuiltUpstream,
   parts: ServiceParts,
 ) => {
@@ -284,6 +284,9 @@ const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promis
   }
 }
 
+/** At some 2 kB each, arguments included, at most 16 MB a service. */
+const rememberedTargets = 8192
+
 /** Parts taken over when a service is built: its upstream, and its access. */
 type Known = {
   readonly upstream?: BuiltUpstream
@@ -292,7 +295,7 @@ type Known = {
 
 /** A site whose table has changed gives its responses other tags. */
 const contentIdIn =
-  (id: string, { tableId }: ServiceContract) =>
+  (id: string, { tableId }: Contract) =>
   (): string =>
     id + tableId()
 
@@ -309,8 +312,14 @@ export const buildService = async (
   const feed = parts.feedLease?.(config.name)
   const changes = changesOf(config)
   const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
-  const contract = await serviceContract(config, limits, whileHeard)
-  const site = config.contract === 'site' ? siteParts(config, contract, built, parts) : undefined
+  const contract = await contractOf(config, limits, whileHeard)
+  const memo = createTargetMemo(rememberedTargets)
+  const learn: Contract['learn'] = (listed, learned) => {
+    contract.learn(listed, learned)
+    memo.clear()
+  }
+  const site =
+    config.contract === 'site' ? siteParts(config, { ...contract, learn }, built, parts) : undefined
   const basePath = withoutRoot(config.upstream.basePath)
   const roots = targets.map((origin) => origin + basePath)
   const form = (host?: string) => {
@@ -334,40 +343,27 @@ export const buildService = async (
   const general: Omit<Service, 'atHost'> = {
     ...form(),
     name: config.name,
-    contract: config.contract,
+    contract,
     mount: withoutRoot(config.mount),
     hosts: config.hosts,
     host: '',
     responseChanges: responseChangesOf(config),
     compresses: config.compress,
     websockets: config.contract === 'open' && config.websockets,
-    challenge: contract.challenge,
-    declaredFields: contract.declaredFields,
-    keyParameters: config.contract === 'openapi' ? config.document.contract.keyParameters : [],
     access,
-    unlisted:
-      config.contract === 'open' || (config.contract === 'site' && config.unlistedRoutes !== 'refuse')
-        ? 'pass'
-        : 'refuse',
     bodyBytes: limits.bodyBytes,
     uploadBytes: limits.uploadBytes,
-    find: contract.find,
-    memo: contract.memo,
-    validator: contract.validator,
-    policyFor: contract.policyFor,
-    tagger: contract.tagger,
+    memo,
     witness:
       feed === undefined || changes === undefined || pollMsOf(config, changes) === 0
         ? undefined
         : createWitness(changes.token.reveal(), feed, parts.clock),
     harmlessWrite: harmlessWritesOf(config, () =>
-      parts.sharing(built.servers).flatMap((one) => (one.contract === 'site' ? [one.basePath] : [])),
+      parts.sharing(built.servers).flatMap((one) => (one.contract.announces ? [one.basePath] : [])),
     ),
     storesAnswers: storesAnswers(config),
-    invalidatesTargets: config.contract === 'open' || contract.resources !== undefined,
     contentId: contentIdIn(contentIdOf(config, targets, parts.config), contract),
-    hasRow: contract.hasRow,
-    isCurrent: () => parts.serviceNamed(config.name)?.memo === contract.memo,
+    isCurrent: () => parts.serviceNamed(config.name)?.memo === memo,
     sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,
     // Where the gateway answers CORS itself, the upstream decides nothing.

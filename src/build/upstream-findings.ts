@@ -6,6 +6,7 @@ import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
+import type { Contract } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { pollFields } from '../wordpress/changes/change-feeds.ts'
@@ -37,9 +38,8 @@ import {
   sitePath,
   withoutRoot,
 } from './built-service.ts'
-import { resourceFacts } from './document-contract.ts'
 import { buildService } from './service.ts'
-import { addressOf, type ServiceContract, serviceContract, upstreamOptions } from './service-contract.ts'
+import { addressOf, contractOf, upstreamOptions } from './service-contract.ts'
 
 export type ServiceDrift = {
   readonly service: string
@@ -156,7 +156,7 @@ export type RouteReport = {
 
 const seconds = (ms: number): string => `${ms / 1000}s`
 
-const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): string => {
+const cachedHow = (contract: Contract, row: Row, endpoint: Endpoint): string => {
   if (!endpoint.methods.includes('GET')) return '-'
   if (row.handledBy === 'discovery') return 'by the gateway'
   const { rule, profile } = contract.policyFor('GET', row.template)
@@ -167,8 +167,8 @@ const cachedHow = (contract: ServiceContract, row: Row, endpoint: Endpoint): str
 }
 
 /** An open service has one row for all paths, which only its rules distinguish. */
-const ruleLines = (config: ServiceConfig): RouteLine[] =>
-  config.contract !== 'open'
+const ruleLines = (config: ServiceConfig, { hasRoutes }: Contract): RouteLine[] =>
+  hasRoutes
     ? []
     : config.cache.rules.map(({ match, ttlMs, scope }) => ({
         method: match.methods.join(','),
@@ -182,7 +182,7 @@ const ruleLines = (config: ServiceConfig): RouteLine[] =>
 
 const linesOf = (
   config: ServiceConfig,
-  contract: ServiceContract,
+  contract: Contract,
   rows: readonly Row[],
   source: RouteLine['source'],
 ): RouteLine[] =>
@@ -195,15 +195,15 @@ const linesOf = (
       cached: cachedHow(contract, row, endpoint),
       batchable: endpoint.allowBatch === true,
       source,
-      ...resourceFacts(contract.resources, endpoint),
+      resource: contract.describe(endpoint).resource,
     })),
   )
 
 /** Every route of the configuration's contracts; further routes of an upstream are learned at run time. */
 export const describeRoutes = async (config: Config): Promise<RouteReport> => {
   const lines = config.services.map(async (service) => {
-    const contract = await serviceContract(service, config.limits)
-    return [...ruleLines(service), ...linesOf(service, contract, contract.rows, 'contract')]
+    const contract = await contractOf(service, config.limits)
+    return [...ruleLines(service, contract), ...linesOf(service, contract, contract.rows, 'contract')]
   })
   return { lines: (await Promise.all(lines)).flat(), unread: [], refused: [] }
 }
@@ -212,7 +212,7 @@ export const describeRoutes = async (config: Config): Promise<RouteReport> => {
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
   withAskedServices(config.services, config, (asked) => ({
     lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
-      ...ruleLines(service),
+      ...ruleLines(service, contract),
       ...linesOf(service, contract, discovery?.listed() ?? contract.rows, 'contract'),
       ...linesOf(service, contract, discovery?.learned().rows ?? [], 'learned'),
     ]),

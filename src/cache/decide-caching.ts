@@ -2,10 +2,6 @@ import type { Moment } from '../clock.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { credentialExpiry, keyedFields, otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
-import { pathReadings } from '../http/path-readings.ts'
-import { foldPhpName } from '../http/php-names.ts'
-import type { ContractName } from '../service/method.ts'
-import { createsWhenRead, cronParameter, runsCron } from '../wordpress/tags/side-effects.ts'
 
 /**
  * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A
@@ -98,79 +94,12 @@ export type Sensitivity =
   | 'api-key'
 
 /**
- * With these a GET may change something: the route creates, WordPress runs scheduled tasks, its REST API takes the GET for a write,
- * or an admin screen performs an action.
+ * With these a GET may change something: the route creates, the program runs scheduled tasks, takes the GET for a write, or performs an
+ * action of its administration.
  */
 const acting: ReadonlySet<Sensitivity> = new Set(['creating-read', 'cron', 'method-override', 'nonce'])
 
-const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
-
-/**
- * Does a GET with it count as a write? Through an open service in front of a site a GET may be a link of an admin screen that changes
- * something (trash, activate: a nonce), WordPress's own override of the method, or its scheduled tasks.
- */
-export const actsAsWrite = (contract: ContractName, sensitivity: Sensitivity | undefined): boolean => {
-  if (sensitivity === undefined || !isActing(sensitivity)) return false
-  if (contract === 'site') return sensitivity === 'creating-read' || sensitivity === 'cron'
-  return contract === 'open'
-}
-
-const isReading = (method: string): boolean => /^(?:get|head|options)?$/i.test(method)
-
-const isPublicStatus = (value: string): boolean =>
-  value
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .every((status) => status === '' || status === 'publish' || status === 'inherit')
-
-const readParameter = (name: string, value: string): Sensitivity | undefined => {
-  // In lower case: names may be case-insensitive in a service that is not PHP.
-  switch (foldPhpName(name).toLowerCase()) {
-    case '_wpnonce':
-      return 'nonce'
-    case '_method':
-      return isReading(value) ? undefined : 'method-override'
-    case 'rest_route':
-      return createsWhenRead(value) ? 'creating-read' : undefined
-    case cronParameter:
-      return 'cron'
-    case 'password':
-      return 'password'
-    case 'context':
-      return value.trim().toLowerCase() === 'edit' ? 'context-edit' : undefined
-    case 'status':
-      return isPublicStatus(value) ? undefined : 'non-public-status'
-    default:
-      return undefined
-  }
-}
-
-/** The first one with which a GET may change something, else the first one. */
-const sensitiveParameter = (query: string): Sensitivity | undefined => {
-  if (query === '') return undefined
-  let first: Sensitivity | undefined
-  for (const [name, value] of new URLSearchParams(query)) {
-    const found = readParameter(name, value)
-    if (found !== undefined && isActing(found)) return found
-    first ??= found
-  }
-  return first
-}
-
-/**
- * `query` is without `?`. Depends on the target alone: it is stored with the memoised canonical form. The names are those of
- * WordPress: in a service with its own document they mean something else.
- */
-export const sensitivityOf = (
-  contract: ContractName,
-  path: string,
-  query: string,
-): Sensitivity | undefined => {
-  if (contract === 'openapi') return undefined
-  const readings = pathReadings(path)
-  if (readings.some(createsWhenRead)) return 'creating-read'
-  return readings.some(runsCron) ? 'cron' : sensitiveParameter(query)
-}
+export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
 
 /** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
 export type CacheProfile = 'safe' | 'rfc-shared-cache'

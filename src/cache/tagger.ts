@@ -7,8 +7,6 @@ import {
   type ResponseHead,
 } from '../http/message.ts'
 import { parseList } from '../http/structured-fields.ts'
-import type { Found } from '../service/row.ts'
-import type { SiteChange } from '../wordpress/tags/changes.ts'
 
 const longestIdentifier = 128
 
@@ -174,53 +172,6 @@ export type WriteResponse = {
   /** Path below the service that Location names, in its canonical form, where tags depend on it. */
   readonly created?: string | undefined
 }
-
-/** Decides which tags a stored response has and which tags a write invalidates. Pure; throws for no input. */
-export type Tagger = {
-  /** `found` is undefined for a path without a row. */
-  storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
-  /** Added to responses that are stored for one credential; undefined if no write changes the rights of a caller. */
-  readonly callers: string | undefined
-  /**
-   * Added to responses to requests with undeclared parameters: a plugin may show anything in them, so every write invalidates them.
-   * Undefined if every write invalidates every response.
-   */
-  readonly undeclared: string | undefined
-  /** Is it a response that the row can give? Otherwise it is not stored for other clients. */
-  isReadable(response: TaggedResponse): boolean
-  /**
-   * `response` is undefined if the outcome is unknown; then everything that may have changed counts as changed. `shown`: stored
-   * contents with a tag, which show the data right before the write; undefined if that is unknown. `isReported`: what the
-   * companion has reported of this write is dropped already, or it has written nothing.
-   */
-  writtenTags(
-    found: Found | undefined,
-    given: Given,
-    method: string,
-    response: WriteResponse | undefined,
-    shown?: Shown,
-    isReported?: boolean,
-  ): readonly string[]
-  /** On every stored response; undefined where only targets and tags of the upstream distinguish responses. */
-  readonly everything: string | undefined
-  /** Tags that changes behind the gateway reach; undefined when they may reach every response of the service. */
-  changedTags(changes: readonly SiteChange[]): readonly string[] | undefined
-}
-
-/** The tags of a response to such a request: `own`, those of its row, and those that its partition and its parameters add. */
-export const requestTags = (
-  { callers, undeclared }: Pick<Tagger, 'callers' | 'undeclared'>,
-  own: readonly string[],
-  isPublic: boolean,
-  sendsUndeclared: boolean,
-): readonly string[] => {
-  if (isPublic && !sendsUndeclared) return own
-  const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined]
-  return [...new Set([...own, ...more.filter((tag) => tag !== undefined)])]
-}
-
-/** Names of the arguments that a write sets; undefined if not all of them are known. */
-type Given = () => readonly string[] | undefined
 
 /** Contents of stored responses with a tag; only some of them if there are many. */
 export type Shown = (tag: string) => readonly Buffer[]

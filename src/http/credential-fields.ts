@@ -210,3 +210,10 @@ export const carriesToken = (fields: FieldLines, excepted: readonly string[]): b
   }
   return false
 }
+
+/** May the caller have rights that an anonymous one does not have? */
+export const mayHaveRights = (fields: RequestFields): boolean =>
+  fields['authorization'] !== undefined ||
+  fields['cookie'] !== undefined ||
+  fields['x-wp-nonce'] !== undefined ||
+  otherCredential(fields, none) !== undefined

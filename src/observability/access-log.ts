@@ -152,7 +152,7 @@ export const createAccessLog = (options: AccessLogOptions): AccessLog => {
       const line = lineOf(exchange, answered, mode === 'all' ? undefined : weight)
       const { client, request, record, service } = exchange
       const more = showsClient
-        ? shown(client.address, request.target, request.fields, service.keyParameters)
+        ? shown(client.address, request.target, request.fields, service.contract.keyParameters)
         : undefined
       const target = options.target ? record.target : undefined
       write(more === undefined && target === undefined ? line : { ...line, ...more, target })

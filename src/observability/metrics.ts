@@ -1,6 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { Standing } from '../cluster/worker-link.ts'
-import type { ContractName } from '../service/method.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
@@ -132,23 +131,24 @@ const withoutZero: ReadonlySet<MetricKey> = new Set([
 export type DeclaredServices = {
   readonly services: readonly {
     readonly name: string
-    readonly contract: ContractName
+    /** Its upstream announces its routes, and which of them a batch takes. */
+    readonly announces: boolean
     /** Origins. */
     readonly targets: readonly string[]
   }[]
   readonly limits: readonly string[]
 }
 
-const ofSites: ReadonlySet<string> = new Set([...Object.keys(batchMetrics), ...Object.keys(discoveryMetrics)])
-
-const hasSeries = (contract: ContractName, key: MetricKey): boolean =>
-  contract === 'site' || !ofSites.has(key)
+const ofAnnounced: ReadonlySet<string> = new Set([
+  ...Object.keys(batchMetrics),
+  ...Object.keys(discoveryMetrics),
+])
 
 const fromConfig = (key: MetricKey, { services, limits }: DeclaredServices): readonly Labels[] => {
   const labels: readonly string[] = metricTable[key].labels
   if (labels.includes('limit')) return each('limit', limits)
   if (!labels.includes('service')) return [{}]
-  const concerned = services.filter(({ contract }) => hasSeries(contract, key))
+  const concerned = services.filter(({ announces }) => announces || !ofAnnounced.has(key))
   return concerned.flatMap(({ name: service, targets }) =>
     labels.includes('target') ? targets.map((target) => ({ service, target })) : [{ service }],
   )

@@ -1,9 +1,8 @@
-import { actsAsWrite, type Sensitivity } from '../cache/decide-caching.ts'
+import type { Sensitivity } from '../cache/decide-caching.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
-import type { Effect } from '../openapi/document/operation.ts'
-import type { ContractName } from '../service/method.ts'
-import type { Row } from '../service/row.ts'
+import type { Contract } from '../service/contract.ts'
+import type { Effect, Row } from '../service/row.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {
@@ -93,11 +92,10 @@ export type Access = {
 
 /** A request whose route and method are known. */
 type KnownRequest = {
-  readonly contract: ContractName
+  readonly contract: Pick<Contract, 'actsAsWrite'>
   readonly method: string
   readonly row: Row | undefined
   readonly sensitive: Sensitivity | undefined
-  /** Of the operation in an OpenAPI document. */
   readonly effect: Effect | undefined
 }
 
@@ -105,7 +103,7 @@ type KnownRequest = {
 export const isAccessWrite = ({ contract, method, row, sensitive, effect }: KnownRequest): boolean => {
   if (row?.handledBy === 'batch') return false
   const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-  return !isRead || effect === 'writes' || actsAsWrite(contract, sensitive)
+  return !isRead || effect === 'writes' || (sensitive !== undefined && contract.actsAsWrite(sensitive))
 }
 
 const appliesTo = (required: Required, isWrite: boolean): boolean =>

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { ByteBudget } from '../http/bounds.ts'
 import { requestField } from '../http/message.ts'
-import type { HarmlessClaim } from '../service/harmless-claim.ts'
+import type { HarmlessClaim } from '../service/witness.ts'
 import { questionFor } from './ask-witness.ts'
 import type { Ready } from './exchange.ts'
 import { readContent } from './reads.ts'

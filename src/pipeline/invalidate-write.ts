@@ -192,7 +192,7 @@ const shownTargets = ({ service, target }: Ready, value: string | undefined): re
 /** A target as it is keyed, however the upstream spells it. */
 const spelled = (service: Service, target: string): string | undefined => {
   const at = target.indexOf('?')
-  const found = service.find('GET', at === -1 ? target : target.slice(0, at))
+  const found = service.contract.find('GET', at === -1 ? target : target.slice(0, at))
   if (found.kind !== 'found') return undefined
   return at === -1 ? found.path : found.path + target.slice(at)
 }
@@ -208,7 +208,7 @@ export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => 
 
 /** The path of the resource that a write has created (RFC 9110 §15.3.2). */
 const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string | undefined => {
-  if (status !== 201 || !exchange.service.invalidatesTargets) return undefined
+  if (status !== 201 || !exchange.service.contract.invalidatesTargets) return undefined
   const [named] = shownTargets(exchange, fieldValue(fields, 'location'))
   return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
 }
@@ -217,7 +217,7 @@ const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string 
 const tagsOfOthers = (found: Service, target: string): readonly string[] => {
   const [path = '', ...query] = target.split('?')
   const sent = upstreamTarget(found, path, query.join('?'))
-  const others = found.sharing().filter(({ invalidatesTargets }) => invalidatesTargets)
+  const others = found.sharing().filter(({ contract }) => contract.invalidatesTargets)
   return others.flatMap((one) => {
     const rest = sent.startsWith(one.basePath) ? sent.slice(one.basePath.length) : undefined
     const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(one, asTarget(rest)) : undefined
@@ -233,7 +233,7 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
     const found = path === service.mount + target ? service : service.serviceAt(authority, path)
     const named = found === undefined ? undefined : spelled(found, asTarget(path.slice(found.mount.length)))
     if (found === undefined || named === undefined) return []
-    const isReached = found.name === service.name && !service.invalidatesTargets
+    const isReached = found.name === service.name && !service.contract.invalidatesTargets
     return [...(isReached ? [] : [targetKey(found.name, named)]), ...tagsOfOthers(found, named)]
   })
   return [...new Set(tags)]
@@ -243,7 +243,7 @@ const documentsNotes = ({ name, local }: Service, collection: string): readonly 
   local === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
 /** On what only callers are shown, each what is his own. */
-const ownTags = ({ tagger }: Service, said: Said | undefined): readonly string[] =>
+const ownTags = ({ contract: { tagger } }: Service, said: Said | undefined): readonly string[] =>
   said?.kind === 'own' && tagger.callers !== undefined ? [tagger.callers] : []
 
 /** What a write through another service reaches: all that the service holds, or the groups that the response names (RFC 9875 §3). */
@@ -252,7 +252,7 @@ const tagsOfSharing = (
   written: WriteResponse | undefined,
   said: Said | undefined,
 ): readonly string[] => {
-  const { tagger } = service
+  const { tagger } = service.contract
   const isReported = said !== undefined && isTold(service, said)
   const isRead = isReported || tagger.everything === undefined
   return [
@@ -295,7 +295,7 @@ const ownWriteTags = (
   const isReported = said !== undefined && isTold(service, said)
   const isNothing = said?.kind === 'nothing' && policy.profile !== 'rfc-shared-cache'
   return [
-    ...service.tagger.writtenTags(found, given, method, written, shown, isReported),
+    ...service.contract.tagger.writtenTags(found, given, method, written, shown, isReported),
     ...ownTags(service, said),
     ...(isNothing ? [] : targetTags(exchange, written)),
   ]

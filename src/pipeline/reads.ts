@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
-import { actsAsWrite, type CachePolicy } from '../cache/decide-caching.ts'
-import { requestTags } from '../cache/tagger.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { withUncodedTags } from '../http/conditional/preconditions.ts'
@@ -9,6 +8,7 @@ import { acceptedForms, forwardedCodings } from '../http/content-coding.ts'
 import { forwardableField, forwardableFields, isUnusualName, namedAway } from '../http/forwardable-fields.ts'
 import { remembered } from '../http/memo.ts'
 import { type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
+import { requestTags } from '../service/tagger.ts'
 import type { Matched, Ready } from './exchange.ts'
 
 export type ForwardingFacts = {
@@ -43,17 +43,15 @@ const declaredField = (
 ): string | undefined =>
   withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
 
-const headersOf = ({ matching }: Known): readonly string[] => {
-  const parameters = (matching.kind === 'found' && matching.endpoint.operation?.parameters) || []
-  return parameters.flatMap(({ location, name }) => (location === 'header' ? [name] : []))
-}
+const headersOf = ({ matching }: Known): readonly string[] =>
+  (matching.kind === 'found' && matching.endpoint.headers) || []
 
 /** The name that many upstreams read as this one: `account-id` for `account_id`. */
 const twinOf = (name: string): string => name.replaceAll(/[._]/g, '-')
 
 /** The key of a stored response has only the fields that its own operation declares: others are not sent, nor is the twin of a claim. */
 const declaredNames = (known: Known): ReadonlySet<string> => {
-  const names = [...known.service.declaredFields, ...headersOf(known).filter(isUnusualName)]
+  const names = [...known.service.contract.declaredFields, ...headersOf(known).filter(isUnusualName)]
   return new Set(names.filter((name) => known.service.access?.claimFields.includes(twinOf(name)) !== true))
 }
 
@@ -155,10 +153,11 @@ export const readContent = async (
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
-/** Is a read treated as a write? Through an open service only where a service of another contract has the same upstream. */
+/** Is a read treated as a write? Through a service without routes only where one with routes has the same upstream. */
 export const isActingRead = ({ service, sensitive }: Pick<Ready, 'service' | 'sensitive'>): boolean =>
-  actsAsWrite(service.contract, sensitive) &&
-  [service, ...service.sharing()].some(({ contract }) => contract !== 'open')
+  sensitive !== undefined &&
+  service.contract.actsAsWrite(sensitive) &&
+  [service, ...service.sharing()].some(({ contract }) => contract.hasRoutes)
 
 /** The partition of the cache that an exchange reads from; `name` as in the key. */
 export type ReadPartition = {
@@ -235,19 +234,19 @@ export class ExchangeRead implements CacheRead {
 
   isOutdated(): boolean {
     const { service, matching } = this.#exchange
-    return !service.isCurrent() || (matching.kind === 'found' && !service.hasRow(matching.row))
+    return !service.isCurrent() || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
     const { service, matching } = this.#exchange
-    return matching.kind !== 'found' || service.tagger.isReadable(response)
+    return matching.kind !== 'found' || service.contract.tagger.isReadable(response)
   }
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
     const { service, matching, sendsUndeclared } = this.#exchange
     const found = matching.kind === 'found' ? matching : undefined
-    const own = service.tagger.storedTags(found, this.#exchange.arguments, response)
-    return requestTags(service.tagger, own, this.partition === 'public', sendsUndeclared)
+    const own = service.contract.tagger.storedTags(found, this.#exchange.arguments, response)
+    return requestTags(service.contract.tagger, own, this.partition === 'public', sendsUndeclared)
   }
 }
 

@@ -1,16 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
-import type { Tagger } from '../cache/tagger.ts'
 import type { PublicLinks } from '../http/links.ts'
 import { createRecentValues } from '../http/memo.ts'
-import type { Answer, FieldChanges, GatewayRequest, GatewayResponse, RequestFields } from '../http/message.ts'
-import type { HarmlessClaim } from '../service/harmless-claim.ts'
-import type { ContractName } from '../service/method.ts'
-import type { Endpoint, Found, RouteFinding, Row } from '../service/row.ts'
-import type { Validator } from '../service/validation.ts'
-import type { Witness } from '../service/witness.ts'
+import type { Answer, FieldChanges, GatewayRequest, GatewayResponse } from '../http/message.ts'
+import type { Contract, Translation } from '../service/contract.ts'
+import type { Found, Row } from '../service/row.ts'
+import type { HarmlessClaim, Witness } from '../service/witness.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import type { Names } from '../wordpress/names/names.ts'
 import type { Access, Identity } from './access.ts'
 import type { AnyOrigins } from './any-origin.ts'
 
@@ -63,16 +59,10 @@ export const createTargetMemo = (mostEntries: number) => {
 
 export type TargetMemo = ReturnType<typeof createTargetMemo>
 
-/** Translates between public names and the upstream's. */
-export type Translation = Pick<
-  Names,
-  'toUpstreamTarget' | 'toUpstreamContent' | 'fromUpstreamFields' | 'fromUpstreamContent'
->
-
 /** What the phases use of one service; src/build makes and closes it. */
 export type Service = {
   readonly name: string
-  readonly contract: ContractName
+  readonly contract: Contract
   /** Public path in front of everything; '' for the root. */
   readonly mount: string
   /** Patterns of the hosts that the service answers; none = every host. */
@@ -90,38 +80,19 @@ export type Service = {
   /** Responses that are not stored, and those of one caller, are compressed for clients that accept it. */
   readonly compresses: boolean
   readonly websockets: boolean
-  /**
-   * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them. Services that require none have no function.
-   * Only their presence is checked.
-   */
-  readonly challenge:
-    | ((endpoint: Endpoint | undefined, fields: RequestFields, query: string) => string | undefined)
-    | undefined
-  /** Header fields that the contract declares for every operation and that are sent although their names are unusual (lower case). */
-  readonly declaredFields: readonly string[]
-  /** Parameters of the query that carry credentials, by the contract: logs hide their values. */
-  readonly keyParameters: readonly string[]
   /** Undefined: every client may use it. */
   readonly access: Access | undefined
-  /** A path that no row lists is forwarded unread, or refused with 404. */
-  readonly unlisted: 'pass' | 'refuse'
   readonly bodyBytes: number
   readonly uploadBytes: number
-  find(method: string, path: string): RouteFinding
   readonly memo: TargetMemo
-  readonly validator: Validator
-  policyFor(method: string, path: string): CachePolicy
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
   /** URLs of the upstream in response fields, as clients reach them; undefined where `translation` does that. */
   readonly links: PublicLinks | undefined
-  readonly tagger: Tagger
   /** Its companion; undefined without a change feed that is read. */
   readonly witness?: Witness | undefined
   /** See `CacheRead`. */
   contentId(): string
-  /** Is it a row of the table in use? Tags by a row that has changed may lack what the upstream depends on now. */
-  hasRow(row: Row): boolean
   /** Does the current configuration have this service, with the same rules? */
   isCurrent(): boolean
   /** Why a request of this method, path and query may change nothing. Undefined: nothing is known of it. */
@@ -130,8 +101,6 @@ export type Service = {
     | undefined
   /** Something of it may be stored: by its rules or its profile, or a document of the gateway. */
   readonly storesAnswers: boolean
-  /** A write also invalidates the targets that it and its response name (RFC 9111 §4.4), where tags do not reach everything. */
-  readonly invalidatesTargets: boolean
   /** Other services with the same upstream, by the current configuration: a write to this one may change their responses. */
   sharing(): readonly Service[]
   /** The service that has a public path at a host, by the current configuration. */

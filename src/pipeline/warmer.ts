@@ -84,7 +84,7 @@ export const createWarmer = (options: WarmerOptions) => {
     ids += 1
     const exchange = anonymousGet(service, target, `warm-${ids}`, stop.signal)
     // To fetch it would change something.
-    if (exchange.service.policyFor('GET', exchange.path).effect === 'writes') return 'bypassed'
+    if (exchange.service.contract.policyFor('GET', exchange.path).effect === 'writes') return 'bypassed'
     const pipeline = options.begin()
     try {
       const { content, status } = await pipeline.run(exchange)

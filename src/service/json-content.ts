@@ -113,3 +113,8 @@ export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
   if (typeof members === 'string') return refusals[members]
   return members > maxJsonMembers ? { kind: 'too-many-values' } : parseJson(text)
 }
+
+/** The types of JSON Schema. */
+export const jsonTypes: ReadonlySet<unknown> = new Set(
+  'string integer number boolean array object null'.split(' '),
+)

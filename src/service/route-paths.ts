@@ -1,5 +1,4 @@
 import { RE2JS, RE2JSException } from 're2js'
-import { templateIdentifier } from '../wordpress/routes/row-builders.ts'
 import type { PathRefusal } from './row.ts'
 
 /** Stands in a cleaned path for `%2F`: text inside an identifier, but never a separator. No cleaned path has it otherwise. */
@@ -199,6 +198,9 @@ const compiled = (pattern: string): RE2JS | undefined => {
 
 /** Nothing but digits, and the slash and the plus sign that WordPress accepts beside them. */
 const numberSource = /^(?:\\d|\[(?:\\d|0-9|\\?[/+])+\])\+$/
+
+/** `theme//slug` or `theme/subtheme//slug`: at most one slash inside the theme's name, any number behind it. */
+export const templateIdentifier = '([^\\/:<>\\*\\?"\\|]+(?:\\/[^\\/:<>\\*\\?"\\|]+)?)[\\/\\w%-]+'
 
 const identifierForm = (source: string): IdentifierForm => {
   if (numberSource.test(source)) return 'number'

@@ -1,6 +1,4 @@
 import { rememberedFor } from '../http/memo.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
-import { foldPhpName } from '../http/php-names.ts'
 import {
   canonicalIdentifier,
   cleanSpelling,
@@ -22,50 +20,6 @@ export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undef
   const named = (wanted: string) =>
     endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
   return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)
-}
-
-/** Why a request is refused: its query or a header field would give it another method or route in WordPress. */
-type MeaningRefusal = 'method-override' | 'route-override'
-
-/** The method that a request to a WordPress-like service means (docs/decisions/0003-requests-that-mean-something-else.md). */
-type RequestMeaning =
-  | { readonly kind: 'method'; readonly method: string }
-  | { readonly kind: 'refused'; readonly reason: MeaningRefusal }
-
-/** The methods that @wordpress/api-fetch sends as POST with an override. */
-const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
-
-type Overrides = { readonly route: boolean; readonly method: string | undefined }
-
-const none: Overrides = { route: false, method: undefined }
-
-/** Without an escape or one of these words a query cannot contain either name. */
-const mayOverride = (query: string): boolean =>
-  query.includes('%') || query.includes('method') || query.includes('route')
-
-const queryOverrides = (query: string): Overrides => {
-  if (query === '' || !mayOverride(query)) return none
-  let route = false
-  let method: string | undefined
-  for (const [name, value] of new URLSearchParams(query)) {
-    const folded = foldPhpName(name)
-    if (folded === 'rest_route') route = true
-    // The last one wins in PHP.
-    if (folded === '_method') method = value
-  }
-  return { route, method }
-}
-
-/** The method that the request means: overrides are accepted on POST and refused on all other methods. */
-export const requestMeaning = (method: string, query: string, fields: RequestFields): RequestMeaning => {
-  const inQuery = queryOverrides(query)
-  if (inQuery.route) return { kind: 'refused', reason: 'route-override' }
-  const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
-  if (override === undefined) return { kind: 'method', method }
-  const meant = override.toUpperCase()
-  if (meant === method) return { kind: 'method', method }
-  if (method !== 'POST' || !overridable.has(meant)) return { kind: 'refused', reason: 'method-override' }
-  return { kind: 'method', method: meant }
 }
 
 type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }

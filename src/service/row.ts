@@ -1,5 +1,7 @@
-import type { Operation } from '../openapi/document/operation.ts'
-import type { Method } from './method.ts'
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+
+/** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
+export type Effect = 'writes' | 'safe' | 'as-method'
 
 /**
  * A route of a contract. The row validates requests, fills the discovery document and the OpenAPI document, and names the
@@ -84,8 +86,12 @@ export type Endpoint = {
   readonly allowBatch?: boolean
   /** Content that is neither JSON nor a form (files, multipart) is streamed unread; other endpoints refuse it with 415. */
   readonly acceptsUploads?: boolean
-  /** The operation of an OpenAPI document. */
-  readonly operation?: Operation
+  /** What a request does whatever its method is; absent: as its method says. */
+  readonly effect?: Effect
+  /** Header fields that are part of the request, in lower case. */
+  readonly headers?: readonly string[]
+  /** Media type of JSON content, where it is another one than application/json. */
+  readonly jsonType?: string
   /** Validation reads header fields beside the target, so that no result is remembered for the target alone. */
   readonly readsFields?: boolean
 }

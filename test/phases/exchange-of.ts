@@ -1,36 +1,43 @@
+import type { LimitsConfig, SiteConfig } from '../../src/config/config.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Matched, Outgoing, Ready, Received } from '../../src/pipeline/exchange.ts'
 import { createTargetMemo, type Service } from '../../src/pipeline/service.ts'
-import { createRouter } from '../../src/service/router.ts'
+import type { Contract } from '../../src/service/contract.ts'
 import type { Found } from '../../src/service/row.ts'
-import { createSiteValidator } from '../../src/wordpress/arguments/site-validator.ts'
-import { siteRows } from '../../src/wordpress/routes/route-table.ts'
-import { createSiteTagger } from '../../src/wordpress/tags/site-tagger.ts'
-import { siteTags } from '../../src/wordpress/tags/tags.ts'
+import { createSiteContract } from '../../src/wordpress/contract.ts'
 
-const limits = { queryParameters: 64, jsonDepth: 16 }
+const limits = { queryParameters: 64, jsonDepth: 16, urlBytes: 8192 }
+
+/** The contract of sites, with the routes of its specification alone. */
+export const siteContract = (more: Partial<Contract> = {}): Contract => {
+  const config = {
+    name: 'site',
+    names: 'wordpress',
+    upstream: { targets: 'embedded', basePath: '/wp-json' },
+    unlistedRoutes: 'refuse',
+    parameters: { unknown: 'strip', tracking: [] },
+    batch: { maxItems: 25 },
+    cache: { properties: {} },
+  }
+  const options = {
+    limits: limits as LimitsConfig,
+    policyFor: () => ({ profile: 'safe', rule: undefined }) as const,
+  }
+  return { ...createSiteContract(config as unknown as SiteConfig, options), ...more }
+}
 
 /** A site service without an upstream: what a phase needs that is not under test is missing, and would throw. */
 export const siteService = (more: Partial<Service> = {}): Service =>
   ({
     name: 'site',
-    contract: 'site',
+    contract: siteContract(),
     mount: '',
     host: '',
-    challenge: undefined,
-    declaredFields: [],
-    keyParameters: [],
     access: undefined,
-    unlisted: 'refuse',
     bodyBytes: 1024,
     uploadBytes: 4096,
-    find: createRouter(siteRows).find,
     memo: createTargetMemo(10),
-    validator: createSiteValidator({ limits, unknownParameters: 'strip', trackingParameters: [] }),
-    tagger: createSiteTagger({ service: 'site', table: siteTags }),
-    policyFor: () => ({ profile: 'safe', rule: undefined }),
     translation: undefined,
-    invalidatesTargets: false,
     storesAnswers: true,
     sharing: () => [],
     serviceAt: () => undefined,
@@ -91,7 +98,7 @@ export const matched = (
 ): Matched => {
   const exchange = received(target, more, service)
   const method = exchange.request.method
-  const matching = service.find(method, exchange.path) as Found
+  const matching = service.contract.find(method, exchange.path) as Found
   return { ...exchange, method, matching, recalled: undefined }
 }
 
@@ -106,7 +113,7 @@ export const ready = (target: string, more: Partial<GatewayRequest> = {}, servic
     content,
     sensitive: undefined,
     variant: undefined,
-    policy: service.policyFor(exchange.method, exchange.path),
+    policy: service.contract.policyFor(exchange.method, exchange.path),
   }
 }
 

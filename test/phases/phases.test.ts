@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import { unlimited } from '../../src/http/bounds.ts'
@@ -11,7 +11,7 @@ import { translate } from '../../src/pipeline/phases/forward.ts'
 import { answerLocally, match, validate } from '../../src/pipeline/phases/request.ts'
 import { preconditions, recover, stamp } from '../../src/pipeline/phases/response.ts'
 import type { Found } from '../../src/service/row.ts'
-import { matched, outgoing, ready, received, response, siteService } from './exchange-of.ts'
+import { matched, outgoing, ready, received, response, siteContract, siteService } from './exchange-of.ts'
 
 const clock = { now: () => 0, monotonic: () => 0 }
 
@@ -132,13 +132,17 @@ describe('match', () => {
   })
 
   test('goes on with what no row lists where the service passes it', () => {
-    expect(run(received('/nope', {}, siteService({ unlisted: 'pass' }))).matching.kind).toBe('unlisted')
+    expect(
+      run(received('/nope', {}, siteService({ contract: siteContract({ unlisted: 'pass' }) }))).matching.kind,
+    ).toBe('unlisted')
   })
 })
 
 describe('authorize', () => {
   const plants = siteService({
-    challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
+    contract: siteContract({
+      challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
+    }),
     name: 'plants',
   })
 
@@ -210,7 +214,7 @@ describe('validate', () => {
   ])('of a refusal with %d octets of text it remembers: %s', async (length, kind) => {
     const body = 'x'.repeat(length)
     const validator = { validate: () => ({ kind: 'invalid', status: 400, code: 'wrong', body }) as const }
-    const service = siteService({ validator })
+    const service = siteService({ contract: siteContract({ validator }) })
     await phase.run(matched('/site/v2/posts', {}, service), () => response(200))
     expect(service.memo.recall('/site/v2/posts')?.kind).toBe(kind)
   })
@@ -267,8 +271,8 @@ describe('validate', () => {
 describe('an item of a batch', () => {
   const counted = () => {
     const calls = { find: 0, validate: 0 }
-    const { find, validator } = siteService()
-    const service = siteService({
+    const { find, validator } = siteContract()
+    const contract = siteContract({
       find: (method, path) => {
         calls.find += 1
         return find(method, path)
@@ -280,13 +284,17 @@ describe('an item of a batch', () => {
         },
       },
     })
-    return { calls, service }
+    return { calls, service: siteService({ contract }) }
   }
   const admittedFor = (service = siteService()) => {
-    const matching = service.find('GET', '/site/v2/posts') as Found
+    const matching = service.contract.find('GET', '/site/v2/posts') as Found
     const { row, endpoint, pathParameters } = matching
     const input = { method: 'GET', row, endpoint, pathParameters, query: 'per_page=5' }
-    const validation = service.validator.validate({ ...input, contentType: undefined, content: undefined })
+    const validation = service.contract.validator.validate({
+      ...input,
+      contentType: undefined,
+      content: undefined,
+    })
     if (validation.kind === 'invalid') throw new TypeError('expected a valid request')
     return { service, matching, validation }
   }
@@ -377,10 +385,11 @@ describe('translate', () => {
     fromUpstreamFields: (lines: readonly string[]) => [...lines, 'X-Mapped', '1'],
     fromUpstreamContent: () => ({
       whole: (content: Buffer) => Buffer.from(`${String(content).toLowerCase()}.`),
-      scanner: () => ({
-        push: (chunk: Buffer) => Buffer.from(String(chunk).toLowerCase()),
-        end: () => Buffer.from('.'),
-      }),
+      transform: () =>
+        new Transform({
+          transform: (chunk: Buffer, _encoding, done) => done(null, String(chunk).toLowerCase()),
+          flush: (done) => done(null, '.'),
+        }),
     }),
   }
 

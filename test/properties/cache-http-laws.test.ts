@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-read.ts'
-import { sensitivityOf } from '../../src/cache/decide-caching.ts'
 import { freshnessLifetime, responseControl } from '../../src/cache/policy/freshness.ts'
 import { deltaSeconds, parseCacheControl, varyKey } from '../../src/http/caching-fields.ts'
 import { formatHttpDate, parseHttpDate } from '../../src/http/conditional/dates.ts'
 import { parseEntityTagList } from '../../src/http/conditional/preconditions.ts'
 import { selectRanges } from '../../src/http/conditional/ranges.ts'
 import { parseDictionary, parseList } from '../../src/http/structured-fields.ts'
+import { sensitivityOf } from '../../src/wordpress/tags/sensitivity.ts'
 import { cost } from '../support/cost.ts'
 
 const pieces = [
@@ -29,7 +29,7 @@ test('no field text makes a parser throw', () => {
       parseEntityTagList(text)
       parseHttpDate(text, 0)
       selectRanges(`bytes=${text}`, 10)
-      sensitivityOf('open', text, text)
+      sensitivityOf(text, text)
       const fields = [
         'Cache-Control',
         text,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SiteChange } from '../../src/wordpress/tags/changes.ts'
+import type { Change } from '../../src/service/tagger.ts'
 import { createSiteTagger } from '../../src/wordpress/tags/site-tagger.ts'
 import { siteTags } from '../../src/wordpress/tags/tags.ts'
 
@@ -16,7 +16,7 @@ const storedTags = (tags: string | undefined): ReadonlySet<string> =>
   )
 
 /** Does the change drop a response of which the companion says this? */
-const drops = (change: SiteChange, tags: string | undefined): boolean => {
+const drops = (change: Change, tags: string | undefined): boolean => {
   const stored = storedTags(tags)
   return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
 }
@@ -48,19 +48,19 @@ type State = typeof state extends fc.Arbitrary<infer Of> ? Of : never
 
 const known = fc.option(state, { nil: null })
 const unsure = fc.option(known, { nil: undefined })
-const post = (before: fc.Arbitrary<State | null | undefined>): fc.Arbitrary<SiteChange & { kind: 'post' }> =>
+const post = (before: fc.Arbitrary<State | null | undefined>): fc.Arbitrary<Change & { kind: 'post' }> =>
   fc.record({ kind: fc.constant('post' as const), id, type, before, after: before })
 
 const taxonomy = fc.constantFrom('category', 'post_tag', 'garden_bed')
 const termState = fc.option(fc.record({ slug, parent: id }), { nil: undefined })
-const term: fc.Arbitrary<SiteChange & { kind: 'term' }> = fc.record({
+const term: fc.Arbitrary<Change & { kind: 'term' }> = fc.record({
   kind: fc.constant('term' as const),
   id,
   taxonomy,
   before: termState,
   after: termState,
 })
-const comment: fc.Arbitrary<SiteChange & { kind: 'comment' }> = fc.record({
+const comment: fc.Arbitrary<Change & { kind: 'comment' }> = fc.record({
   kind: fc.constant('comment' as const),
   id,
   post: id,
@@ -208,7 +208,7 @@ test('a response that is not described completely is left to the table, and a ch
     'v1;n=2;blogs=1;complete;p=900',
     'damaged',
   )
-  const unlisted = fc.constantFrom<SiteChange>(
+  const unlisted = fc.constantFrom<Change>(
     { kind: 'option', name: 'never_heard_of' },
     { kind: 'table', name: 'garden' },
     { kind: 'post', id: 3, type: 'garden_note', before: null, after: null },
@@ -220,7 +220,7 @@ test('a response that is not described completely is left to the table, and a ch
 
 test('the number of posts of a term drops the responses that show it, and no others', () => {
   const counted = { slug: 'a', parent: 0, only: 'count' }
-  const change: SiteChange = { kind: 'term', id: 3, taxonomy: 'category', before: counted, after: counted }
+  const change: Change = { kind: 'term', id: 3, taxonomy: 'category', before: counted, after: counted }
   expect(drops(change, complete('t=3'))).toBe(true)
   expect(drops(change, complete('q=n:category'))).toBe(true)
   expect(drops(change, complete('t=3').replace('complete', 'complete;plain'))).toBe(false)
@@ -231,7 +231,7 @@ test('the number of comments of a post drops the responses that show it, and no 
   const place = { status: 'publish', slug: 'oak', parent: 0, author: 1, date: '', menu_order: 0 }
   const counted = { ...place, protected: false, relations: [], only: 'comments' }
   const after = { ...counted, texts: [] }
-  const change: SiteChange = { kind: 'post', id: 3, type: 'post', before: counted, after }
+  const change: Change = { kind: 'post', id: 3, type: 'post', before: counted, after }
   expect(drops(change, complete('p=3'))).toBe(true)
   expect(drops(change, complete('q=x:post:publish'))).toBe(true)
   expect(drops(change, complete('p=3').replace('complete', 'complete;plain'))).toBe(false)
@@ -241,7 +241,7 @@ test('the number of comments of a post drops the responses that show it, and no 
 test('a change of texts drops lists that use these texts, and all when it is not known which', () => {
   const before = { status: 'publish', slug: 'oak', parent: 0, author: 1, date: '', menu_order: 0 }
   const known = { ...before, protected: false, relations: [] }
-  const of = (texts: unknown): SiteChange => {
+  const of = (texts: unknown): Change => {
     const after = texts === undefined ? known : { ...known, texts }
     return { kind: 'post', id: 3, type: 'post', before: known, after }
   }
@@ -254,7 +254,7 @@ test('a change of texts drops lists that use these texts, and all when it is not
 })
 
 test('a change of the sticky posts drops what shows one of those that changed, and everything when they are unknown', () => {
-  const change = (posts?: readonly number[]): SiteChange =>
+  const change = (posts?: readonly number[]): Change =>
     posts === undefined
       ? { kind: 'option', name: 'sticky_posts' }
       : { kind: 'option', name: 'sticky_posts', posts }

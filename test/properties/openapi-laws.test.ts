@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { readDocument } from '../../src/cli/document-config.ts'
 import { type ApiContract, loadDocument } from '../../src/openapi/document/load-document.ts'
-import type { Operation } from '../../src/openapi/document/operation.ts'
+import { type Operation, operationOf } from '../../src/openapi/document/operation.ts'
 import { createOpenApiRequests } from '../../src/openapi/requests/openapi-requests.ts'
 import { times } from '../support/breadth.ts'
 
@@ -231,8 +231,8 @@ describe.each(contracts)('canonical queries of $title', ({ contract }) => {
   })
   const endpoints = contract.rows.flatMap((row) =>
     row.endpoints
-      .filter(({ operation }) => operation?.parameters.some(({ location }) => location === 'query'))
-      .map((endpoint) => ({ row, endpoint, operation: endpoint.operation as Operation })),
+      .map((endpoint) => ({ row, endpoint, operation: operationOf(endpoint) as Operation }))
+      .filter(({ operation }) => operation.parameters.some(({ location }) => location === 'query')),
   )
   const share = Math.ceil(count / contracts.length)
 

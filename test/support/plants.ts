@@ -1,4 +1,4 @@
-import { documentRequests, documentRows } from '../../src/build/document-contract.ts'
+import { plantStoreRequests, plantStoreRows } from '../../src/openapi/contract.ts'
 import type { OpenApiRequests, OpenApiRequestsOptions } from '../../src/openapi/requests/openapi-requests.ts'
 import type { Row } from '../../src/service/row.ts'
 import type { Validator } from '../../src/service/validation.ts'
@@ -7,20 +7,14 @@ type PlantOptions = Pick<OpenApiRequestsOptions, 'limits' | 'unknownParameters' 
   readonly limitParameter: string
 }
 
-const service = (
-  limitParameter: string,
-  unknown: PlantOptions['unknownParameters'] = 'strip',
-  tracking: readonly string[] = [],
-) => ({ contract: 'plants' as const, limitParameter, parameters: { unknown, tracking: [...tracking] } })
-
 /** The rows of the plant store, as a service gets them from contracts/plants.yaml. */
-export const plantRows = ({ limitParameter }: { readonly limitParameter: string }): readonly Row[] =>
-  documentRows(service(limitParameter))
+export const plantRows: (options: { readonly limitParameter: string }) => readonly Row[] = plantStoreRows
 
 /** Routes and validation of the plant store. */
 export const plantRequests = (options: PlantOptions): Promise<OpenApiRequests> => {
   const { limits, limitParameter, unknownParameters, trackingParameters } = options
-  return documentRequests(service(limitParameter, unknownParameters, trackingParameters), limits)
+  const parameters = { unknown: unknownParameters, tracking: [...trackingParameters] }
+  return plantStoreRequests({ limitParameter, parameters }, limits)
 }
 
 export const createPlantsValidator = async (options: PlantOptions): Promise<Validator> =>

@@ -13,7 +13,7 @@ import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
 import { completed } from '../../pipeline/invalidate-write.ts'
 import type { LocalRequest, Service } from '../../pipeline/service.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
-import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite, jsonTypeOf } from '../item.ts'
+import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
 /** Fields of the batch request that hold for each of its items: credentials and origin. */
@@ -79,7 +79,7 @@ export const fieldsWithCredentials = (
     else fields[name] = value
   }
   if (item.content === undefined) delete fields['content-type']
-  else fields['content-type'] = jsonTypeOf(item.admitted?.matching.endpoint)
+  else fields['content-type'] = item.admitted?.matching.endpoint.jsonType ?? 'application/json'
   return fields
 }
 

@@ -4,6 +4,7 @@ import { cutEndlessReferences } from './endless-references.ts'
 import {
   barePath,
   documentMethods,
+  endpointOfOperation,
   hasUnseenCredential,
   isPublicOperation,
   type Operation,
@@ -74,14 +75,7 @@ const rowOf = (operations: readonly Operation[]): Row => {
     collection: '',
     kind: 'item',
     handledBy: 'upstream',
-    endpoints: operations.map((operation) => ({
-      methods: [operation.method],
-      arguments: {},
-      operation,
-      readsFields: operation.parameters.some(
-        ({ location }) => location === 'header' || location === 'cookie',
-      ),
-    })),
+    endpoints: operations.map(endpointOfOperation),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Method } from '../../service/method.ts'
+import type { Effect, Endpoint, Method } from '../../service/row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
 import type { RequestSchema } from './request-schema.ts'
 
@@ -47,9 +47,6 @@ export type SecurityScheme =
   /** Mutual TLS, and undescribed credentials: the request does not show them. */
   | { readonly kind: 'unseen' }
 
-/** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
-export type Effect = 'writes' | 'safe' | 'as-method'
-
 /** The cache rule in the document (`x-trellis-cache`). */
 export type CacheExtension = { readonly ttl: string; readonly scope?: 'public' | 'credential' }
 
@@ -85,6 +82,35 @@ export type Operation = {
   /** Several operations have this method and path and differ in ways that no path shows: only method and path are checked. */
   readonly isAmbiguous: boolean
 }
+
+/** The type of its kind that an operation takes in place of application/json. */
+const jsonTypeOf = (body: RequestBody | undefined): Pick<Endpoint, 'jsonType'> => {
+  const types = (body?.contents ?? []).filter(({ reading }) => reading === 'json')
+  const isPlain = types.length === 0 || types.some(({ mediaType }) => mediaType === 'application/json')
+  const [first] = types
+  return isPlain || first === undefined || first.mediaType.includes('*') ? {} : { jsonType: first.mediaType }
+}
+
+/** An endpoint of a document. */
+type DescribedEndpoint = Endpoint & { readonly operation: Operation }
+
+export const endpointOfOperation = (operation: Operation): DescribedEndpoint => {
+  const { method, parameters, body, effect } = operation
+  const headers = parameters.flatMap(({ location, name }) => (location === 'header' ? [name] : []))
+  return {
+    methods: [method],
+    arguments: {},
+    operation,
+    effect,
+    headers,
+    ...jsonTypeOf(body),
+    readsFields: headers.length > 0 || parameters.some(({ location }) => location === 'cookie'),
+  }
+}
+
+/** Undefined for an endpoint of another contract. */
+export const operationOf = (endpoint: Endpoint | undefined): Operation | undefined =>
+  (endpoint as Partial<DescribedEndpoint> | undefined)?.operation
 
 export const isPublicOperation = ({ security }: Operation): boolean =>
   security.length === 0 || security.every((schemes) => schemes.length === 0)

@@ -2,7 +2,7 @@ import type { ArgumentSchema, Arguments, Row } from '../../service/row.ts'
 import type { Invalid, RequestFault } from '../../service/validation.ts'
 import { type ApiBundle, below, dereferenced, listOf, member, membersOf } from './bundle.ts'
 import type { ApiContract } from './load-document.ts'
-import type { Operation } from './operation.ts'
+import { type Operation, operationOf } from './operation.ts'
 
 /** Parameters of an operation and members of its body, for the document of all services. */
 const argumentsOf = (bundle: ApiBundle, { method, template }: Operation): Arguments => {
@@ -41,7 +41,7 @@ export const plantRows = (bundle: ApiBundle, { rows }: ApiContract): readonly Ro
       kind,
       endpoints: endpoints.map((endpoint) => ({
         ...endpoint,
-        arguments: endpoint.operation === undefined ? {} : argumentsOf(bundle, endpoint.operation),
+        arguments: argumentsOf(bundle, operationOf(endpoint) as Operation),
       })),
     }
   })

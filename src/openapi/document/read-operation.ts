@@ -1,4 +1,4 @@
-import type { Method } from '../../service/method.ts'
+import type { Effect, Method } from '../../service/row.ts'
 import {
   type ApiBundle,
   below,
@@ -12,7 +12,6 @@ import {
 import type {
   BodyContent,
   CacheExtension,
-  Effect,
   Operation,
   Parameter,
   ParameterLocation,

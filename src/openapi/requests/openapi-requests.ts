@@ -12,7 +12,7 @@ import type {
   Validator,
 } from '../../service/validation.ts'
 import type { ApiContract } from '../document/load-document.ts'
-import type { Operation, Parameter, ParameterLocation } from '../document/operation.ts'
+import { type Operation, operationOf, type Parameter, type ParameterLocation } from '../document/operation.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './canonical-pairs.ts'
 import { asFragment, checkBody, faultOf, problemOf } from './check-body.ts'
 import {
@@ -248,7 +248,7 @@ export const createOpenApiRequests = (
   const planFor = rememberedFor((operation: Operation) => planOf(operation, parts))
 
   const validate = (input: ValidationInput): Validation => {
-    const { operation } = input.endpoint
+    const operation = operationOf(input.endpoint)
     if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
     const fields = input.fields && sentFields(input.fields)
     const query = readQuery(input.query, limits.queryParameters, hasFormQueries)

@@ -2,6 +2,7 @@ import { cleanSpelling, spelled } from '../../service/route-paths.ts'
 import { endpointOf } from '../../service/router.ts'
 import type { RouteFinding, Row } from '../../service/row.ts'
 import { decoded } from '../document/bundle.ts'
+import { operationOf } from '../document/operation.ts'
 
 /** A segment of a template: its literal texts, with a parameter between each two of them. */
 type SegmentPattern = { readonly literals: readonly string[] }
@@ -158,7 +159,7 @@ export const createTemplateRouter = (
       if (row === undefined) return { kind: 'unlisted', path: canonical }
       const endpoint = endpointOf(row, method)
       if (endpoint !== undefined) {
-        const template = endpoint.operation?.template ?? row.template
+        const template = operationOf(endpoint)?.template ?? row.template
         return {
           kind: 'found',
           row,

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../http/json-text.ts'
-import type { ContractName, Method } from '../../service/method.ts'
+import type { ContractName } from '../../service/contract.ts'
+import type { Method } from '../../service/row.ts'
 import {
   type ArgumentSchema,
   type Arguments,

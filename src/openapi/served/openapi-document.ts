@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../http/json-text.ts'
-import type { Method } from '../../service/method.ts'
 import { routeParts } from '../../service/route-paths.ts'
-import type { ArgumentSchema, Endpoint, Row, RowKind } from '../../service/row.ts'
+import type { ArgumentSchema, Endpoint, Method, Row, RowKind } from '../../service/row.ts'
 import { type ApiBundle, fileOfReference, isObject, member } from '../document/bundle.ts'
 import {
   answersOf,

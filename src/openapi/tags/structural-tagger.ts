@@ -1,14 +1,14 @@
-import { createServiceTagger } from '../../cache/plain-taggers.ts'
 import {
   createTagNames,
   invalidatedGroups,
   type TaggedArguments,
-  type Tagger,
   type WriteResponse,
 } from '../../cache/tagger.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import type { Found } from '../../service/row.ts'
+import type { Tagger } from '../../service/tagger.ts'
 import { decoded } from '../document/bundle.ts'
+import { operationOf } from '../document/operation.ts'
 import {
   parameterIn,
   prefixOf,
@@ -17,6 +17,7 @@ import {
   segmentsOf,
   templateShape,
 } from '../document/resources.ts'
+import { createServiceTagger } from './service-tagger.ts'
 
 const uuid = /^\{?[\da-f]{8}(?:-?[\da-f]{4}){3}-?[\da-f]{12}\}?$/
 
@@ -103,7 +104,7 @@ const longestKey = 512
 const embeds = /^(?:embed|expand|include|includes|join|populate|relations|with)$/i
 
 const ownPath = ({ endpoint, row, path }: Found): BoundPath => {
-  const segments = segmentsOf(endpoint.operation?.template ?? row.template)
+  const segments = segmentsOf(operationOf(endpoint)?.template ?? row.template)
   return { segments, values: segmentsOf(path).map(oneSpelling) }
 }
 
@@ -312,8 +313,10 @@ export const createStructuralTagger = ({
 }): Tagger => {
   const names = tagNames(service)
   const general = createServiceTagger({ service })
-  const resourceOf = (found: Found | undefined): Resource | undefined =>
-    found?.endpoint.operation === undefined ? undefined : resources.of(found.endpoint.operation)
+  const resourceOf = (found: Found | undefined): Resource | undefined => {
+    const operation = operationOf(found?.endpoint)
+    return operation === undefined ? undefined : resources.of(operation)
+  }
 
   const writesOf = (
     found: Found,

@@ -1,4 +1,3 @@
-import { sensitivityOf } from '../../cache/decide-caching.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Answer, requestField, whenKnown } from '../../http/message.ts'
 import {
@@ -68,8 +67,8 @@ const isWrite = ({ service, method, matching, query, recalled }: Matched): boole
     method,
     row: matching.kind === 'unlisted' ? undefined : matching.row,
     sensitive:
-      recalled?.kind === 'valid' ? recalled.sensitive : sensitivityOf(service.contract, matching.path, query),
-    effect: matching.kind === 'found' ? matching.endpoint.operation?.effect : undefined,
+      recalled?.kind === 'valid' ? recalled.sensitive : service.contract.sensitivityOf(matching.path, query),
+    effect: matching.kind === 'found' ? matching.endpoint.effect : undefined,
   })
 
 /** A write has the credentials that the service requires of writes; and where the contract requires a credential, one is there. */
@@ -82,7 +81,7 @@ export const authorize = ({ report }: { readonly report: Report }): Phase<Matche
       if (lacking !== undefined) throw refused(report, exchange, lacking)
     }
     const endpoint = exchange.matching.kind === 'found' ? exchange.matching.endpoint : undefined
-    const challenge = service.challenge?.(endpoint, request.fields, exchange.query)
+    const challenge = service.contract.challenge?.(endpoint, request.fields, exchange.query)
     if (challenge !== undefined) {
       throw new GatewayError('credential_missing', {
         fields: ['WWW-Authenticate', `${challenge} realm="${service.name}"`],

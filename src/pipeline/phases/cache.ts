@@ -17,9 +17,7 @@ import {
   teeContent,
   whenKnown,
 } from '../../http/message.ts'
-import type { HarmlessClaim } from '../../service/harmless-claim.ts'
-import type { Row } from '../../service/row.ts'
-import type { Question, Said } from '../../service/witness.ts'
+import type { HarmlessClaim, Question, Said } from '../../service/witness.ts'
 import { type AnyOrigin, permitted, plainOrigin } from '../any-origin.ts'
 import { isTold, questionFor } from '../ask-witness.ts'
 import type { WriteKind } from '../events.ts'
@@ -63,7 +61,7 @@ const factsOf = ({ method, request: { fields }, content, sensitive, identity }: 
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
   const { method, policy, service } = exchange
-  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract !== 'open')
+  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract.hasRoutes)
     return undefined
   if (decideCaching({ ...factsOf(exchange), method: 'GET', hasContent: false }, policy).kind !== 'read')
     return undefined
@@ -83,19 +81,13 @@ const announce = async ({ announcer }: CacheContext, exchange: Ready): Promise<s
   return begun.write
 }
 
-/** The response to an upload names the new item and what it belongs to, which bounds what has to be invalidated. */
-const namesNewItem = ({ contract }: Service, { kind }: Row): boolean =>
-  contract === 'site' && kind === 'collection'
-
 /** Is the response streamed to the client? Otherwise it is read whole, because its content shows what the write has changed. */
 const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
   // An item of a batch has no connection.
   if (origin === 'batch' || method === 'GET' || method === 'HEAD') return false
-  // The tags of these follow from status and header fields.
-  const isUnread = service.contract === 'open' || service.contract === 'openapi'
-  if (isUnread || matching.kind === 'unlisted') return true
-  if (content === undefined || Buffer.isBuffer(content)) return false
-  return matching.kind !== 'found' || !namesNewItem(service, matching.row)
+  if (matching.kind === 'unlisted') return true
+  const isUpload = content !== undefined && !Buffer.isBuffer(content)
+  return !service.contract.readsWriteResponse(matching.row, isUpload)
 }
 
 /**

@@ -10,9 +10,9 @@ import {
   requestField,
   whenKnown,
 } from '../../http/message.ts'
+import type { ContentMapper, Translation } from '../../service/contract.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
-import { type ContentMapper, createContentTransform } from '../../wordpress/names/names.ts'
 import {
   asTranslated,
   type Next,
@@ -22,11 +22,10 @@ import {
   upstreamTarget,
 } from '../exchange.ts'
 import { boundedContent, type ForwardingFacts, isActingRead, readContent, sentFields } from '../reads.ts'
-import type { Translation } from '../service.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
   if (Buffer.isBuffer(content)) return mapper.whole(content)
-  const mapped = createContentTransform(mapper.scanner())
+  const mapped = mapper.transform()
   // An error on either side ends both; the reader of the mapped stream sees it.
   pipeline(content, mapped, () => {})
   return mapped

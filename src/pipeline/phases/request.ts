@@ -1,19 +1,9 @@
 import type { Readable } from 'node:stream'
 import { cacheKey } from '../../cache/cache-read.ts'
-import { sensitivityOf } from '../../cache/decide-caching.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
-import {
-  type Answer,
-  contentText,
-  type GatewayResponse,
-  type RequestFields,
-  requestField,
-  targetOf,
-} from '../../http/message.ts'
-import type { Operation } from '../../openapi/document/operation.ts'
-import { contentFor } from '../../openapi/requests/openapi-operation.ts'
-import { requestMeaning } from '../../service/router.ts'
+import { type Answer, contentText, type GatewayResponse, requestField, targetOf } from '../../http/message.ts'
+import type { ContentPlan } from '../../service/contract.ts'
 import type { Found, RouteFinding, Row } from '../../service/row.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
@@ -29,29 +19,12 @@ import {
 } from '../exchange.ts'
 import { overloaded, type ShedOptions } from '../ports.ts'
 import { readContent } from '../reads.ts'
-import type { RecalledTarget, RefusedTarget, Service, ValidTarget } from '../service.ts'
-
-const refusals = {
-  'method-override':
-    'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
-  'route-override': 'The parameter rest_route is not accepted here.',
-} as const
+import type { RecalledTarget, RefusedTarget, ValidTarget } from '../service.ts'
 
 const meantMethod = ({ service, request, query }: Received): string => {
-  if (service.contract !== 'site') return request.method
-  const meaning = requestMeaning(request.method, query, request.fields)
-  if (meaning.kind === 'refused') {
-    throw new GatewayError('ambiguous_request', { detail: refusals[meaning.reason] })
-  }
-  return meaning.method
-}
-
-/** WordPress answers 404 to a wrong method, the other contracts answer 405 with the allowed methods (RFC 9110 §15.5.6). */
-const wrongMethod = (service: Service, row: Row): GatewayError => {
-  if (service.contract === 'site') return new GatewayError('no_route')
-  const methods = new Set<string>(row.endpoints.flatMap(({ methods }) => methods))
-  if (methods.has('GET')) methods.add('HEAD')
-  return new GatewayError('method_not_allowed', { fields: ['Allow', [...methods].join(', ')] })
+  const meaning = service.contract.meaning(request.method, query, request.fields)
+  if (meaning.kind === 'method') return meaning.method
+  throw new GatewayError('ambiguous_request', { detail: meaning.detail })
 }
 
 const outsideTarget = /[^\x21-\x7e]|#/
@@ -66,18 +39,19 @@ const recall = ({ service, request }: Received): RecalledTarget | undefined => {
 }
 
 /**
- * A document says whether its paths take OPTIONS. Preflights are no requests for the path (Fetch standard, CORS-preflight fetch): the
- * upstream answers them, as it allows its pages to read the responses.
+ * Preflights are no requests for the path (Fetch standard, CORS-preflight fetch): the upstream answers them, as it allows its pages to
+ * read the responses.
  */
-const refuseUndescribed = ({ service, request: { fields } }: Received, row: Row): void => {
+const refuseOptions = ({ service: { contract }, request: { fields } }: Received, row: Row): void => {
   const isPreflight = fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined
-  if ((service.contract === 'openapi' || service.contract === 'plants') && !isPreflight)
-    throw wrongMethod(service, row)
+  if (contract.options === 'refused' && !isPreflight) throw contract.wrongMethod(row)
 }
 
 /** Admission may have found the row already. */
 const findRow = ({ admitted, service, request, path }: Received, method: string): RouteFinding =>
-  admitted?.service === service && method === request.method ? admitted.matching : service.find(method, path)
+  admitted?.service === service && method === request.method
+    ? admitted.matching
+    : service.contract.find(method, path)
 
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({
@@ -103,15 +77,15 @@ export const match = (): Phase<Received, Matched> => ({
         throw new GatewayError('ambiguous_request', { detail: `Path refused: ${finding.reason}.` })
       case 'wrong-method':
         record.route = finding.row.template
-        throw wrongMethod(service, finding.row)
+        throw service.contract.wrongMethod(finding.row)
       case 'unlisted':
-        if (service.unlisted === 'refuse') throw new GatewayError('no_route')
+        if (service.contract.unlisted === 'refuse') throw new GatewayError('no_route')
         record.route = 'unlisted'
         return next(asMatched(exchange, method, finding, recalled))
       case 'options':
       case 'found':
         record.route = finding.row.template
-        if (finding.kind === 'options') refuseUndescribed(exchange, finding.row)
+        if (finding.kind === 'options') refuseOptions(exchange, finding.row)
         return next(asMatched(exchange, method, finding, recalled))
     }
   },
@@ -136,65 +110,6 @@ export const answerLocally = (overload: ShedOptions | undefined): Phase<Ready> =
   },
 })
 
-/** How the content of a request is treated before validation. */
-type ContentPlan = 'read' | 'stream'
-
-const readable =
-  /^(?:application\/(?:[a-z0-9!#$&^_.+-]+\+)?json|application\/x-www-form-urlencoded)\s*(?:;|$)/i
-
-const mayHaveContent = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
-
-/**
- * The gateway decodes no content codings, so a coded body would not be checked, and the upstream would act on it. The 415 names what
- * is accepted instead (RFC 9110 §15.5.16).
- */
-const isCoded = (fields: RequestFields): boolean => {
-  const coding = requestField(fields, 'content-encoding')
-  return coding !== undefined && coding.trim().toLowerCase() !== 'identity'
-}
-
-const encodedContent = (): GatewayError =>
-  new GatewayError('unsupported_content_type', {
-    detail: 'Send the body without Content-Encoding.',
-    fields: ['Accept-Encoding', 'identity'],
-  })
-
-const mostListed = 20
-
-/** The media types of the operation decide; content that is not validated streams. */
-const describedPlan = (operation: Operation, fields: RequestFields): ContentPlan => {
-  const described = contentFor(operation, requestField(fields, 'content-type'))
-  if (described === undefined) {
-    const types = (operation.body?.contents ?? []).slice(0, mostListed).map(({ mediaType }) => mediaType)
-    throw new GatewayError('unsupported_content_type', {
-      detail: types.length === 0 ? 'This operation takes no body.' : `Send ${types.join(', ')}.`,
-    })
-  }
-  if (described.reading === 'size') return 'stream'
-  if (isCoded(fields)) throw encodedContent()
-  return 'read'
-}
-
-const contentPlan = (exchange: Matched, found: Found): ContentPlan => {
-  const { request, service, method } = exchange
-  if (service.contract === 'open') return 'stream'
-  const { operation } = found.endpoint
-  if (operation !== undefined && service.contract === 'openapi')
-    return describedPlan(operation, request.fields)
-  // PHP would read a JSON content on GET as parameters: an answer for another request than the one that is keyed.
-  if (!mayHaveContent(method)) {
-    throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
-  }
-  if (readable.test(requestField(request.fields, 'content-type') ?? '')) {
-    if (isCoded(request.fields)) throw encodedContent()
-    return 'read'
-  }
-  if (found.endpoint.acceptsUploads === true) return 'stream'
-  throw new GatewayError('unsupported_content_type', {
-    detail: 'Send application/json or application/x-www-form-urlencoded.',
-  })
-}
-
 type Report = (event: PipelineEvent) => void
 
 const withCanonical = (
@@ -209,7 +124,7 @@ const withCanonical = (
   const validation =
     admitted?.matching === found
       ? admitted.validation
-      : service.validator.validate({
+      : service.contract.validator.validate({
           method,
           row: found.row,
           endpoint: found.endpoint,
@@ -240,9 +155,9 @@ const withCanonical = (
     sensitive:
       validation.hasQueryCredential === true
         ? ('api-key' as const)
-        : sensitivityOf(service.contract, found.path, validation.query),
+        : service.contract.sensitivityOf(found.path, validation.query),
     variant: variant === undefined ? undefined : { key: variant, cookie },
-    policy: service.policyFor(method, found.path),
+    policy: service.contract.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)
   // Only what follows from the target alone.
@@ -307,15 +222,16 @@ const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void =
 /** A request without a row is forwarded unchanged. */
 const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
   const { matching, query, request } = exchange
+  const { contract } = exchange.service
   if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
   const canonical = {
     query,
     target: targetOf(matching.path, query),
     arguments: {},
     sendsUndeclared: false,
-    sensitive: sensitivityOf(exchange.service.contract, matching.path, query),
+    sensitive: contract.sensitivityOf(matching.path, query),
     variant: undefined,
-    policy: exchange.service.policyFor(exchange.method, matching.path),
+    policy: contract.policyFor(exchange.method, matching.path),
   }
   return next(asReady(exchange, canonical, request.content))
 }
@@ -354,7 +270,8 @@ export const validate = ({
     }
     if (matching.kind !== 'found') return unchecked(exchange, next)
     if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)
-    const plan = contentPlan(exchange, matching)
+    const { contract } = exchange.service
+    const plan = contract.contentPlan(exchange.method, matching.endpoint, request.fields)
     refuseTooMuch(exchange, plan)
     switch (plan) {
       case 'stream':

@@ -118,11 +118,11 @@ const policyFor = (
   { service, request, path, matching }: Received & Partial<Matched>,
   status: number,
 ): AnyOrigin | undefined | Promise<AnyOrigin | undefined> => {
-  const { anyOrigins, unlisted } = service
-  const finding = matching ?? service.find(request.method, path)
+  const { anyOrigins, contract } = service
+  const finding = matching ?? contract.find(request.method, path)
   // Where there is no route, the index speaks for the site.
   if (!('row' in finding))
-    return finding.kind === 'refused' || unlisted === 'refuse' ? anyOrigins?.site() : undefined
+    return finding.kind === 'refused' || contract.unlisted === 'refuse' ? anyOrigins?.site() : undefined
   return mayAsk(status) ? anyOrigins?.askRoute(finding.row, finding.path) : anyOrigins?.route(finding.row)
 }
 
@@ -181,8 +181,8 @@ export const recover = (options: {
 }
 
 /**
- * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of an open service
- * that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
+ * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of a service
+ * without routes that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
  */
 export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
   name: 'preconditions',
@@ -191,7 +191,7 @@ export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> 
     if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
     return whenKnown(next(exchange), (response) => {
       if (!Buffer.isBuffer(response.content)) return response
-      if (service.contract === 'open' && record.cache === 'bypass') return response
+      if (!service.contract.hasRoutes && record.cache === 'bypass') return response
       return (
         preconditionResponse({ method, fields: request.fields }, response, options.clock.now()) ?? response
       )

@@ -1,4 +1,4 @@
-import type { SiteChange } from '../tags/changes.ts'
+import type { Change } from '../../service/tagger.ts'
 import type { LogAnswer, LogRow, RowName } from './read-changes.ts'
 
 /**
@@ -40,7 +40,7 @@ export type ServiceDropReason =
   | 'unreadable'
 
 export type FeedStep =
-  | { readonly kind: 'apply'; readonly row: RowName; readonly changes: readonly SiteChange[] }
+  | { readonly kind: 'apply'; readonly row: RowName; readonly changes: readonly Change[] }
   /** The row that is the reason. */
   | { readonly kind: 'drop-service'; readonly reason: ServiceDropReason; readonly row?: RowName }
 

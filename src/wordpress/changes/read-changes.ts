@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isJsonObject, type JsonObject, ownMember, parsedJson, visitMembers } from '../../http/json-text.ts'
-import type { ChangedStates, MaybeState, SiteChange } from '../tags/changes.ts'
+import type { Change, ChangedStates, MaybeState } from '../../service/tagger.ts'
 
 /** The parts of a request that are signed; `target` is the path with its query, exactly as sent. */
 type SignedRequest = {
@@ -79,7 +79,7 @@ export type RowName = { readonly sequence: number; readonly check: string }
 /** One row of the companion's log: the changes of one PHP request. */
 export type LogRow = RowName &
   (
-    | { readonly state: 'closed'; readonly changes: readonly SiteChange[] }
+    | { readonly state: 'closed'; readonly changes: readonly Change[] }
     /** The PHP request has begun to write and has not ended. */
     | { readonly state: 'open' }
     /** It ended without a report of its changes. */
@@ -104,7 +104,7 @@ export type LogAnswer = {
 export type Push = RowName & {
   readonly incarnation: string
   readonly fingerprint: string
-  readonly changes: readonly SiteChange[]
+  readonly changes: readonly Change[]
 }
 
 /** The report of a service without the companion. */
@@ -178,7 +178,7 @@ const statesOf = ({ before, after }: JsonObject): ChangedStates => ({
 
 const mostChanges = 10_000
 
-const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
+const readers: Readonly<Record<string, (value: unknown) => Change>> = {
   post: (value) => {
     const one = membersOf(value, 'post', ['kind', 'id', 'type', 'before', 'after'])
     return { kind: 'post', id: wholeOf(one['id'], 'id'), type: textOf(one['type'], 'type'), ...statesOf(one) }
@@ -213,14 +213,14 @@ const readers: Readonly<Record<string, (value: unknown) => SiteChange>> = {
   }),
 }
 
-const changeOf = (value: unknown): SiteChange => {
+const changeOf = (value: unknown): Change => {
   const kind = isJsonObject(value) ? value['kind'] : undefined
   const read = typeof kind === 'string' ? ownMember(readers, kind) : undefined
   return read === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : read(value)
 }
 
 /** `site`: the blog of a network; 0 for what belongs to all of its blogs. */
-const changesOf = (value: unknown, site: unknown): readonly SiteChange[] => {
+const changesOf = (value: unknown, site: unknown): readonly Change[] => {
   const changes = listOf(value, 'changes', mostChanges).map(changeOf)
   const blog = site === undefined ? 1 : wholeOf(site, 'site')
   return blog === 1 ? changes : changes.map((change) => ({ ...change, blog }))
@@ -243,7 +243,7 @@ const membersOfReport = (body: Buffer, known: readonly string[]): JsonObject => 
 }
 
 /** A change of everything, where the single changes are not known. */
-export const everything = (reason: string): readonly SiteChange[] => [{ kind: 'all', reason }]
+export const everything = (reason: string): readonly Change[] => [{ kind: 'all', reason }]
 
 /** Is it of no row of a log? Then two changes may have the same text; also of a push that cannot be read. */
 export const isWithoutRow = (body: Buffer): boolean => {
@@ -269,7 +269,7 @@ export const readPush = (body: Buffer): Push => {
 }
 
 /** Changes of a closed row that cannot be read count as a change of everything. */
-const closedChanges = (one: JsonObject): readonly SiteChange[] => {
+const closedChanges = (one: JsonObject): readonly Change[] => {
   if (one['overflow'] === true) return everything('overflow')
   try {
     return changesOf(one['changes'], one['site'])

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
-import type { SiteChange } from '../tags/changes.ts'
+import type { Change } from '../../service/tagger.ts'
 import type { ChangeEvent, PollFailure } from './events.ts'
 import {
   askFrom,
@@ -26,7 +26,7 @@ export type FeedPorts = {
   /** Reads the log after that row, if it still has the row `known`, else one of another incarnation; rejects with a PollError. */
   ask(after: number, incarnation: string, known: RowName | undefined): Promise<LogAnswer>
   /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
-  apply(changes: readonly SiteChange[]): Promise<number | 'unheard'>
+  apply(changes: readonly Change[]): Promise<number | 'unheard'>
   /** For that time nothing is stored for the service. */
   hold(forMs: number): void
   /** Sends to the other processes that share the port. */
@@ -114,7 +114,7 @@ export type ServiceFeed = {
   stop(): void
 }
 
-const digestOf = (changes: readonly SiteChange[]): string =>
+const digestOf = (changes: readonly Change[]): string =>
   createHash('sha256').update(JSON.stringify(changes)).digest('base64url')
 
 const nameOf = (incarnation: string, { sequence, check }: RowName): string =>
@@ -200,7 +200,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
 
   const applySteps = async (steps: readonly FeedStep[], incarnation: string): Promise<void> => {
     if (steps.length === 0) return
-    const changes = steps.flatMap((step): readonly SiteChange[] =>
+    const changes = steps.flatMap((step): readonly Change[] =>
       step.kind === 'apply' ? step.changes : [{ kind: 'all', reason: step.reason }],
     )
     const entries = await ports.apply(changes)

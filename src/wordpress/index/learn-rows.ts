@@ -1,8 +1,15 @@
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
-import { jsonTypes } from '../../service/json-types.ts'
-import type { Method } from '../../service/method.ts'
+import { jsonTypes } from '../../service/json-content.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind, UpstreamDefault } from '../../service/row.ts'
+import type {
+  ArgumentSchema,
+  Arguments,
+  Endpoint,
+  Method,
+  Row,
+  RowKind,
+  UpstreamDefault,
+} from '../../service/row.ts'
 import { isCoreNamespace } from '../names/name-table.ts'
 import { collectionCreatedBy } from '../tags/side-effects.ts'
 import type { RouteRefusal } from './events.ts'

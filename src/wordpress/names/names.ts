@@ -24,13 +24,6 @@ import {
   type RestUrls,
 } from './urls.ts'
 
-export type ContentMapper = {
-  /** For one content that arrives in chunks. */
-  scanner(): ChunkMapper
-  /** Maps complete content. */
-  whole(content: Buffer): Buffer
-}
-
 const bytesPerTurn = 64 * 1024
 
 /** For the contents of all clients together. */
@@ -48,7 +41,7 @@ const mapInTurns = async (content: Buffer, { push, end }: ChunkMapper): Promise<
 }
 
 /** Maps content as it streams. */
-export const createContentTransform = (scanner: ChunkMapper): Transform =>
+const createContentTransform = (scanner: ChunkMapper): Transform =>
   new Transform({
     transform: (chunk: Buffer, _encoding, done) => done(null, scanner.push(chunk)),
     flush: (done) => done(null, scanner.end()),
@@ -204,13 +197,14 @@ const carriesNames = (lines: FieldLines): boolean => {
   return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
 }
 
-const createContentMapper = (swap: NameSwap, urls: RestUrls): ContentMapper => {
+const createContentMapper = (swap: NameSwap, urls: RestUrls) => {
   const rules = createJsonRules(swap, urls)
   const isUnmapped = createIsUnmapped(swap, urls)
   const scanner = (): ChunkMapper => createJsonScanner(rules)
   return {
     scanner,
-    whole: (content) => {
+    transform: () => createContentTransform(scanner()),
+    whole: (content: Buffer): Buffer => {
       if (urls.isIdentity || isUnmapped(content)) return content
       const { push, end } = scanner()
       const mapped = push(content)
@@ -307,7 +301,7 @@ export const createNames = (options: NamesOptions) => {
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
-    fromUpstreamContent: (lines: FieldLines): ContentMapper | undefined => {
+    fromUpstreamContent: (lines: FieldLines) => {
       const { urls, mapper } = current().toPublic
       return urls.isIdentity || !carriesNames(lines) ? undefined : mapper
     },

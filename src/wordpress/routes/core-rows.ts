@@ -1,5 +1,4 @@
-import type { Method } from '../../service/method.ts'
-import type { ArgumentSchema, Arguments, Endpoint, Row, RowKind } from '../../service/row.ts'
+import type { ArgumentSchema, Arguments, Endpoint, Method, Row, RowKind } from '../../service/row.ts'
 import data from './core-routes.json' with { type: 'json' }
 import { endpointFor, row } from './row-builders.ts'
 

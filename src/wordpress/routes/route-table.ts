@@ -1,3 +1,4 @@
+import { templateIdentifier } from '../../service/route-paths.ts'
 import type { ArgumentSchema, Arguments, Row } from '../../service/row.ts'
 import {
   batchBody,
@@ -34,7 +35,6 @@ import {
   reads,
   revisionRows,
   row,
-  templateIdentifier,
   updates,
 } from './row-builders.ts'
 import {

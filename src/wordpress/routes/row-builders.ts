@@ -1,4 +1,4 @@
-import type { Method } from '../../service/method.ts'
+import type { Method } from '../../service/row.ts'
 import {
   type ArgumentSchema,
   type Arguments,
@@ -54,9 +54,6 @@ export const deletes = endpointOf(['DELETE'], queryDescriptions)
 
 /** Digits, as the identifier of a row in the database. */
 export const digits = '[\\d]+'
-
-/** `theme//slug` or `theme/subtheme//slug`: at most one slash inside the theme's name, any number behind it. */
-export const templateIdentifier = '([^\\/:<>\\*\\?"\\|]+(?:\\/[^\\/:<>\\*\\?"\\|]+)?)[\\/\\w%-]+'
 
 export const integer: ArgumentSchema = { type: 'integer' }
 const force: Arguments = { force: { type: 'boolean', default: false } }

@@ -1,20 +1,18 @@
 import type { TagNames } from '../../cache/tagger.ts'
 import { isJsonObject } from '../../http/json-text.ts'
+import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
 import {
   anyItemOf,
   argumentOfOption,
-  type ChangedState,
   collectionOfChangedType,
   collectionOfOption,
   collectionsOfChangedTaxonomy,
   hiddenTypes,
   isHarmlessOption,
-  type MaybeState,
   plainMembers,
   propertiesOfState,
   propertyOfTaxonomy,
   revisedCollections,
-  type SiteChange,
 } from './changes.ts'
 import { describedChange, tagOfBlog } from './companion-tags.ts'
 import { lookUp, type Properties } from './described-items.ts'
@@ -116,7 +114,7 @@ const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): Write 
 /** More tags than this count as a change of everything. */
 const mostTags = 5_000
 
-type PostChange = Extract<SiteChange, { kind: 'post' }>
+type PostChange = Extract<Change, { kind: 'post' }>
 
 const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): number | undefined => {
   const parent = (after ?? before)?.['parent']
@@ -131,7 +129,7 @@ export const createChangedTags = (
   names: TagNames,
   table: Readonly<Record<string, CollectionTags>>,
   writtenTags: (write: Write) => readonly string[],
-): ((changes: readonly SiteChange[]) => readonly string[] | undefined) => {
+): ((changes: readonly Change[]) => readonly string[] | undefined) => {
   const ofItem = (reported: Item): readonly string[] | undefined => {
     const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }
     const entry = lookUp(table, item.collection)
@@ -170,7 +168,7 @@ export const createChangedTags = (
     return [...tags, ...seen(isListed)]
   }
 
-  const ofTerm = (change: Extract<SiteChange, { kind: 'term' }>): readonly string[] | undefined => {
+  const ofTerm = (change: Extract<Change, { kind: 'term' }>): readonly string[] | undefined => {
     const { id, before, after } = change
     const collections = lookUp(collectionsOfChangedTaxonomy, change.taxonomy)
     if (collections === undefined || id <= 0) return undefined
@@ -181,7 +179,7 @@ export const createChangedTags = (
     return known.length < tags.length ? undefined : [...known.flat(), ...seen(true)]
   }
 
-  const ofComment = (change: Extract<SiteChange, { kind: 'comment' }>): readonly string[] | undefined => {
+  const ofComment = (change: Extract<Change, { kind: 'comment' }>): readonly string[] | undefined => {
     const { id, post, before, after } = change
     const withPost = (state: MaybeState): MaybeState => state && { ...state, post }
     const states = { before: withPost(before), after: withPost(after) }
@@ -215,7 +213,7 @@ export const createChangedTags = (
     ]
   }
 
-  const ofOne = (change: SiteChange): readonly string[] | undefined => {
+  const ofOne = (change: Change): readonly string[] | undefined => {
     switch (change.kind) {
       case 'post':
         return ofPost(change)

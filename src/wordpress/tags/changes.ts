@@ -1,27 +1,5 @@
 import { collectionOfTaxonomy, collectionOfType } from './tags.ts'
 
-/** Members of an object before or after a change, as WordPress names them; a missing member is unknown. */
-export type ChangedState = Readonly<Record<string, unknown>>
-
-/** One state of an object: null = there was none, undefined = not known. */
-export type MaybeState = ChangedState | null | undefined
-
-/** An object before and after a change. */
-export type ChangedStates = { readonly before: MaybeState; readonly after: MaybeState }
-
-/** A change of a site that its companion reports; `blog` in a network, where it is not the first one. */
-export type SiteChange = { readonly blog?: number } & (
-  | ({ readonly kind: 'post'; readonly id: number; readonly type: string } & ChangedStates)
-  | ({ readonly kind: 'term'; readonly id: number; readonly taxonomy: string } & ChangedStates)
-  | ({ readonly kind: 'comment'; readonly id: number; readonly post: number } & ChangedStates)
-  | { readonly kind: 'user'; readonly id: number }
-  /** With `posts` the option is a list of posts, and these were added or removed. */
-  | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }
-  /** A statement without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
-  | { readonly kind: 'table'; readonly name: string; readonly rows?: readonly string[] }
-  | { readonly kind: 'all'; readonly reason: string }
-)
-
 /** Collection of the posts of a type. A change of any other type counts as a change of everything. */
 export const collectionOfChangedType: Readonly<Record<string, string>> = {
   ...collectionOfType,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { TagNames } from '../../cache/tagger.ts'
 import { ownText, type ResponseHead } from '../../http/message.ts'
-import type { ChangedState, MaybeState, SiteChange } from './changes.ts'
+import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
@@ -220,10 +220,10 @@ const changedLists = (type: string, before: MaybeState, after: MaybeState): read
   return known.flatMap((position) => listsAt(type, position, moved))
 }
 
-type Post = Extract<SiteChange, { kind: 'post' }>
-type Term = Extract<SiteChange, { kind: 'term' }>
-type Comment = Extract<SiteChange, { kind: 'comment' }>
-type Table = Extract<SiteChange, { kind: 'table' }>
+type Post = Extract<Change, { kind: 'post' }>
+type Term = Extract<Change, { kind: 'term' }>
+type Comment = Extract<Change, { kind: 'comment' }>
+type Table = Extract<Change, { kind: 'table' }>
 
 /** Has nothing changed but the number of posts of a term, or of comments of a post? */
 const isCountOnly = ({ before, after }: Term | Post): boolean => {
@@ -280,7 +280,7 @@ const parentLists = (tagOf: TagOf, { before, after }: Comment): readonly string[
  * The tags by which a change reaches responses that the companion describes completely, regardless of the table of the gateway;
  * undefined when it may reach all of them.
  */
-export const describedChange = (names: TagNames, change: SiteChange): readonly string[] | undefined => {
+export const describedChange = (names: TagNames, change: Change): readonly string[] | undefined => {
   const tagOf = tagOfBlog(names, change.blog)
   switch (change.kind) {
     case 'post':

@@ -6,13 +6,13 @@ import {
   type Shown,
   type TaggedArguments,
   type TaggedResponse,
-  type Tagger,
   type TagNames,
   upstreamTags,
 } from '../../cache/tagger.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { contentText } from '../../http/message.ts'
 import type { Found, Row } from '../../service/row.ts'
+import type { Tagger } from '../../service/tagger.ts'
 import { type PropertyReach, pluginProperties } from '../routes/properties.ts'
 import { createChangedTags } from './changed-tags.ts'
 import { companionTags } from './companion-tags.ts'

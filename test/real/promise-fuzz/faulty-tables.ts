@@ -1,9 +1,10 @@
 import { stringify } from 'yaml'
-import { type ServiceContract, serviceContract } from '../../../src/build/service-contract.ts'
-import type { Tagger } from '../../../src/cache/tagger.ts'
+import { contractOf } from '../../../src/build/service-contract.ts'
 import { checkConfig } from '../../../src/config/load.ts'
 import { givenNames } from '../../../src/pipeline/invalidate-write.ts'
+import type { Contract } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'
+import type { Tagger } from '../../../src/service/tagger.ts'
 import { readIndex } from '../../../src/wordpress/index/index-document.ts'
 import { learnRows } from '../../../src/wordpress/index/learn-rows.ts'
 import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
@@ -15,12 +16,12 @@ import { type DirectAnswer, type Read, type Setting, servicesFor } from './site-
 import type { Operation, Write } from './write.ts'
 
 /** The contract by which a gateway in that setting names what responses depend on and what writes change. */
-export const siteContractOf = async (wordpress: WordPress, setting: Setting): Promise<ServiceContract> => {
+export const siteContractOf = async (wordpress: WordPress, setting: Setting): Promise<Contract> => {
   const checked = await checkConfig(stringify({ services: servicesFor(wordpress, setting) }), {})
   if (checked.kind === 'faults') throw new Error(checked.faults.map(({ message }) => message).join('\n'))
   const service = checked.config.services.find(({ contract }) => contract === 'site')
   if (service === undefined) throw new Error('the configuration has no site')
-  const contract = await serviceContract(service, checked.config.limits)
+  const contract = await contractOf(service, checked.config.limits)
   const index = readIndex(Buffer.from(await (await fetch(`${wordpress.restRoot}/`)).arrayBuffer()))
   if (index.kind === 'refused') throw new Error(index.reason)
   contract.learn(contract.rows, learnRows(index.index, contract.rows).rows)
@@ -78,7 +79,7 @@ const reaches = (written: readonly string[], stored: Iterable<string>): boolean 
  * Computes for one write and all stored answers what gateways with faulty tables would keep, with the functions of the gateway. All faults
  * are looked for with the same writes; whether a gateway really answers with what it keeps is to be seen on a gateway.
  */
-export const createFaultyTables = (contract: ServiceContract, plants: readonly Plant[]): FaultyTables => {
+export const createFaultyTables = (contract: Contract, plants: readonly Plant[]): FaultyTables => {
   const { tagger } = contract
   const taggers = new Map(
     plants.map((plant) => [

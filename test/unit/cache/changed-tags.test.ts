@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import type { MaybeState, SiteChange } from '../../../src/wordpress/tags/changes.ts'
+import type { Change, MaybeState } from '../../../src/service/tagger.ts'
 import { changeReaches, item, list, tagger } from './site-fixture.ts'
 
 const post = (
   before: Record<string, unknown> | null | undefined,
   after: Record<string, unknown> | null | undefined,
   type = 'post',
-): SiteChange => ({ kind: 'post', id: 12, type, before, after })
+): Change => ({ kind: 'post', id: 12, type, before, after })
 
 const shown = { status: 'publish', slug: 'a', author: 1, date: '', terms: { category: [3] }, sticky: false }
 const draft = { ...shown, status: 'draft' }
@@ -45,7 +45,7 @@ test.each([
   expect(changeReaches(change, list('posts'))).toBe(true)
 })
 
-test.each<[string, SiteChange, Parameters<typeof changeReaches>[1]]>([
+test.each<[string, Change, Parameters<typeof changeReaches>[1]]>([
   [
     'a post whose state after is not known reaches lists that it may have joined',
     post({ ...shown, terms: { category: [4] } }, undefined),
@@ -65,7 +65,7 @@ test('what editors send each other while they work on a post reaches nothing', (
     expect(changeReaches(post(null, shown, 'wp_sync_storage'), read)).toBe(false)
 })
 
-test.each<[string, SiteChange]>([
+test.each<[string, Change]>([
   ['a post of a type that is not listed', post(shown, shown, 'product')],
   ['a post without an id', { kind: 'post', id: 0, type: 'post', before: undefined, after: undefined }],
   [
@@ -96,10 +96,10 @@ test('a revision reaches the post that it belongs to, and its revisions', () => 
 test('the revision of a draft that is saved leaves the lists alone, and a post without any state does not', () => {
   const saved = [
     post(draft, { ...draft, slug: 'b' }),
-    { ...post(null, { parent: 12 }, 'revision'), id: 13 } as SiteChange,
+    { ...post(null, { parent: 12 }, 'revision'), id: 13 } as Change,
   ]
   const stored = new Set(tagger.storedTags(list('posts').found, list('posts').args ?? {}, emptyList))
-  const reach = (changes: readonly SiteChange[]) =>
+  const reach = (changes: readonly Change[]) =>
     tagger.changedTags(changes)?.filter((tag) => stored.has(tag)) ?? ['everything']
   expect(reach(saved)).toEqual([])
   expect(reach([...saved, post(undefined, undefined)])).not.toEqual([])
@@ -126,7 +126,7 @@ const describedBy = (tags: string) =>
     },
   )
 
-const reply = (before: MaybeState, after: MaybeState): SiteChange => ({
+const reply = (before: MaybeState, after: MaybeState): Change => ({
   kind: 'comment',
   id: 9,
   post: 12,
@@ -134,7 +134,7 @@ const reply = (before: MaybeState, after: MaybeState): SiteChange => ({
   after,
 })
 
-test.each<[string, SiteChange, string]>([
+test.each<[string, Change, string]>([
   ['post', post(shown, shown), 'v1;n=1;blogs=1;complete;p=12'],
   ['listed type', post(shown, shown), 'v1;n=1;blogs=1;complete;list=post'],
   ['list of any type', post(shown, shown), 'v1;n=1;blogs=1;complete;list=any'],

@@ -1,11 +1,7 @@
 import { expect, test } from 'vitest'
-import {
-  type BypassReason,
-  type CachePolicy,
-  decideCaching,
-  sensitivityOf,
-} from '../../../src/cache/decide-caching.ts'
+import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
 import type { RequestFields } from '../../../src/http/message.ts'
+import { sensitivityOf } from '../../../src/wordpress/tags/sensitivity.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
 const publicRule = safePolicy()
@@ -13,7 +9,7 @@ const credentialRule = safePolicy({ scope: 'credential' })
 const noRule: CachePolicy = { profile: 'safe', rule: undefined }
 
 const decide = (policy: CachePolicy, fields: RequestFields, query = '', method = 'GET', hasContent = false) =>
-  decideCaching({ method, fields, hasContent, sensitive: sensitivityOf('open', '/x', query) }, policy)
+  decideCaching({ method, fields, hasContent, sensitive: sensitivityOf('/x', query) }, policy)
 
 test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
   ['no rule', noRule, {}, '', 'no-rule'],

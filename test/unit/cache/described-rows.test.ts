@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { SiteChange } from '../../../src/wordpress/tags/changes.ts'
+import type { Change } from '../../../src/service/tagger.ts'
 import { tagger } from './site-fixture.ts'
 
 const head = { status: 200, fields: [], content: Buffer.from('{}') }
 
 /** Does a change reach a response that the companion describes by these lists? */
-const reaches = (change: SiteChange, lists: string): boolean => {
+const reaches = (change: Change, lists: string): boolean => {
   const n = lists.split(';').flatMap((list) => list.slice(list.indexOf('=') + 1).split(',')).length
   const tags = `v1;n=${n};complete;blogs=1;${lists}`
   const stored = new Set(tagger.storedTags(undefined, {}, { ...head, hints: { tags, maxAge: undefined } }))
@@ -15,7 +15,7 @@ const reaches = (change: SiteChange, lists: string): boolean => {
 
 const rows = 'r=orders:id:5.7,orders:id:9'
 
-test.each<[string, SiteChange, string, boolean]>([
+test.each<[string, Change, string, boolean]>([
   ['a row that it shows', { kind: 'table', name: 'orders', rows: ['id:7', 'post_id:1'] }, rows, true],
   ['a row of its second list', { kind: 'table', name: 'orders', rows: ['id:9'] }, rows, true],
   ['another row', { kind: 'table', name: 'orders', rows: ['id:6', 'post_id:5'] }, rows, false],

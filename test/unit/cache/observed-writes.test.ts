@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { RowKind } from '../../../src/service/row.ts'
-import type { SiteChange } from '../../../src/wordpress/tags/changes.ts'
+import type { Change } from '../../../src/service/tagger.ts'
 import { changeReaches, found, json, type Read, reaches, type Write } from './site-fixture.ts'
 
 /** One line each: a write to a real WordPress, its status, and those of 66 answers that were different afterwards. */
@@ -161,7 +161,7 @@ const taxonomyOf: Readonly<Record<string, string>> = { categories: 'category', t
 const unknown = { before: undefined, after: undefined }
 
 /** The report of the companion about such a write when it contains the object only. */
-const changeOf = ({ path }: Observation): SiteChange => {
+const changeOf = ({ path }: Observation): Change => {
   const [collection = '', given] = segmentsOf(path)
   const id = Number(given ?? 700) || 681
   const type = typeOf[collection]

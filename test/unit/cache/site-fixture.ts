@@ -1,6 +1,6 @@
 import type { TaggedArguments, WriteResponse } from '../../../src/cache/tagger.ts'
 import type { Found, Row, RowKind } from '../../../src/service/row.ts'
-import type { SiteChange } from '../../../src/wordpress/tags/changes.ts'
+import type { Change } from '../../../src/service/tagger.ts'
 import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
 import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 
@@ -72,7 +72,7 @@ const tagsOf = (read: Read): ReadonlySet<string> =>
   new Set(tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? [])))
 
 /** Does the change behind the gateway reach the stored answer? */
-export const changeReaches = (change: SiteChange, read: Read): boolean => {
+export const changeReaches = (change: Change, read: Read): boolean => {
   const stored = tagsOf(read)
   return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
 }

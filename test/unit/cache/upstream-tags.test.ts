@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { createOpenTagger, createServiceTagger } from '../../../src/cache/plain-taggers.ts'
 import {
   createTagNames,
   invalidatedGroups,
@@ -7,6 +6,8 @@ import {
   unsafePaths,
   upstreamTags,
 } from '../../../src/cache/tagger.ts'
+import { createServiceTagger } from '../../../src/openapi/tags/service-tagger.ts'
+import { createOpenTagger } from '../../../src/service/open.ts'
 import { companionTags } from '../../../src/wordpress/tags/companion-tags.ts'
 
 const names = createTagNames('blog')

@@ -6,7 +6,7 @@ import { unlimited } from '../../../src/http/bounds.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { forwardWrite } from '../../../src/pipeline/phases/cache.ts'
 import type { CacheContext } from '../../../src/pipeline/ports.ts'
-import { ready, siteService } from '../../phases/exchange-of.ts'
+import { ready, siteContract, siteService } from '../../phases/exchange-of.ts'
 
 /** A context that notes the steps of a write in `steps`; `spread` replaces the end of its announcement. */
 const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheContext => ({
@@ -33,7 +33,8 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
   budget: () => unlimited,
 })
 
-const upload = () => ready('/nope', { method: 'POST' }, siteService({ unlisted: 'pass' }))
+const upload = () =>
+  ready('/nope', { method: 'POST' }, siteService({ contract: siteContract({ unlisted: 'pass' }) }))
 
 const streamed = (content: Readable): GatewayResponse => ({ status: 201, fields: [], content })
 

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { createContentTransform } from '../../../src/wordpress/names/names.ts'
 import { fromUpstream, jsonFields, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 const escaped = (url: string): string => url.replaceAll('/', '\\/')
@@ -112,12 +111,12 @@ test('a bound on length holds for chunks and for complete content alike', () => 
 })
 
 test('a stream is mapped chunk by chunk', async () => {
-  const mapper = names().fromUpstreamContent(jsonFields)?.scanner()
+  const mapper = names().fromUpstreamContent(jsonFields)?.transform()
   if (mapper === undefined) throw new Error('no mapper')
   const chunks = ['{"wp_', 'id":1,"a":"', upstreamRoot.slice(0, 9), `${upstreamRoot.slice(9)}/"`, '}'].map(
     (c) => Buffer.from(c),
   )
-  const mapped = await buffer(Readable.from(chunks).pipe(createContentTransform(mapper)))
+  const mapped = await buffer(Readable.from(chunks).pipe(mapper))
   expect(mapped.toString()).toBe(`{"site_id":1,"a":"${publicRoot}/"}`)
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/service/open-routes.ts'
+import { openRows } from '../../../src/service/open.ts'
 import { createRouter } from '../../../src/service/router.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/service/open-routes.ts'
-import { createOpenValidator } from '../../../src/service/open-validator.ts'
+import { createOpenValidator, openRows } from '../../../src/service/open.ts'
 
 const validator = createOpenValidator({ limits: { queryParameters: 3 } })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openRows } from '../../../src/service/open-routes.ts'
+import { openRows } from '../../../src/service/open.ts'
 import { createRouter } from '../../../src/service/router.ts'
 import { inOneLine } from './found.ts'
 

@@ -1,0 +1,212 @@
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import { strictestPolicy } from '../cache/strictest-rule.ts'
+import { plantsDocument } from '../config/api-document.ts'
+import type { OpenApiConfig, PlantsConfig } from '../config/config.ts'
+import { firstRules } from '../config/rule-match.ts'
+import { GatewayError } from '../errors.ts'
+import { hasBearer } from '../http/credential-fields.ts'
+import { isUnusualName } from '../http/forwardable-fields.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
+import { planByMediaType, readUncoded } from '../service/content-plan.ts'
+import type { ContentPlan, Contract } from '../service/contract.ts'
+import { errorText, methodNotAllowed, plainShape, problemShape } from '../service/problem.ts'
+import { createRouter } from '../service/router.ts'
+import type { Row } from '../service/row.ts'
+import { createRowsInUse } from '../service/rows-in-use.ts'
+import { describeOperation } from './describe.ts'
+import type { ApiContract } from './document/load-document.ts'
+import { hasUnseenCredential, isPublicOperation, type Operation, operationOf } from './document/operation.ts'
+import { plantRefusal, plantRows } from './document/plant-store.ts'
+import { inferResources } from './document/resources.ts'
+import { contentFor, missingCredential } from './requests/openapi-operation.ts'
+import type { OpenApiRequests, OpenApiRequestsOptions } from './requests/openapi-requests.ts'
+import { createServiceTagger } from './tags/service-tagger.ts'
+import { createStructuralTagger } from './tags/structural-tagger.ts'
+
+const mostListed = 20
+
+/** The media types of the operation decide; content that is not validated streams. */
+const planByOperation = (operation: Operation, fields: RequestFields): ContentPlan => {
+  const described = contentFor(operation, requestField(fields, 'content-type'))
+  if (described === undefined) {
+    const types = (operation.body?.contents ?? []).slice(0, mostListed).map(({ mediaType }) => mediaType)
+    throw new GatewayError('unsupported_content_type', {
+      detail: types.length === 0 ? 'This operation takes no body.' : `Send ${types.join(', ')}.`,
+    })
+  }
+  return described.reading === 'size' ? 'stream' : readUncoded(fields)
+}
+
+const everyRequest = { text: '', methods: ['*'], segments: ['**'] }
+
+/**
+ * The rules as they hold for operations: a rule for one operation applies to no other, responses to operations that take a
+ * credential are stored for each credential or, where the document does not describe it, not at all, and the document says which
+ * operations write although they are a GET, or only read although they are a POST.
+ */
+const policiesByOperation = (
+  { cache: { rules } }: Pick<OpenApiConfig, 'cache'>,
+  { keyHeaders }: Pick<ApiContract, 'keyHeaders'>,
+  byPath: Contract['policyFor'],
+  find: Contract['find'],
+): Contract['policyFor'] => {
+  const policyOf = (operation: Operation, general: CachePolicy): CachePolicy => {
+    const { rule } = general
+    const { effect, parameters } = operation
+    const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
+    const scope = isPublicOperation(operation) ? rule?.scope : 'credential'
+    const isStored = rule !== undefined && scope !== undefined && !hasUnseenCredential(operation)
+    return {
+      ...general,
+      rule: isStored ? { ...rule, scope } : undefined,
+      harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
+      // Those of other operations too: a document does not say what an unexpected key changes.
+      credentialFields: keyHeaders,
+      effect: effect === 'as-method' ? undefined : effect,
+    }
+  }
+  return (method, path) => {
+    const { isAmbiguous: _other, ...general } = byPath(method, path)
+    const found = find(method, path)
+    const operation = found.kind === 'found' ? operationOf(found.endpoint) : undefined
+    if (operation === undefined) return { ...general, rule: undefined }
+    const text = `${operation.method} ${operation.template}`
+    const own = rules.flatMap((rule) => {
+      if (!('operation' in rule) || rule.operation === '') return [{ match: rule.match, rule }]
+      return rule.operation === text ? [{ match: everyRequest, rule }] : []
+    })
+    const first = [...firstRules(own, method, path)].map((one) => one?.rule)
+    return policyOf(operation, strictestPolicy(new Set(first), general))
+  }
+}
+
+/** What both kinds of documents have in common. */
+const described = {
+  unlisted: 'refuse',
+  announces: false,
+  hasRoutes: true,
+  // A document says whether its paths take OPTIONS.
+  options: 'refused',
+  meaning: (method: string) => ({ kind: 'method', method }) as const,
+  wrongMethod: methodNotAllowed,
+} as const
+
+type Options = {
+  readonly limits: OpenApiRequestsOptions['limits']
+  readonly policyFor: Contract['policyFor']
+}
+
+type ParametersConfig = Pick<OpenApiConfig, 'parameters'>
+
+const requestOptions = ({ parameters }: ParametersConfig, limits: Options['limits']) => ({
+  limits,
+  unknownParameters: parameters.unknown,
+  trackingParameters: parameters.tracking,
+})
+
+/** The code that checks schemas is loaded here. */
+const loadRequests = async () => (await import('./requests/openapi-requests.ts')).createOpenApiRequests
+
+/** A service with an OpenAPI document of its own. */
+export const createDocumentContract = async (
+  config: OpenApiConfig,
+  { limits, policyFor }: Options,
+): Promise<Contract> => {
+  const document = config.document.contract
+  const createRequests = await loadRequests()
+  const requests = createRequests(document, requestOptions(config, limits))
+  const resources =
+    config.invalidation === 'structural' ? inferResources(document.operations, config.resources) : undefined
+  const { name: service } = config
+  return {
+    ...described,
+    name: 'openapi',
+    rows: document.rows,
+    announced: document.rows,
+    ...createRowsInUse(requests.find),
+    challenge: (endpoint, fields, query) => {
+      const operation = operationOf(endpoint)
+      return operation === undefined ? undefined : missingCredential(operation, fields, query)
+    },
+    contentPlan: (method, endpoint, fields) => {
+      const operation = operationOf(endpoint)
+      return operation === undefined
+        ? planByMediaType(method, endpoint, fields)
+        : planByOperation(operation, fields)
+    },
+    validator: requests.validator,
+    // Headers with API keys, such as `api_key`. Those of an operation are sent to it alone.
+    declaredFields: document.keyHeaders.filter(isUnusualName),
+    keyParameters: document.keyParameters,
+    policyFor: policiesByOperation(config, document, policyFor, requests.find),
+    // The document says what its parameters mean.
+    sensitivityOf: () => undefined,
+    actsAsWrite: () => false,
+    tagger:
+      resources === undefined
+        ? createServiceTagger({ service })
+        : createStructuralTagger({ service, resources }),
+    // The tags follow from status and header fields.
+    readsWriteResponse: () => false,
+    invalidatesTargets: resources !== undefined,
+    errors: problemShape,
+    describe: (endpoint) => describeOperation(resources, operationOf(endpoint)),
+  }
+}
+
+type PlantsDocument = Pick<PlantsConfig, 'limitParameter' | 'parameters'>
+
+/** The rows of the plant store, as its document has them. */
+export const plantStoreRows = ({
+  limitParameter,
+}: Pick<PlantsDocument, 'limitParameter'>): readonly Row[] => {
+  const { bundle, contract } = plantsDocument(limitParameter)
+  return plantRows(bundle, contract)
+}
+
+/** Routes and validation of the plant store. */
+export const plantStoreRequests = async (
+  config: PlantsDocument,
+  limits: Options['limits'],
+): Promise<OpenApiRequests> => {
+  const createRequests = await loadRequests()
+  const { contract } = plantsDocument(config.limitParameter)
+  const { validator } = createRequests(contract, {
+    ...requestOptions(config, limits),
+    refusalOf: plantRefusal(config.limitParameter),
+    hasDecodedPaths: true,
+  })
+  return { find: createRouter(plantStoreRows(config)).find, validator }
+}
+
+/** A plant store (contracts/plants.yaml). */
+export const createPlantsContract = async (
+  config: PlantsConfig,
+  { limits, policyFor, ...reads }: Options & Pick<Contract, 'sensitivityOf'>,
+): Promise<Contract> => {
+  const rows = plantStoreRows(config)
+  const { find, validator } = await plantStoreRequests(config, limits)
+  return {
+    ...described,
+    ...reads,
+    name: 'plants',
+    rows,
+    announced: rows,
+    ...createRowsInUse(find),
+    challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
+    contentPlan: planByMediaType,
+    validator,
+    declaredFields: [],
+    keyParameters: [],
+    policyFor,
+    actsAsWrite: () => false,
+    tagger: createServiceTagger({ service: config.name }),
+    readsWriteResponse: (_row, isUpload) => !isUpload,
+    invalidatesTargets: false,
+    errors: plainShape('application/json; charset=utf-8', (error) => ({
+      error: error.facts.status,
+      message: errorText(error),
+    })),
+    describe: (endpoint) => describeOperation(undefined, operationOf(endpoint)),
+  }
+}

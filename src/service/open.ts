@@ -1,0 +1,106 @@
+import { createTagNames, invalidatedGroups, upstreamTags } from '../cache/tagger.ts'
+import type { OpenConfig } from '../config/config.ts'
+import { mayMatchRule } from '../config/rule-match.ts'
+import type { Contract } from './contract.ts'
+import { methodNotAllowed, problemShape } from './problem.ts'
+import { createRouter } from './router.ts'
+import type { Row } from './row.ts'
+import { createRowsInUse } from './rows-in-use.ts'
+import type { Tagger } from './tagger.ts'
+import type { Validation, Validator } from './validation.ts'
+
+/** Matches any path. The router does not compile its pattern. */
+const anyRow: Row = {
+  id: 'open.any',
+  template: '/**',
+  pattern: '/.*',
+  namespace: '',
+  collection: '',
+  kind: 'item',
+  handledBy: 'upstream',
+  endpoints: [{ methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], arguments: {}, acceptsUploads: true }],
+}
+
+export const openRows: readonly Row[] = [anyRow]
+
+/** Requests are counted by the path pattern of the first rule that is for their path, whatever their method. */
+const findByRules = ({ cache: { rules } }: Pick<OpenConfig, 'cache'>): Contract['find'] => {
+  const { find } = createRouter(openRows)
+  const routes = rules.map(({ match }) => ({
+    match,
+    row: { ...anyRow, template: `/${match.segments.join('/')}` },
+  }))
+  return (method, path) => {
+    const finding = find(method, path)
+    if (finding.kind !== 'found') return finding
+    const route = routes.find(({ match }) => mayMatchRule(match, match.methods[0] ?? 'GET', finding.path))
+    return route === undefined ? finding : { ...finding, row: route.row }
+  }
+}
+
+const noArguments: Readonly<Record<string, unknown>> = Object.freeze({})
+
+const tooMany: Validation = {
+  kind: 'invalid',
+  status: 400,
+  code: 'too_many_parameters',
+  // RFC 9457 §3.1: without a type the problem is about:blank, and its title is the status phrase.
+  body: { title: 'Bad Request', status: 400, detail: 'The query has more parameters than allowed.' },
+}
+
+/** Checks bounds only. The query stays byte for byte the same: its meaning is not known. */
+export const createOpenValidator = (options: {
+  readonly limits: { readonly queryParameters: number }
+}): Validator => ({
+  validate: ({ query }) =>
+    query.split('&', options.limits.queryParameters + 1).length > options.limits.queryParameters
+      ? tooMany
+      : { kind: 'valid', query, arguments: noArguments },
+})
+
+/** Only the tags of the upstream; beside them a write invalidates its URL, and those that it and its response name. */
+export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
+  const names = createTagNames(service)
+  return {
+    storedTags: (_found, _args, response) => upstreamTags(names, response.fields),
+    callers: undefined,
+    undeclared: undefined,
+    isReadable: () => true,
+    writtenTags: (_found, _args, _method, response) =>
+      response === undefined ? [] : invalidatedGroups(names, response.fields),
+    everything: undefined,
+    changedTags: () => undefined,
+  }
+}
+
+type OpenOptions = Pick<Contract, 'policyFor' | 'sensitivityOf' | 'actsAsWrite'> & {
+  readonly limits: { readonly queryParameters: number }
+}
+
+/** Any HTTP service: nothing is known of it but HTTP. */
+export const createOpenContract = (
+  config: Pick<OpenConfig, 'name' | 'cache'>,
+  { limits, ...known }: OpenOptions,
+): Contract => ({
+  ...known,
+  name: 'open',
+  rows: openRows,
+  announced: openRows,
+  ...createRowsInUse(findByRules(config)),
+  unlisted: 'pass',
+  announces: false,
+  hasRoutes: false,
+  options: 'upstream',
+  meaning: (method) => ({ kind: 'method', method }),
+  wrongMethod: methodNotAllowed,
+  challenge: undefined,
+  contentPlan: () => 'stream',
+  validator: createOpenValidator({ limits }),
+  declaredFields: [],
+  keyParameters: [],
+  tagger: createOpenTagger({ service: config.name }),
+  readsWriteResponse: () => false,
+  invalidatesTargets: true,
+  errors: problemShape,
+  describe: () => ({}),
+})

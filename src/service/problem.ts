@@ -1,0 +1,31 @@
+import { GatewayError } from '../errors.ts'
+import type { ErrorShape } from './contract.ts'
+import type { Row } from './row.ts'
+
+export const errorText = (error: GatewayError): string =>
+  error.detail === undefined ? error.message : `${error.message} ${error.detail}`
+
+/** JSON without other fields than those that every error has. */
+export const plainShape = (contentType: string, body: ErrorShape['body']): ErrorShape => ({
+  contentType,
+  body,
+  text: JSON.stringify,
+  fields: () => [],
+  refusal: () => ({ contentType, fields: ['X-Content-Type-Options', 'nosniff'] }),
+})
+
+/** RFC 9457: `type` about:blank means that the status is all there is to it; `code` is an extension member. */
+export const problemShape = plainShape('application/problem+json', (error) => ({
+  type: 'about:blank',
+  title: error.message,
+  status: error.facts.status,
+  ...(error.detail === undefined ? {} : { detail: error.detail }),
+  code: error.code,
+}))
+
+/** 405 with the methods that the path takes (RFC 9110 §15.5.6). */
+export const methodNotAllowed = (row: Row): GatewayError => {
+  const methods = new Set<string>(row.endpoints.flatMap(({ methods }) => methods))
+  if (methods.has('GET')) methods.add('HEAD')
+  return new GatewayError('method_not_allowed', { fields: ['Allow', [...methods].join(', ')] })
+}

@@ -1,0 +1,54 @@
+import { requestField } from '../../http/message.ts'
+import { foldPhpName } from '../../http/php-names.ts'
+import type { Contract, RequestMeaning } from '../../service/contract.ts'
+
+/** The methods that @wordpress/api-fetch sends as POST with an override. */
+const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
+
+type Overrides = { readonly route: boolean; readonly method: string | undefined }
+
+const none: Overrides = { route: false, method: undefined }
+
+/** Without an escape or one of these words a query cannot contain either name. */
+const mayOverride = (query: string): boolean =>
+  query.includes('%') || query.includes('method') || query.includes('route')
+
+const queryOverrides = (query: string): Overrides => {
+  if (query === '' || !mayOverride(query)) return none
+  let route = false
+  let method: string | undefined
+  for (const [name, value] of new URLSearchParams(query)) {
+    const folded = foldPhpName(name)
+    if (folded === 'rest_route') route = true
+    // The last one wins in PHP.
+    if (folded === '_method') method = value
+  }
+  return { route, method }
+}
+
+const refusals = {
+  'method-override':
+    'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
+  'route-override': 'The parameter rest_route is not accepted here.',
+} as const
+
+const refused = (reason: keyof typeof refusals): RequestMeaning => ({
+  kind: 'refused',
+  reason,
+  detail: refusals[reason],
+})
+
+/**
+ * Overrides are accepted on POST and refused on all other methods
+ * (docs/decisions/0003-requests-that-mean-something-else.md).
+ */
+export const requestMeaning: Contract['meaning'] = (method, query, fields) => {
+  const inQuery = queryOverrides(query)
+  if (inQuery.route) return refused('route-override')
+  const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
+  if (override === undefined) return { kind: 'method', method }
+  const meant = override.toUpperCase()
+  if (meant === method) return { kind: 'method', method }
+  if (method !== 'POST' || !overridable.has(meant)) return refused('method-override')
+  return { kind: 'method', method: meant }
+}

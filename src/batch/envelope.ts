@@ -4,6 +4,7 @@ import { elementTexts, type JsonObject, type JsonText, memberText } from '../htt
 import { type RequestFields, targetParts } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
 import type { LocalRequest, Service } from '../pipeline/service.ts'
+import { canonicalOf } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
 import {
   type Admission,
@@ -86,23 +87,19 @@ export const admitItem = (
     const message = 'The requested route does not support batch requests.'
     return { ...refused(400, 'rest_batch_not_allowed', message), fields }
   }
-  const validation = service.contract.validator.validate({
-    method: item.method,
-    row,
-    endpoint,
-    pathParameters,
+  const canonical = canonicalOf(service.contract, item.method, finding, {
     query: item.query,
     contentType: item.content === undefined ? undefined : (endpoint.jsonType ?? 'application/json'),
     content: item.content,
     // Declared headers and cookies are part of the cache key.
-    ...(endpoint.readsFields === true ? { fields: fieldsOf(item) } : {}),
+    fields: endpoint.readsFields === true ? fieldsOf(item) : undefined,
   })
-  if (validation.kind === 'invalid') {
-    return { kind: 'refused', status: validation.status, body: validation.body, fields }
+  if (canonical.kind === 'invalid') {
+    return { kind: 'refused', status: canonical.status, body: canonical.body, fields }
   }
   return {
     kind: 'runnable',
-    admitted: { service, matching: finding, validation },
+    admitted: { service, matching: finding, canonical },
     conflict: {
       collection: row.collection,
       kind: row.kind,

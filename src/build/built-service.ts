@@ -5,13 +5,14 @@ import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import { unlimited } from '../http/bounds.ts'
 import { hostOf } from '../http/hosts.ts'
 import { rememberedFor } from '../http/memo.ts'
-import { discard, targetOf, targetParts } from '../http/message.ts'
+import { discard, targetParts } from '../http/message.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { Access } from '../pipeline/access.ts'
 import { completed } from '../pipeline/invalidate-write.ts'
 import type { Service } from '../pipeline/service.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { Contract } from '../service/contract.ts'
+import { canonicalOf, routeOf } from '../service/decide.ts'
 import { withheldFields } from '../service/rule-policies.ts'
 import { createServiceTable, type ServiceChoice } from '../service/service-table.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -212,36 +213,22 @@ type CanonicalTarget =
   | { readonly kind: 'target'; readonly target: string }
   | { readonly kind: 'refused'; readonly detail: string }
 
-const refused = (detail: string): CanonicalTarget => ({ kind: 'refused', detail })
+const refused = (reason: string): CanonicalTarget => ({
+  kind: 'refused',
+  detail: `GET of this URL is refused, so nothing is stored for it: ${reason}`,
+})
 
-/** Makes the canonical form of a target with the functions used for requests. */
-export const canonicalTarget = ({ service, path, query }: PublicTarget): CanonicalTarget => {
-  const { contract } = service
-  if (contract.meaning('GET', query, {}).kind === 'refused') {
-    return refused('GET of this URL is refused, so nothing is stored for it: it overrides its method or path')
-  }
-  const finding = contract.find('GET', path)
-  switch (finding.kind) {
-    case 'refused':
-      return refused(`this path is refused, so nothing is stored for it: ${finding.reason}`)
-    case 'wrong-method':
-    case 'options':
-      return refused('this path has no GET, so nothing is stored for it')
-    case 'unlisted':
-      return { kind: 'target', target: targetOf(finding.path, query) }
-    case 'found': {
-      const { row, endpoint, pathParameters } = finding
-      const request = { method: 'GET', row, endpoint, pathParameters, query }
-      const validation = contract.validator.validate({
-        ...request,
-        contentType: undefined,
-        content: undefined,
-      })
-      return validation.kind === 'valid'
-        ? { kind: 'target', target: targetOf(finding.path, validation.query) }
-        : refused(`GET of this URL is refused, so nothing is stored for it: ${validation.code}`)
-    }
-  }
+/** The form under which responses to an anonymous GET of a target are stored. */
+export const canonicalTarget = ({ service: { contract }, path, query }: PublicTarget): CanonicalTarget => {
+  const route = routeOf(contract, { method: 'GET', path, query, fields: {} })
+  if (route.kind === 'refused') return refused(route.reason)
+  const canonical = canonicalOf(contract, 'GET', route.matching, {
+    query,
+    fields: undefined,
+    contentType: undefined,
+    content: undefined,
+  })
+  return canonical.kind === 'valid' ? { kind: 'target', target: canonical.target } : refused(canonical.code)
 }
 
 /** The default for sites: see docs/configuration.md. */

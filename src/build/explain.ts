@@ -3,7 +3,7 @@ import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { interfacesBehind } from '../config/sites-behind.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
-import { type RequestFields, requestField, targetOf } from '../http/message.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
 import {
   type Access,
   accessError,
@@ -12,9 +12,10 @@ import {
   lackingCredential,
 } from '../pipeline/access.ts'
 import type { Contract } from '../service/contract.ts'
-import type { Found, Row } from '../service/row.ts'
+import { type Canonical, canonicalOf, type Matching, type Routing, routeOf } from '../service/decide.ts'
+import type { Found } from '../service/row.ts'
 import { requestTags } from '../service/tagger.ts'
-import type { Validation } from '../service/validation.ts'
+import type { Invalid } from '../service/validation.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
   type AskedService,
@@ -22,7 +23,6 @@ import {
   createPublicTargets,
   heardLifetimeMs,
   noServiceTexts,
-  type PublicTarget,
   type PublicTargets,
   withoutRoot,
 } from './built-service.ts'
@@ -41,8 +41,6 @@ export type ExplainedRequest = {
 /** What would happen, aspect by aspect, in the order in which it is decided. */
 export type Explanation = Readonly<Record<string, unknown>>
 
-type Valid = Extract<Validation, { kind: 'valid' }>
-
 /** The credentials of a request, as verified. */
 type Sender = {
   readonly fields: RequestFields
@@ -56,23 +54,21 @@ const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as cons
 const storedAs = (
   service: ServiceConfig,
   contract: Contract,
-  found: Found,
-  valid: Valid,
+  found: Found | undefined,
+  canonical: Canonical,
   partition: string,
   host: string,
 ): Explanation => ({
-  cacheKey: [service.name, targetOf(found.path, valid.query), partition, ...(host === '' ? [] : [host])].join(
-    ', ',
-  ),
+  cacheKey: [service.name, canonical.target, partition, ...(host === '' ? [] : [host])].join(', '),
   tags: requestTags(
     contract.tagger,
-    contract.tagger.storedTags(found, valid.arguments, nothingYet),
+    contract.tagger.storedTags(found, canonical.arguments, nothingYet),
     partition === 'public',
-    valid.undeclared?.handling === 'sent' || valid.mayShowAnything === true,
+    canonical.sendsUndeclared,
   ),
 })
 
-const undeclaredOf = ({ undeclared }: Valid): Explanation =>
+const undeclaredOf = ({ undeclared }: Canonical): Explanation =>
   undeclared === undefined
     ? {}
     : {
@@ -84,12 +80,9 @@ const undeclaredOf = ({ undeclared }: Valid): Explanation =>
 const mayInvalidate = (
   { hasRoutes, tagger }: Contract,
   method: string,
-  found: Found,
-  valid: Valid,
-): readonly string[] =>
-  hasRoutes
-    ? tagger.writtenTags(found, () => undefined, method, undefined)
-    : [targetOf(found.path, valid.query)]
+  found: Found | undefined,
+  { target }: Canonical,
+): readonly string[] => (hasRoutes ? tagger.writtenTags(found, () => undefined, method, undefined) : [target])
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (
@@ -151,13 +144,12 @@ const cachingOf = (
   services: readonly ServiceConfig[],
   contract: Contract,
   method: string,
-  found: Found,
-  valid: Valid,
+  matching: Matching,
+  canonical: Canonical,
   { fields, identity, host }: Sender,
 ): Explanation => {
-  const { query } = valid
-  const policy = contract.policyFor(method, found.path)
-  const sensitive = valid.hasQueryCredential ? 'api-key' : contract.sensitivityOf(found.path, query)
+  const { policy, query, sensitive } = canonical
+  const found = matching.kind === 'found' ? matching : undefined
   const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
   const rule =
     policy.rule === undefined
@@ -172,14 +164,14 @@ const cachingOf = (
         rule,
         ...feedOf(service, policy),
         profile: policy.profile,
-        ...storedAs(service, contract, found, valid, decision.partition, host),
+        ...storedAs(service, contract, found, canonical, decision.partition, host),
       }
     case 'write':
       return {
         cache: 'write: invalidates',
         profile: policy.profile,
-        mayInvalidate: mayInvalidate(contract, method, found, valid),
-        ...spared(service, services, method, found.path, query),
+        mayInvalidate: mayInvalidate(contract, method, found, canonical),
+        ...spared(service, services, method, matching.path, query),
       }
     case 'bypass':
       return {
@@ -192,28 +184,11 @@ const cachingOf = (
   }
 }
 
-const wrongMethod = (contract: Contract, row: Row): string => {
-  const methods = new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))
-  return `${contract.wrongMethod(row).facts.status}: the path takes ${[...methods].join(', ')}`
-}
-
-/** OPTIONS of a path that does not describe it. */
-const optionsOf = (contract: Contract, row: Row): Explanation => {
-  switch (contract.options) {
-    case 'own':
-      return { answer: 'schema of the route' }
-    case 'upstream':
-      return { answer: 'passed on' }
-    case 'refused':
-      return { refused: `${wrongMethod(contract, row)}; preflights of CORS are passed on` }
-  }
-}
-
 /** Of a refusal in the shape of RFC 9457. */
 type ErrorMember = { readonly pointer: string; readonly parameter?: string; readonly detail: string }
 
 /** The message names the arguments; both contracts have one in their errors. */
-const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid' }>): string => {
+const invalidity = ({ status, code, body }: Invalid): string => {
   const { message, errors } = body as { readonly message?: string; readonly errors?: readonly ErrorMember[] }
   const [first] = errors ?? []
   const fault =
@@ -222,65 +197,52 @@ const invalidity = ({ status, code, body }: Extract<Validation, { kind: 'invalid
   return `${status} ${code}${text === undefined ? '' : `: ${text}`}`
 }
 
-const unlistedAnswer = ({ announces, unlisted }: Contract): string => {
-  if (unlisted === 'refuse') return '404'
-  return announces ? 'passed on; routes announced by the upstream are learned (see --upstreams)' : 'passed on'
+/** Where the row comes from, or what becomes of a path without a row. */
+const rowOf = ({ announces, rows }: Contract, matching: Matching): Explanation => {
+  if (matching.kind === 'unlisted') {
+    const learns = announces ? '; routes announced by the upstream are learned (see --upstreams)' : ''
+    return { row: 'unlisted', answer: `passed on${learns}` }
+  }
+  const { template } = matching.row
+  const isListed = rows.some((row) => row.template === template)
+  return isListed ? { row: template } : { row: template, rowFrom: 'learned from the index of the upstream' }
 }
 
-const known = (
+const routed = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
   contract: Contract,
-  method: string,
-  path: string,
+  { method, matching }: Extract<Routing, { kind: 'matched' }>,
   query: string,
   sender: Sender,
 ): Explanation => {
+  const row = rowOf(contract, matching)
+  if (matching.kind === 'unlisted') return row
+  if (matching.kind === 'options')
+    return { ...row, answer: contract.options === 'own' ? 'schema of the route' : 'passed on' }
+  const { endpoint } = matching
   const { fields } = sender
-  const finding = contract.find(method, path)
-  switch (finding.kind) {
-    case 'refused':
-      return { refused: `path: ${finding.reason}` }
-    case 'wrong-method':
-      return { row: finding.row.template, refused: wrongMethod(contract, finding.row) }
-    case 'options':
-      return { row: finding.row.template, ...optionsOf(contract, finding.row) }
-    case 'unlisted':
-      return { row: 'unlisted', answer: unlistedAnswer(contract) }
-    case 'found': {
-      const { row, endpoint, pathParameters } = finding
-      const challenge = contract.challenge?.(endpoint, fields, query)
-      if (challenge !== undefined) {
-        const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
-        return { row: row.template, refused: `401: ${lacking}` }
-      }
-      const validation = contract.validator.validate({
-        method,
-        row,
-        endpoint,
-        pathParameters,
-        query,
-        contentType: requestField(fields, 'content-type'),
-        content: undefined,
-        // The body is not part of what is explained: it counts as one that streams.
-        fields: { 'transfer-encoding': 'chunked', ...fields },
-      })
-      if (validation.kind === 'invalid') {
-        return { row: row.template, refused: invalidity(validation) }
-      }
-      return {
-        row: row.template,
-        ...contract.describe(endpoint),
-        ...(contract.rows.some(({ template }) => template === row.template)
-          ? {}
-          : { rowFrom: 'learned from the index of the upstream' }),
-        canonicalTarget: targetOf(finding.path, validation.query),
-        ...undeclaredOf(validation),
-        ...(row.handledBy === 'upstream'
-          ? cachingOf(service, services, contract, method, finding, validation, sender)
-          : { answer: 'by the gateway' }),
-      }
-    }
+  const challenge = contract.challenge?.(endpoint, fields, query)
+  if (challenge !== undefined) {
+    const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
+    return { ...row, refused: `401: ${lacking}` }
+  }
+  const canonical = canonicalOf(contract, method, matching, {
+    query,
+    contentType: requestField(fields, 'content-type'),
+    content: undefined,
+    // The body is not part of what is explained: it counts as one that streams.
+    fields: { 'transfer-encoding': 'chunked', ...fields },
+  })
+  if (canonical.kind === 'invalid') return { ...row, refused: invalidity(canonical) }
+  return {
+    ...row,
+    ...contract.describe(endpoint),
+    canonicalTarget: canonical.target,
+    ...undeclaredOf(canonical),
+    ...(matching.row.handledBy === 'upstream'
+      ? cachingOf(service, services, contract, method, matching, canonical, sender)
+      : { answer: 'by the gateway' }),
   }
 }
 
@@ -300,20 +262,15 @@ type AccessDecision = { readonly explanation: Explanation; readonly identity: Id
 /** What `access` decides about the credentials of a request; its address is not known here. */
 const decideAccess = async (
   { config, contract, access }: AskedService,
-  method: string,
-  { path, query }: PublicTarget,
+  route: Routing,
+  query: string,
   fields: RequestFields,
 ): Promise<AccessDecision> => {
   if (access === undefined || config.access === undefined) return { explanation: {}, identity: undefined }
   const { allow, deny } = config.access
-  const finding = contract.find(method, path)
-  const isWrite = isAccessWrite({
-    contract,
-    method,
-    row: 'row' in finding ? finding.row : undefined,
-    sensitive: contract.sensitivityOf('path' in finding ? finding.path : path, query),
-    effect: finding.kind === 'found' ? finding.endpoint.effect : undefined,
-  })
+  const isWrite =
+    route.kind === 'matched' &&
+    isAccessWrite(contract, { ...route, sensitive: contract.sensitivityOf(route.matching.path, query) })
   const verdict = await access.verify(fields)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined
   const refusal = verdict.kind === 'refused' ? verdict.reason : lackingCredential(access, identity, isWrite)
@@ -342,18 +299,26 @@ export const explainAt = async (
   }
   const { query, path, host, services } = found
   const { config, contract } = found.service
-  const meaning = contract.meaning(method, query, fields)
   const service = {
     service: config.name,
     ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
   }
-  if (meaning.kind === 'refused') return { ...service, refused: meaning.reason }
-  const { explanation, identity } = await decideAccess(found.service, meaning.method, found, fields)
+  const route = routeOf(contract, { method, path, query, fields })
+  const { explanation, identity } = await decideAccess(found.service, route, query, fields)
+  if (route.kind === 'refused') {
+    const { reason, row } = route
+    return {
+      ...service,
+      ...explanation,
+      ...(row === undefined ? {} : { row: row.template }),
+      refused: reason,
+    }
+  }
   return {
     ...service,
-    method: meaning.method,
+    method: route.method,
     ...explanation,
-    ...known(config, services, contract, meaning.method, path, query, { fields, identity, host }),
+    ...routed(config, services, contract, route, query, { fields, identity, host }),
   }
 }
 

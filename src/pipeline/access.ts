@@ -2,7 +2,7 @@ import type { Sensitivity } from '../cache/decide-caching.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
 import type { Contract } from '../service/contract.ts'
-import type { Effect, Row } from '../service/row.ts'
+import type { Matching } from '../service/decide.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {
@@ -90,20 +90,22 @@ export type Access = {
   readonly claimFields: readonly string[]
 }
 
-/** A request whose route and method are known. */
-type KnownRequest = {
-  readonly contract: Pick<Contract, 'actsAsWrite'>
+/** A request whose route and method are known; `sensitive` as in its contract. */
+type RoutedRequest = {
   readonly method: string
-  readonly row: Row | undefined
+  readonly matching: Matching
   readonly sensitive: Sensitivity | undefined
-  readonly effect: Effect | undefined
 }
 
 /** Does a request count as a write? The envelope of a batch does not: each of its items is checked when it runs. */
-export const isAccessWrite = ({ contract, method, row, sensitive, effect }: KnownRequest): boolean => {
-  if (row?.handledBy === 'batch') return false
+export const isAccessWrite = (
+  contract: Pick<Contract, 'actsAsWrite'>,
+  { method, matching, sensitive }: RoutedRequest,
+): boolean => {
+  if ('row' in matching && matching.row.handledBy === 'batch') return false
   const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-  return !isRead || effect === 'writes' || (sensitive !== undefined && contract.actsAsWrite(sensitive))
+  const writes = matching.kind === 'found' && matching.endpoint.effect === 'writes'
+  return !isRead || writes || (sensitive !== undefined && contract.actsAsWrite(sensitive))
 }
 
 const appliesTo = (required: Required, isWrite: boolean): boolean =>

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { TraceContext } from '../http/forwardable-fields.ts'
 import {
   type Answer,
@@ -8,8 +7,8 @@ import {
   targetOf,
   withChanges,
 } from '../http/message.ts'
-import type { Found, RouteFinding } from '../service/row.ts'
-import type { Validation } from '../service/validation.ts'
+import type { Canonical, Matching } from '../service/decide.ts'
+import type { Found } from '../service/row.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Identity } from './access.ts'
@@ -74,11 +73,11 @@ export type Received = {
 
 export type Send = (request: ForwardRequest) => Promise<GatewayResponse>
 
-/** Route and validation of an item, which are found for all items of a batch before the first one runs. */
+/** Route and canonical form of an item, which are found for all items of a batch before the first one runs. */
 export type Admitted = {
   readonly service: Service
   readonly matching: Found
-  readonly validation: Extract<Validation, { kind: 'valid' }>
+  readonly canonical: Canonical
 }
 
 /** What an exchange of an item has beyond one of a client. */
@@ -136,9 +135,6 @@ export const asIdentified = (exchange: Received, identity: Identity | undefined)
   return known
 }
 
-/** The findings of an accepted request; others were refused. */
-type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
-
 /** A request of which the method that it means and the row it concerns are known. */
 export type Matched = Received & {
   readonly method: string
@@ -162,39 +158,18 @@ export const asMatched = (
 }
 
 /** A request in the one form that is keyed and sent. */
-export type Ready = Matched & {
-  /** Canonical path and query, in public names, relative to the mount. */
-  readonly target: string
-  readonly query: string
-  /** Typed values of the row's arguments; empty where no row applies. */
-  readonly arguments: Readonly<Record<string, unknown>>
-  /** The query has parameters that the row does not declare, so it is unknown what the response depends on. */
-  readonly sendsUndeclared: boolean
-  /** Read and checked, or an untouched stream. */
-  readonly content: Buffer | Readable | undefined
-  readonly sensitive: Sensitivity | undefined
-  /** Declared headers and cookies, which are part of the cache key; undefined where none are declared. */
-  readonly variant: DeclaredFields | undefined
-  /** From the rules for this route. */
-  readonly policy: CachePolicy
-}
-
-/** Headers and cookies that the route declares, without credentials. */
-export type DeclaredFields = {
-  /** In their one spelling. */
-  readonly key: string
-  /** Cookie field with the declared cookies alone: a response that is stored depends on no other. */
-  readonly cookie: string | undefined
-}
-
-/** The facts that follow from the target and the row. */
-type Canonical = Pick<
-  Ready,
-  'target' | 'query' | 'arguments' | 'sendsUndeclared' | 'sensitive' | 'variant' | 'policy'
->
+export type Ready = Matched &
+  Omit<Canonical, 'kind' | 'undeclared'> & {
+    /** Read and checked, or an untouched stream. */
+    readonly content: Buffer | Readable | undefined
+  }
 
 /** As `asMatched`: the same object again. */
-export const asReady = (exchange: Matched, canonical: Canonical, content: Ready['content']): Ready => {
+export const asReady = (
+  exchange: Matched,
+  canonical: Pick<Ready, keyof Ready & keyof Canonical>,
+  content: Ready['content'],
+): Ready => {
   const known = exchange as Growing<Ready>
   known.target = canonical.target
   known.query = canonical.query

@@ -10,6 +10,7 @@ import { authorize } from '../../src/pipeline/phases/admit.ts'
 import { translate } from '../../src/pipeline/phases/forward.ts'
 import { answerLocally, match, validate } from '../../src/pipeline/phases/request.ts'
 import { preconditions, recover, stamp } from '../../src/pipeline/phases/response.ts'
+import { canonicalOf } from '../../src/service/decide.ts'
 import type { Found } from '../../src/service/row.ts'
 import { matched, outgoing, ready, received, response, siteContract, siteService } from './exchange-of.ts'
 
@@ -288,15 +289,14 @@ describe('an item of a batch', () => {
   }
   const admittedFor = (service = siteService()) => {
     const matching = service.contract.find('GET', '/site/v2/posts') as Found
-    const { row, endpoint, pathParameters } = matching
-    const input = { method: 'GET', row, endpoint, pathParameters, query: 'per_page=5' }
-    const validation = service.contract.validator.validate({
-      ...input,
+    const canonical = canonicalOf(service.contract, 'GET', matching, {
+      query: 'per_page=5',
+      fields: undefined,
       contentType: undefined,
       content: undefined,
     })
-    if (validation.kind === 'invalid') throw new TypeError('expected a valid request')
-    return { service, matching, validation }
+    if (canonical.kind === 'invalid') throw new TypeError('expected a valid request')
+    return { service, matching, canonical }
   }
   const phase = validate({ report: () => {}, budget: () => unlimited })
   const run = (exchange: Received): Ready | undefined => {

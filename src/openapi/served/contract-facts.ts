@@ -56,7 +56,7 @@ export const objectSchema = (members: Arguments): JsonObject =>
   jsonSchema({ type: 'object', properties: members })
 
 /** Contracts whose rows this document describes; a service with its own document serves that. */
-export type Contract = Exclude<ContractName, 'openapi'>
+export type DescribedContract = Exclude<ContractName, 'openapi'>
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
@@ -115,13 +115,13 @@ export const securitySchemes: JsonObject = {
   },
 }
 
-const errors: Readonly<Record<Contract, JsonObject>> = {
+const errors: Readonly<Record<DescribedContract, JsonObject>> = {
   plants: json(ref('PlantError')),
   site: json(ref('SiteError')),
   open: { 'application/problem+json': { schema: ref('Problem') } },
 }
 
-const refusals = (contract: Contract): JsonObject => ({
+const refusals = (contract: DescribedContract): JsonObject => ({
   '4XX': { description: 'Refused by the gateway or by the service.', content: errors[contract] },
   '5XX': { description: 'Failed in the gateway or in the service.', content: errors[contract] },
 })
@@ -174,7 +174,12 @@ const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject =>
 }
 
 /** The possible responses, in the shapes of the contract. */
-export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, method: Method): JsonObject => {
+export const answersOf = (
+  contract: DescribedContract,
+  row: Row,
+  endpoint: Endpoint,
+  method: Method,
+): JsonObject => {
   switch (contract) {
     case 'plants':
       return {
@@ -189,7 +194,7 @@ export const answersOf = (contract: Contract, row: Row, endpoint: Endpoint, meth
 }
 
 /** Which of the security schemes an operation takes; `{}` stands for none. */
-export const securityOf: Readonly<Record<Contract, readonly JsonObject[]>> = {
+export const securityOf: Readonly<Record<DescribedContract, readonly JsonObject[]>> = {
   plants: [{ bearer: [] }],
   site: [{}, { basic: [] }],
   open: [],

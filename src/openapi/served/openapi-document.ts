@@ -5,7 +5,7 @@ import { type ApiBundle, fileOfReference, isObject, member } from '../document/b
 import {
   answersOf,
   batchAnswer,
-  type Contract,
+  type DescribedContract,
   jsonSchema,
   objectSchema,
   requestFieldsOf,
@@ -113,7 +113,7 @@ const parametersOf = (row: Row, endpoint: Endpoint, inQuery: boolean): readonly 
 /** The facts of one service for the document. */
 export type DescribedService = {
   readonly name: string
-  readonly contract: Contract
+  readonly contract: DescribedContract
   /** Public path in front of the rows; '' for the root. */
   readonly mount: string
   /** URL in front of the mount; absent = that of the document. */
@@ -126,7 +126,7 @@ const asName = (text: string): string => text.replaceAll(/[^\w.-]+/g, '-').repla
 
 const hasContent = (method: Method): boolean => method === 'POST' || method === 'PUT' || method === 'PATCH'
 
-const contentTypes = (contract: Contract, endpoint: Endpoint, schema: JsonObject): JsonObject => {
+const contentTypes = (contract: DescribedContract, endpoint: Endpoint, schema: JsonObject): JsonObject => {
   if (contract === 'plants') return { 'application/json': { schema } }
   return {
     'application/json': { schema },
@@ -139,7 +139,7 @@ const contentTypes = (contract: Contract, endpoint: Endpoint, schema: JsonObject
 }
 
 const requestBody = (
-  contract: Contract,
+  contract: DescribedContract,
   row: Row,
   endpoint: Endpoint,
   schemaName: string,

@@ -62,13 +62,11 @@ export const authenticate = ({ report }: { readonly report: Report }): Phase<Rec
 }
 
 const isWrite = ({ service, method, matching, query, recalled }: Matched): boolean =>
-  isAccessWrite({
-    contract: service.contract,
+  isAccessWrite(service.contract, {
     method,
-    row: matching.kind === 'unlisted' ? undefined : matching.row,
+    matching,
     sensitive:
       recalled?.kind === 'valid' ? recalled.sensitive : service.contract.sensitivityOf(matching.path, query),
-    effect: matching.kind === 'found' ? matching.endpoint.effect : undefined,
   })
 
 /** A write has the credentials that the service requires of writes; and where the contract requires a credential, one is there. */

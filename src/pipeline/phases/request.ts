@@ -2,9 +2,10 @@ import type { Readable } from 'node:stream'
 import { cacheKey } from '../../cache/cache-read.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds.ts'
-import { type Answer, contentText, type GatewayResponse, requestField, targetOf } from '../../http/message.ts'
+import { type Answer, contentText, type GatewayResponse, requestField } from '../../http/message.ts'
 import type { ContentPlan } from '../../service/contract.ts'
-import type { Found, RouteFinding, Row } from '../../service/row.ts'
+import { canonicalOf, type Routing, routeOf } from '../../service/decide.ts'
+import type { Found } from '../../service/row.ts'
 import { isRefusedByTargetAlone, refusalAnswer } from '../error-answer.ts'
 import type { PipelineEvent } from '../events.ts'
 import {
@@ -21,12 +22,6 @@ import { overloaded, type ShedOptions } from '../ports.ts'
 import { readContent } from '../reads.ts'
 import type { RecalledTarget, RefusedTarget, ValidTarget } from '../service.ts'
 
-const meantMethod = ({ service, request, query }: Received): string => {
-  const meaning = service.contract.meaning(request.method, query, request.fields)
-  if (meaning.kind === 'method') return meaning.method
-  throw new GatewayError('ambiguous_request', { detail: meaning.detail })
-}
-
 const outsideTarget = /[^\x21-\x7e]|#/
 
 /** A GET that was seen before, unless a field or the content gives this one another meaning. */
@@ -38,26 +33,22 @@ const recall = ({ service, request }: Received): RecalledTarget | undefined => {
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
 
-/**
- * Preflights are no requests for the path (Fetch standard, CORS-preflight fetch): the upstream answers them, as it allows its pages to
- * read the responses.
- */
-const refuseOptions = ({ service: { contract }, request: { fields } }: Received, row: Row): void => {
-  const isPreflight = fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined
-  if (contract.options === 'refused' && !isPreflight) throw contract.wrongMethod(row)
+const routed = ({ service, request, path, query, admitted }: Received): Routing => {
+  const { contract } = service
+  const { method, fields } = request
+  const asked = { method, path, query, fields }
+  if (admitted?.service !== service) return routeOf(contract, asked)
+  // Admission has found the row already.
+  return routeOf(contract, asked, (meant, at) =>
+    meant === method ? admitted.matching : contract.find(meant, at),
+  )
 }
-
-/** Admission may have found the row already. */
-const findRow = ({ admitted, service, request, path }: Received, method: string): RouteFinding =>
-  admitted?.service === service && method === request.method
-    ? admitted.matching
-    : service.contract.find(method, path)
 
 /** Finds the row that the request concerns, and the method that it means; otherwise 404, 405 or 400. */
 export const match = (): Phase<Received, Matched> => ({
   name: 'match',
   run: (exchange, next) => {
-    const { service, record } = exchange
+    const { record } = exchange
     const recalled = recall(exchange)
     if (recalled !== undefined) {
       const { matching } = recalled
@@ -70,24 +61,14 @@ export const match = (): Phase<Received, Matched> => ({
         detail: 'The URL has bytes that must be percent-encoded.',
       })
     }
-    const method = meantMethod(exchange)
-    const finding = findRow(exchange, method)
-    switch (finding.kind) {
-      case 'refused':
-        throw new GatewayError('ambiguous_request', { detail: `Path refused: ${finding.reason}.` })
-      case 'wrong-method':
-        record.route = finding.row.template
-        throw service.contract.wrongMethod(finding.row)
-      case 'unlisted':
-        if (service.contract.unlisted === 'refuse') throw new GatewayError('no_route')
-        record.route = 'unlisted'
-        return next(asMatched(exchange, method, finding, recalled))
-      case 'options':
-      case 'found':
-        record.route = finding.row.template
-        if (finding.kind === 'options') refuseOptions(exchange, finding.row)
-        return next(asMatched(exchange, method, finding, recalled))
+    const route = routed(exchange)
+    if (route.kind === 'refused') {
+      if (route.row !== undefined) record.route = route.row.template
+      throw route.error
     }
+    const { method, matching } = route
+    record.route = matching.kind === 'unlisted' ? 'unlisted' : matching.row.template
+    return next(asMatched(exchange, method, matching, recalled))
   },
 })
 
@@ -114,55 +95,38 @@ type Report = (event: PipelineEvent) => void
 
 const withCanonical = (
   exchange: Matched,
-  found: Found,
   content: Buffer | Readable | undefined,
   report: Report,
   next: Next<Ready>,
 ): Answer => {
-  const { service, method, query, request, admitted } = exchange
-  const readsFields = found.endpoint.readsFields === true
-  const validation =
-    admitted?.matching === found
-      ? admitted.validation
-      : service.contract.validator.validate({
-          method,
-          row: found.row,
-          endpoint: found.endpoint,
-          pathParameters: found.pathParameters,
+  const { service, matching, method, query, request, admitted } = exchange
+  const { fields } = request
+  const canonical =
+    admitted?.matching === matching
+      ? admitted.canonical
+      : canonicalOf(service.contract, method, matching, {
           query,
-          contentType: requestField(request.fields, 'content-type'),
+          fields,
+          contentType: requestField(fields, 'content-type'),
           content: Buffer.isBuffer(content) ? content : undefined,
-          fields: request.fields,
         })
-  if (validation.kind === 'invalid') {
-    const { code } = validation
-    const response = refusalAnswer({ service, row: found.row, query, fields: request.fields }, validation)
+  if (canonical.kind === 'invalid') {
+    const { code, found } = canonical
+    const response = refusalAnswer({ service, row: found.row, query, fields }, canonical)
     // With several hosts a refusal may contain links to the host that was asked.
-    if (service.host === '' && !readsFields && isRefusedByTargetAlone(request))
+    if (service.host === '' && found.endpoint.readsFields !== true && isRefusedByTargetAlone(request))
       rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
     return refuse(exchange, code, response, report)
   }
-  const { cookie, mayShowAnything, undeclared, variant } = validation
-  if (undeclared !== undefined) {
-    const { handling, names } = undeclared
+  if (canonical.undeclared !== undefined) {
+    const { handling, names } = canonical.undeclared
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
-  }
-  const canonical = {
-    query: validation.query,
-    target: targetOf(found.path, validation.query),
-    arguments: validation.arguments,
-    sendsUndeclared: undeclared?.handling === 'sent' || mayShowAnything === true,
-    sensitive:
-      validation.hasQueryCredential === true
-        ? ('api-key' as const)
-        : service.contract.sensitivityOf(found.path, validation.query),
-    variant: variant === undefined ? undefined : { key: variant, cookie },
-    policy: service.contract.policyFor(method, found.path),
   }
   const ready = asReady(exchange, canonical, content)
   // Only what follows from the target alone.
-  if (request.method === 'GET' && content === undefined && !readsFields) {
-    remember(ready, found)
+  const isRemembered = request.method === 'GET' && content === undefined && matching.kind === 'found'
+  if (isRemembered && matching.endpoint.readsFields !== true) {
+    remember(ready, matching)
     if (request.target !== service.mount + ready.target)
       report({ kind: 'target-canonicalised', service: service.name })
   }
@@ -219,23 +183,6 @@ const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void =
   if (declared > most) throw new GatewayError('content_too_large', { detail: `At most ${most} bytes.` })
 }
 
-/** A request without a row is forwarded unchanged. */
-const unchecked = (exchange: Matched, next: Next<Ready>): Answer => {
-  const { matching, query, request } = exchange
-  const { contract } = exchange.service
-  if (request.content !== undefined) refuseTooMuch(exchange, 'stream')
-  const canonical = {
-    query,
-    target: targetOf(matching.path, query),
-    arguments: {},
-    sendsUndeclared: false,
-    sensitive: contract.sensitivityOf(matching.path, query),
-    variant: undefined,
-    policy: contract.policyFor(exchange.method, matching.path),
-  }
-  return next(asReady(exchange, canonical, request.content))
-}
-
 /** The content that was read is counted in the budget until the response is there, or the head of one that streams. */
 const withRead = async (
   exchange: Matched,
@@ -268,17 +215,19 @@ export const validate = ({
         ? next(asReady(exchange, recalled, content))
         : refuse(exchange, recalled.code, recalled.response, report)
     }
-    if (matching.kind !== 'found') return unchecked(exchange, next)
-    if (content === undefined) return withCanonical(exchange, matching, undefined, report, next)
+    if (content === undefined) return withCanonical(exchange, undefined, report, next)
     const { contract } = exchange.service
-    const plan = contract.contentPlan(exchange.method, matching.endpoint, request.fields)
+    const plan =
+      matching.kind === 'found'
+        ? contract.contentPlan(exchange.method, matching.endpoint, request.fields)
+        : 'stream'
     refuseTooMuch(exchange, plan)
     switch (plan) {
       case 'stream':
-        return withCanonical(exchange, matching, content, report, next)
+        return withCanonical(exchange, content, report, next)
       case 'read':
         return withRead(exchange, content, budget('request-body', exchange.client.address), (read) =>
-          withCanonical(exchange, matching, read, report, next),
+          withCanonical(exchange, read, report, next),
         )
     }
   },

@@ -1,0 +1,174 @@
+import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
+import { GatewayError } from '../errors.ts'
+import { type RequestFields, targetOf } from '../http/message.ts'
+import type { Contract } from './contract.ts'
+import type { Found, RouteFinding, Row } from './row.ts'
+import type { Invalid, UndeclaredParameters } from './validation.ts'
+
+// Everything that decides route, validity, canonical form and policy of a request: the phases, batches, `explain`, purges and the
+// warming of the cache call these functions.
+
+/** A request to a service. */
+export type Incoming = {
+  readonly method: string
+  /** Relative to the mount, as written. */
+  readonly path: string
+  /** As written, without `?`. */
+  readonly query: string
+  readonly fields: RequestFields
+}
+
+/** What a path is of; other findings are refused. */
+export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
+
+type RefusedRouting = {
+  readonly kind: 'refused'
+  /** Where a row has the path. */
+  readonly row: Row | undefined
+  /** For an operator. */
+  readonly reason: string
+  /** For the client. */
+  readonly error: GatewayError
+}
+
+export type Routing =
+  | {
+      readonly kind: 'matched'
+      /** The method that the request means. */
+      readonly method: string
+      readonly matching: Matching
+    }
+  | RefusedRouting
+
+const wrongMethod = (contract: Contract, row: Row): RefusedRouting => {
+  const methods = new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))
+  const error = contract.wrongMethod(row)
+  return {
+    kind: 'refused',
+    row,
+    error,
+    reason: `${error.facts.status}: the path takes ${[...methods].join(', ')}`,
+  }
+}
+
+const refused = (reason: string, error: GatewayError): RefusedRouting => ({
+  kind: 'refused',
+  row: undefined,
+  reason,
+  error,
+})
+
+/** A preflight is no request for the path (Fetch standard, CORS-preflight fetch): its upstream says who may read its responses. */
+const isPreflight = (fields: RequestFields): boolean =>
+  fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined
+
+/** The method that a request means, and the row that its path is of. */
+export const routeOf = (
+  contract: Contract,
+  { method: written, path, query, fields }: Incoming,
+  find: Contract['find'] = contract.find,
+): Routing => {
+  const meaning = contract.meaning(written, query, fields)
+  if (meaning.kind === 'refused') {
+    const { reason, detail } = meaning
+    return refused(reason, new GatewayError('ambiguous_request', { detail }))
+  }
+  const { method } = meaning
+  const finding = find(method, path)
+  switch (finding.kind) {
+    case 'refused': {
+      const detail = `Path refused: ${finding.reason}.`
+      return refused(`path: ${finding.reason}`, new GatewayError('ambiguous_request', { detail }))
+    }
+    case 'wrong-method':
+      return wrongMethod(contract, finding.row)
+    case 'unlisted':
+      return contract.unlisted === 'refuse'
+        ? refused('404', new GatewayError('no_route'))
+        : { kind: 'matched', method, matching: finding }
+    case 'options':
+      return contract.options === 'refused' && !isPreflight(fields)
+        ? wrongMethod(contract, finding.row)
+        : { kind: 'matched', method, matching: finding }
+    case 'found':
+      return { kind: 'matched', method, matching: finding }
+  }
+}
+
+/** Headers and cookies that the route declares, without credentials. */
+export type DeclaredFields = {
+  /** In their one spelling. */
+  readonly key: string
+  /** Cookie field with the declared cookies alone: a response that is stored depends on no other. */
+  readonly cookie: string | undefined
+}
+
+/** The one form of a request, which is keyed and sent. */
+export type Canonical = {
+  readonly kind: 'valid'
+  /** Path and query, in public names, relative to the mount. */
+  readonly target: string
+  readonly query: string
+  /** Typed values of the row's arguments; empty where no row applies. */
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Parameters of the query that the row does not declare. */
+  readonly undeclared: UndeclaredParameters | undefined
+  /** They are sent, so it is unknown what the response depends on. */
+  readonly sendsUndeclared: boolean
+  readonly sensitive: Sensitivity | undefined
+  /** Declared headers and cookies, which are part of the cache key; undefined where none are declared. */
+  readonly variant: DeclaredFields | undefined
+  /** From the rules for this route. */
+  readonly policy: CachePolicy
+}
+
+type RefusedArguments = Invalid & { readonly found: Found }
+
+type Sent = Pick<Incoming, 'query'> & {
+  /** Undefined: no argument is among them. */
+  readonly fields: RequestFields | undefined
+  /** Complete content; undefined when there is none or when it is streamed unread. */
+  readonly content: Buffer | undefined
+  readonly contentType: string | undefined
+}
+
+/** Checks arguments and content against the row. A request without a row is not checked, and stays as it is. */
+export const canonicalOf = (
+  contract: Contract,
+  method: string,
+  matching: Matching,
+  { query, fields, content, contentType }: Sent,
+): Canonical | RefusedArguments => {
+  const policy = contract.policyFor(method, matching.path)
+  if (matching.kind !== 'found')
+    return {
+      kind: 'valid',
+      target: targetOf(matching.path, query),
+      query,
+      arguments: {},
+      undeclared: undefined,
+      sendsUndeclared: false,
+      sensitive: contract.sensitivityOf(matching.path, query),
+      variant: undefined,
+      policy,
+    }
+  const { row, endpoint, pathParameters } = matching
+  const request = { method, row, endpoint, pathParameters, query, contentType, content }
+  const validation = contract.validator.validate(fields === undefined ? request : { ...request, fields })
+  if (validation.kind === 'invalid') return { ...validation, found: matching }
+  const { undeclared, variant, cookie } = validation
+  return {
+    kind: 'valid',
+    target: targetOf(matching.path, validation.query),
+    query: validation.query,
+    arguments: validation.arguments,
+    undeclared,
+    sendsUndeclared: undeclared?.handling === 'sent' || validation.mayShowAnything === true,
+    sensitive:
+      validation.hasQueryCredential === true
+        ? 'api-key'
+        : contract.sensitivityOf(matching.path, validation.query),
+    variant: variant === undefined ? undefined : { key: variant, cookie },
+    policy,
+  }
+}

@@ -323,7 +323,7 @@ const ofReads = async (
   service: ServiceConfig,
   config: Config,
 ): Promise<SiteFinding | undefined> => {
-  const contract = await serviceContract(service, config.limits)
+  const contract = await contractOf(service, config.limits)
   const list = contract.rows.find(({ collection, kind }) => collection === 'posts' && kind === 'collection')
   const policy = contract.policyFor('GET', list?.template ?? '/')
   if (policy.rule === undefined) return undefined

@@ -126,7 +126,9 @@ test('trellis warm fetches URLs, and names those that it refuses', async () => {
   })
   await expect.poll(() => gateway.metric('trellis_cache_entries')).toBe(2)
   const { end, stdout } = await run(['warm', '/a', '/%zz'])
-  expect(stdout).toMatch(/^1 URL fetched in the background\n\/%zz: GET of this URL is refused, so nothing is stored for it: path: bad-encoding/)
+  expect(stdout).toMatch(
+    /^1 URL fetched in the background\n\/%zz: GET of this URL is refused, so nothing is stored for it: path: bad-encoding/,
+  )
   expect(end).toBe(7)
 })
 

@@ -12,7 +12,7 @@ export type ContractName = 'plants' | 'site' | 'openapi' | 'open'
 /** The method that a request means, or why it is refused: a field or the query would give it another method or route. */
 export type RequestMeaning =
   | { readonly kind: 'method'; readonly method: string }
-  | { readonly kind: 'refused'; readonly reason: string; readonly detail: string }
+  | { readonly kind: 'refused'; readonly detail: string }
 
 /** `read`: the content is read before the request is validated; `stream`: it is forwarded unread. */
 export type ContentPlan = 'read' | 'stream'

@@ -70,8 +70,8 @@ export const routeOf = (
 ): Routing => {
   const meaning = contract.meaning(written, query, fields)
   if (meaning.kind === 'refused') {
-    const { reason, detail } = meaning
-    return refused(reason, new GatewayError('ambiguous_request', { detail }))
+    const { detail } = meaning
+    return refused(detail, new GatewayError('ambiguous_request', { detail }))
   }
   const { method } = meaning
   const finding = find(method, path)

@@ -107,7 +107,7 @@ describe('by URL', () => {
       'rest_invalid_param',
     ],
     ['a path that means two things', { url: `${mount}/site/v2/%2e%2e/posts` }, 'refused'],
-    ['a route override', { url: `${mount}/?rest_route=/site/v2/posts` }, 'overrides its method or path'],
+    ['a route override', { url: `${mount}/?rest_route=/site/v2/posts` }, 'rest_route is not accepted here'],
     ['a URL of another service', { url: '/plants', service: 'site' }, 'another service'],
   ])('%s is refused with the reason', async (_description, body, reason) => {
     const { status, answer } = await purge(body)

@@ -26,17 +26,12 @@ const queryOverrides = (query: string): Overrides => {
   return { route, method }
 }
 
-const refusals = {
-  'method-override':
-    'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
-  'route-override': 'The parameter rest_route is not accepted here.',
-} as const
+const refused = (detail: string): RequestMeaning => ({ kind: 'refused', detail })
 
-const refused = (reason: keyof typeof refusals): RequestMeaning => ({
-  kind: 'refused',
-  reason,
-  detail: refusals[reason],
-})
+const methodOverride = refused(
+  'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
+)
+const routeOverride = refused('The parameter rest_route is not accepted here.')
 
 /**
  * Overrides are accepted on POST and refused on all other methods
@@ -44,11 +39,11 @@ const refused = (reason: keyof typeof refusals): RequestMeaning => ({
  */
 export const requestMeaning: Contract['meaning'] = (method, query, fields) => {
   const inQuery = queryOverrides(query)
-  if (inQuery.route) return refused('route-override')
+  if (inQuery.route) return routeOverride
   const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
   if (override === undefined) return { kind: 'method', method }
   const meant = override.toUpperCase()
   if (meant === method) return { kind: 'method', method }
-  if (method !== 'POST' || !overridable.has(meant)) return refused('method-override')
+  if (method !== 'POST' || !overridable.has(meant)) return methodOverride
   return { kind: 'method', method: meant }
 }

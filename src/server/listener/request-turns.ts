@@ -47,9 +47,10 @@ const createPipelining = (
   const queues = new Map<Socket, Waiting[]>()
   let all = 0
 
-  const leave = (socket: Socket): void => {
-    all -= queues.get(socket)?.length ?? 0
-    queues.delete(socket)
+  /** A listener of `close`, whose argument is not the socket. */
+  const leave = function (this: Socket): void {
+    all -= queues.get(this)?.length ?? 0
+    queues.delete(this)
   }
   const beginAlone = (exchange: Exchange): void => {
     responseBegins(exchange.incoming.socket, exchange.outgoing)

@@ -1,5 +1,5 @@
-import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 import { readResponses } from '../../support/read-messages.ts'
@@ -73,4 +73,50 @@ describe('a long response that ends with its connection while it waits for its t
       }
     },
   )
+})
+
+test('requests that waited on connections whose clients have left count no more', {
+  timeout: 60_000,
+}, async () => {
+  let held = 0
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const origin = await startOrigin(async ({ target }, wire) => {
+    if (target === '/held') {
+      held += 1
+      await released
+    }
+    wire.respond({ content: 'x' })
+  })
+  const gateway = await startTestGateway({
+    services: { files: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
+  })
+  onTestFinished(async () => {
+    release()
+    await gateway.close()
+    await origin.close()
+  })
+  const { hostname, port } = new URL(gateway.publicAddress)
+  const pipeline = (behind: number): Socket => {
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    const request = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`
+    socket.write(request('/held') + request('/a').repeat(behind))
+    return socket
+  }
+  // More than may wait in all (8,192). With more than 16 a connection is not read, and nobody sees that its client leaves.
+  for (let round = 1; round <= 27; round += 1) {
+    const sockets = Array.from({ length: 20 }, () => pipeline(16))
+    await expect.poll(() => held).toBe(round * 20)
+    for (const socket of sockets) socket.destroy()
+  }
+  const socket = pipeline(100)
+  onTestFinished(() => void socket.destroy())
+  const received: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => received.push(chunk))
+  await expect.poll(() => held).toBe(541)
+  release()
+  const responses = () => readResponses(Buffer.concat(received)).messages.length
+  await expect.poll(responses, { timeout: 10_000 }).toBe(101)
 })

@@ -381,8 +381,7 @@ export class RequestContent extends Readable {
   #drop(bytes: number): void {
     this.#discarded += bytes
     if (this.#discarded > this.#source.mostDiscarded) this.#cutAfterResponse()
-    // Also while the connection is being closed: one read of it may bring ten thousand pieces.
-    if (!this.#waitsForTurn && !this.#shared.pieces.mayBegin()) this.#waitForTurn()
+    else if (!this.#waitsForTurn && !this.#shared.pieces.mayBegin()) this.#waitForTurn()
   }
 
   /** Also of a content that has arrived whole, and that nobody has read. */

@@ -155,6 +155,17 @@ const cachingOf = (
     policy.rule === undefined
       ? 'none'
       : `ttl ${policy.rule.ttlMs} ms, stale-while-revalidate ${policy.rule.staleWhileRevalidateMs} ms, stale-if-error ${policy.rule.staleIfErrorMs} ms`
+  const acts =
+    sensitive !== undefined &&
+    contract.actsAsWrite(sensitive) &&
+    (contract.hasRoutes || interfacesBehind(service, services).length > 0)
+  if (acts || decision.kind === 'write')
+    return {
+      cache: acts ? `write, by ${sensitive}: invalidates` : 'write: invalidates',
+      profile: policy.profile,
+      mayInvalidate: mayInvalidate(contract, method, found, canonical),
+      ...spared(service, services, method, matching.path, query),
+    }
   switch (decision.kind) {
     case 'read':
       return {
@@ -165,13 +176,6 @@ const cachingOf = (
         ...feedOf(service, policy),
         profile: policy.profile,
         ...storedAs(service, contract, found, canonical, decision.partition, host),
-      }
-    case 'write':
-      return {
-        cache: 'write: invalidates',
-        profile: policy.profile,
-        mayInvalidate: mayInvalidate(contract, method, found, canonical),
-        ...spared(service, services, method, matching.path, query),
       }
     case 'bypass':
       return {

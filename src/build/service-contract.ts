@@ -30,7 +30,7 @@ export const contractOf = async (
     case 'site':
       return createSiteContract(service, options)
     case 'open':
-      // A WordPress may be behind it.
+      // The pages of a site may be behind it.
       return createOpenContract(service, { ...options, sensitivityOf, actsAsWrite: actsAtPages })
     case 'openapi':
       return withBatch(service, limits, await createDocumentContract(service, options))

@@ -9,7 +9,7 @@ type BatchBounds = {
 /** Of an item, and of its headers: more than servers take in one request (Apache has 100). */
 const mostMembers = 100
 
-/** WordPress has no reads in a batch. */
+/** Reads as well, which the batch of an upstream need not take. */
 const itemMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 const ownItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSchema => {

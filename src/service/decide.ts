@@ -153,8 +153,16 @@ export const canonicalOf = (
       policy,
     }
   const { row, endpoint, pathParameters } = matching
-  const request = { method, row, endpoint, pathParameters, query, contentType, content }
-  const validation = contract.validator.validate(fields === undefined ? request : { ...request, fields })
+  const validation = contract.validator.validate({
+    method,
+    row,
+    endpoint,
+    pathParameters,
+    query,
+    contentType,
+    content,
+    fields,
+  })
   if (validation.kind === 'invalid') return { ...validation, found: matching }
   const { undeclared, variant, cookie } = validation
   return {

@@ -48,7 +48,7 @@ export const requestTags = (
   return [...new Set([...own, ...more.filter((tag) => tag !== undefined)])]
 }
 
-/** Members of an object before or after a change, as WordPress names them; a missing member is unknown. */
+/** Members of an object before or after a change, as the upstream names them; a missing member is unknown. */
 export type ChangedState = Readonly<Record<string, unknown>>
 
 /** One state of an object: null = there was none, undefined = not known. */

@@ -11,7 +11,7 @@ export type ValidationInput = {
   /** Complete content; undefined when there is none or when it is streamed unread. */
   readonly content: Buffer | undefined
   /** Header fields of the request, by lower-case names; absent where none are known. */
-  readonly fields?: Readonly<Record<string, string | string[] | undefined>>
+  readonly fields?: Readonly<Record<string, string | string[] | undefined>> | undefined
 }
 
 /** Query parameters that the row does not declare, tracking parameters excepted. */

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+// A GET that changes something counts as a write, and `explain` says so.
+
+let origin: Origin
+let gateway: TestGateway
+
+beforeAll(async () => {
+  origin = await startOrigin((_request, wire) => wire.respond({ content: '{}' }))
+  const upstream = (basePath: string) => ({ targets: [origin.origin], basePath })
+  gateway = await startTestGateway({
+    services: {
+      site: { contract: 'site', mount: '/wp-json', names: 'same', upstream: upstream('/wp-json') },
+      pages: { contract: 'open', mount: '/', upstream: upstream('/') },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await origin?.close()
+})
+
+test.each([
+  ['/wp-json/wp-block-editor/v1/navigation-fallback', 'write, by creating-read: invalidates'],
+  ['/wp-cron.php', 'write, by cron: invalidates'],
+  ['/wp-admin/edit.php?_wpnonce=1', 'write, by nonce: invalidates'],
+  ['/wp-json/wp/v2/posts', expect.stringMatching(/^(?:read|bypass)/)],
+  ['/a-page', expect.stringMatching(/^(?:read|bypass)/)],
+])('GET %s: %s', async (url, cache) => {
+  const answer = await fetch(`${gateway.adminAddress}/explain?${new URLSearchParams({ method: 'GET', url })}`)
+  expect(((await answer.json()) as { cache: unknown }).cache).toEqual(cache)
+})

@@ -6,7 +6,7 @@ const levels = [
   ['config', 'cache', 'upstream'],
   ['service'],
   ['wordpress', 'openapi'],
-  ['pipeline'],
+  ['exchange'],
   ['batch', 'server', 'cluster'],
   ['observability'],
   ['admin'],

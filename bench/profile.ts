@@ -41,10 +41,27 @@ const systemCalls = new Set(['writeLatin1String', 'writev', 'writeUtf8String', '
 /** Of the table, in its order. `other threads` is what the collector and the compiler do beside the main thread, with the profiler's own. */
 const parts = [
   ...['socket writes', 'outside JavaScript', 'node:http', 'rest of Node', 'undici', 'other packages'],
-  ...['collector', 'cache', 'request', 'upstream', 'pipeline', 'rest of Trellis', 'other threads'],
+  ...[
+    'collector',
+    'cache',
+    'service',
+    'wordpress',
+    'openapi',
+    'upstream',
+    'exchange',
+    'rest of Trellis',
+    'other threads',
+  ],
 ] as const
 
-const ownFolders: ReadonlySet<string> = new Set(['cache', 'request', 'upstream', 'pipeline'])
+const ownFolders: ReadonlySet<string> = new Set([
+  'cache',
+  'service',
+  'wordpress',
+  'openapi',
+  'upstream',
+  'exchange',
+])
 
 /** By whose code a frame is counted: a folder of src, a package, a part of Node, the kernel by way of a write, the collector. */
 export const partOf = ({ functionName, url }: Frame, source: string): (typeof parts)[number] => {

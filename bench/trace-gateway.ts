@@ -7,12 +7,12 @@ import { createPartitions } from '../src/cache/cache-read.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
+import type { Received } from '../src/exchange/exchange.ts'
+import { buildPhases, createPipeline } from '../src/exchange/phases.ts'
+import type { Service } from '../src/exchange/service.ts'
 import { unlimited } from '../src/http/bounds.ts'
 import { fieldValue } from '../src/http/message.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
-import type { Received } from '../src/pipeline/exchange.ts'
-import { buildPhases, createPipeline } from '../src/pipeline/phases.ts'
-import type { Service } from '../src/pipeline/service.ts'
 
 /** What came back: all that a reader could tell an old state by. */
 export type TraceAnswer = { readonly status: number; readonly text: string; readonly total: string }

@@ -118,7 +118,7 @@ type GatewayErrorOptions = { readonly cause?: unknown } & Partial<
   Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'fields' | 'unsent' | 'incomplete'>
 >
 
-/** Thrown once, where it is known; turned into wire form in src/pipeline/error-answer.ts. */
+/** Thrown once, where it is known; turned into wire form in src/exchange/error-answer.ts. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** For the client, in addition to the fixed text: which parameter, which limit. Never what the client sent, verbatim. */

@@ -6,12 +6,12 @@ import type {
   ServiceConfig,
   SiteConfig,
 } from '../config/config.ts'
+import type { Received } from '../exchange/exchange.ts'
+import type { IdempotencyStore, KeptAnswer } from '../exchange/ports.ts'
+import type { LocalRequest, Service } from '../exchange/service.ts'
 import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
 import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
 import { batchPath } from '../openapi/document/operation.ts'
-import type { Received } from '../pipeline/exchange.ts'
-import type { IdempotencyStore, KeptAnswer } from '../pipeline/ports.ts'
-import type { LocalRequest, Service } from '../pipeline/service.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
 import type { Contract } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'

@@ -1,9 +1,9 @@
 import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
+import type { LocalRequest, Service } from '../exchange/service.ts'
 import { isCredentialName } from '../http/credential-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
 import { type RequestFields, targetParts } from '../http/message.ts'
 import { foldPhpName } from '../http/php-names.ts'
-import type { LocalRequest, Service } from '../pipeline/service.ts'
 import { canonicalOf } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
 import {

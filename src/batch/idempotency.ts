@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { identityCookies } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState } from '../exchange/ports.ts'
+import type { LocalRequest } from '../exchange/service.ts'
 import { ownBytes, requestField } from '../http/message.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState } from '../pipeline/ports.ts'
-import type { LocalRequest } from '../pipeline/service.ts'
 
 type IdempotencyKey =
   | { readonly kind: 'none' }

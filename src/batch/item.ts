@@ -1,7 +1,7 @@
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
+import type { Admitted } from '../exchange/exchange.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
-import type { Admitted } from '../pipeline/exchange.ts'
 
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 

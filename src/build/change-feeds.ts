@@ -6,10 +6,10 @@ import type { Coherence } from '../cluster/coherence.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
+import { applyInvalidations } from '../exchange/invalidate-write.ts'
+import type { Service } from '../exchange/service.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { applyInvalidations } from '../pipeline/invalidate-write.ts'
-import type { Service } from '../pipeline/service.ts'
 import type { Change } from '../service/tagger.ts'
 import {
   type ChangeFeeds,

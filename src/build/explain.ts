@@ -2,15 +2,15 @@ import { type CachePolicy, decideCaching, identityCookies } from '../cache/decid
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { interfacesBehind } from '../config/sites-behind.ts'
-import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
 import {
   type Access,
   accessError,
   type Identity,
   isAccessWrite,
   lackingCredential,
-} from '../pipeline/access.ts'
+} from '../exchange/access.ts'
+import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
 import type { Contract } from '../service/contract.ts'
 import { type Canonical, canonicalOf, type Matching, type Routing, routeOf } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'

@@ -7,22 +7,22 @@ import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
-import { isStreamCoding } from '../http/content-coding.ts'
-import type { Answer } from '../http/message.ts'
-import type { AccessLog } from '../observability/access-log.ts'
-import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
-import { documentChanges } from '../openapi/notes.ts'
-import type { PipelineEvent } from '../pipeline/events.ts'
-import type { Received } from '../pipeline/exchange.ts'
-import { buildPhases, createPipeline, type PhaseContext } from '../pipeline/phases.ts'
+import type { PipelineEvent } from '../exchange/events.ts'
+import type { Received } from '../exchange/exchange.ts'
+import { buildPhases, createPipeline, type PhaseContext } from '../exchange/phases.ts'
 import {
   type CacheContext,
   type ExchangeWatch,
   type OpenSpans,
   overloaded,
   type ShedOptions,
-} from '../pipeline/ports.ts'
-import type { Service } from '../pipeline/service.ts'
+} from '../exchange/ports.ts'
+import type { Service } from '../exchange/service.ts'
+import { isStreamCoding } from '../http/content-coding.ts'
+import type { Answer } from '../http/message.ts'
+import type { AccessLog } from '../observability/access-log.ts'
+import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
+import { documentChanges } from '../openapi/notes.ts'
 import type { BufferedBytes, UnreadAnswers } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'

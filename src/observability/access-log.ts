@@ -1,4 +1,6 @@
 import type { Config } from '../config/config.ts'
+import type { Received } from '../exchange/exchange.ts'
+import type { Answered, ExchangeWatch, OpenSpans } from '../exchange/ports.ts'
 import { addressNetwork } from '../http/bounds.ts'
 import { traceContextOf } from '../http/forwardable-fields.ts'
 import {
@@ -9,8 +11,6 @@ import {
   requestField,
 } from '../http/message.ts'
 import { redactTarget } from '../http/redact-target.ts'
-import type { Received } from '../pipeline/exchange.ts'
-import type { Answered, ExchangeWatch, OpenSpans } from '../pipeline/ports.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */

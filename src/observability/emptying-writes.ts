@@ -1,4 +1,4 @@
-import type { ExchangeEvent, PipelineEvent } from '../pipeline/events.ts'
+import type { ExchangeEvent, PipelineEvent } from '../exchange/events.ts'
 import type { Log } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -33,10 +33,10 @@ import {
   ATTR_SERVICE_VERSION,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
+import type { Received } from '../exchange/exchange.ts'
+import type { ExchangeWatch, OpenSpan, OpenSpans } from '../exchange/ports.ts'
 import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
 import { methodName } from '../http/message.ts'
-import type { Received } from '../pipeline/exchange.ts'
-import type { ExchangeWatch, OpenSpan, OpenSpans } from '../pipeline/ports.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */

@@ -3,9 +3,9 @@ import type { Clock } from '../clock.ts'
 import type { Config, RateLimitConfig } from '../config/config.ts'
 import { mayMatchRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
+import type { Identity } from '../exchange/access.ts'
+import type { CountRequest, RateLimitStore, RateLimitVerdict } from '../exchange/ports.ts'
 import { addressGroup } from '../http/bounds.ts'
-import type { Identity } from '../pipeline/access.ts'
-import type { CountRequest, RateLimitStore, RateLimitVerdict } from '../pipeline/ports.ts'
 
 /** `by`: `address`, `credential`, `key`, or `claim:` and its name. */
 type RateLimit = Pick<RateLimitConfig, 'name' | 'by' | 'max' | 'windowMs'>

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { Client } from '../exchange/service.ts'
 import {
   EndSignal,
   fieldValues,
@@ -13,7 +14,6 @@ import {
   requestField,
   withoutFields,
 } from '../http/message.ts'
-import type { Client } from '../pipeline/service.ts'
 
 /** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
 export const messageFaults = ['version', 'host', 'transfer-coding', 'field-count', 'target'] as const

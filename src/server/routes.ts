@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, METHODS } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { Service } from '../exchange/service.ts'
 import { hostOf } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
-import type { Service } from '../pipeline/service.ts'
 import {
   isCertain,
   planRoutes,

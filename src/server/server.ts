@@ -5,6 +5,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { ownAnswerFor, plainOrigin } from '../exchange/any-origin.ts'
+import { errorAnswer } from '../exchange/error-answer.ts'
+import { arrived, changedResponse, type Received } from '../exchange/exchange.ts'
+import type { Client, Service } from '../exchange/service.ts'
 import {
   type Answer,
   discard,
@@ -12,10 +16,6 @@ import {
   type GatewayResponse,
   type RequestFields,
 } from '../http/message.ts'
-import { ownAnswerFor, plainOrigin } from '../pipeline/any-origin.ts'
-import { errorAnswer } from '../pipeline/error-answer.ts'
-import { arrived, changedResponse, type Received } from '../pipeline/exchange.ts'
-import type { Client, Service } from '../pipeline/service.ts'
 import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
 import type { BufferedBytes, UnreadAnswers } from './buffered-bytes.ts'
 import { withCorsFields } from './cors.ts'

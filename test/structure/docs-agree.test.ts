@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { errorTable } from '../../src/errors.ts'
-import { buildPhases, type PhaseContext } from '../../src/pipeline/phases.ts'
+import { buildPhases, type PhaseContext } from '../../src/exchange/phases.ts'
 import { attacks } from '../attack/table.ts'
 import { renderings } from '../real/renderings/table.ts'
 

@@ -1,5 +1,8 @@
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
+import { arrived, type Received, type Send } from '../../exchange/exchange.ts'
+import { completed } from '../../exchange/invalidate-write.ts'
+import type { LocalRequest, Service } from '../../exchange/service.ts'
 import type { Reservation } from '../../http/bounds.ts'
 import {
   type Answer,
@@ -9,9 +12,6 @@ import {
   withField,
   withoutFields,
 } from '../../http/message.ts'
-import { arrived, type Received, type Send } from '../../pipeline/exchange.ts'
-import { completed } from '../../pipeline/invalidate-write.ts'
-import type { LocalRequest, Service } from '../../pipeline/service.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
+import type { IdempotencyStore, KeptAnswer, KeyState, RateLimitStore } from '../../exchange/ports.ts'
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState, RateLimitStore } from '../../pipeline/ports.ts'
 import { type Connection, scriptOn } from './connections.ts'
 import type { Signatures } from './values.ts'
 

@@ -9,9 +9,9 @@ import {
   tierRefusals,
   tierSteps,
 } from '../../cluster/events.ts'
+import { cacheOutcomes, writeKinds } from '../../exchange/events.ts'
 import { bufferedWork } from '../../http/bounds.ts'
 import { codings } from '../../http/content-coding.ts'
-import { cacheOutcomes, writeKinds } from '../../pipeline/events.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
 import {

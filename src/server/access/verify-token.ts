@@ -14,8 +14,8 @@ import {
 import type { Clock } from '../../clock.ts'
 import { type PublicJwk, readJwks } from '../../config/access.ts'
 import type { AccessConfig } from '../../config/config.ts'
+import type { AccessRefusal, Identity } from '../../exchange/access.ts'
 import { createRecentValues } from '../../http/memo.ts'
-import type { AccessRefusal, Identity } from '../../pipeline/access.ts'
 import type { JwksResult } from '../events.ts'
 
 /** The public keys that tokens are verified with. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { errorAnswer } from '../../exchange/error-answer.ts'
+import { changedResponse } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import { errorAnswer } from '../../pipeline/error-answer.ts'
-import { changedResponse } from '../../pipeline/exchange.ts'
-import type { Service } from '../../pipeline/service.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import {

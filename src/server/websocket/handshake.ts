@@ -3,6 +3,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
+import type { Received } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import {
   type Answer,
   fieldValue,
@@ -11,8 +13,6 @@ import {
   type RequestFields,
   withoutFields,
 } from '../../http/message.ts'
-import type { Received } from '../../pipeline/exchange.ts'
-import type { Service } from '../../pipeline/service.ts'
 import { currentResponse, responseBegins } from '../listener/connections.ts'
 import { EdgeRequest, hasContent } from '../read-request.ts'
 import type { CountedWebSocket, WebSockets } from '../websockets.ts'

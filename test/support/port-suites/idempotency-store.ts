@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { IdempotencyStore } from '../../../src/pipeline/ports.ts'
+import type { IdempotencyStore } from '../../../src/exchange/ports.ts'
 
 const answer = (length: number) => ({
   status: 207,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RateLimitStore } from '../../../src/pipeline/ports.ts'
+import type { RateLimitStore } from '../../../src/exchange/ports.ts'
 import { createRateLimiter } from '../../../src/server/rate-limiter.ts'
 import { pause } from '../origin.ts'
 

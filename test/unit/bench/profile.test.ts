@@ -27,7 +27,7 @@ test('the parts of a profile share the processor time of the main thread in the 
 test.each([
   ['the parser of undici', 'wasm-function[20]', 'wasm://wasm/00034eea', 'undici'],
   ['a package in the bundle', 'get', '../node_modules/lru-cache/dist/index.js', 'other packages'],
-  ['a folder of Trellis', 'run', '../src/pipeline/phases/cache.ts', 'pipeline'],
+  ['a folder of Trellis', 'run', '../src/exchange/handle.ts', 'exchange'],
   ['another folder of Trellis', 'send', '../src/server/send/send-response.ts', 'rest of Trellis'],
   ['a part of Node', 'nextTick', 'node:internal/process/task_queues', 'rest of Node'],
   ['native code', '(program)', '', 'outside JavaScript'],

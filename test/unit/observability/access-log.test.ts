@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { CacheOutcome } from '../../../src/exchange/events.ts'
 import { type AccessLine, createAccessLog } from '../../../src/observability/access-log.ts'
-import type { CacheOutcome } from '../../../src/pipeline/events.ts'
 import { received, siteService } from '../../phases/exchange-of.ts'
 
 const service = siteService()

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { ExchangeEvent } from '../../../src/exchange/events.ts'
 import { observeValue } from '../../../src/observability/metrics/observe-events.ts'
 import { createHistogramSeries, metricTable } from '../../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import type { ExchangeEvent } from '../../../src/pipeline/events.ts'
 import { cost } from '../../support/cost.ts'
 import { describeWith } from '../../support/requirements.ts'
 

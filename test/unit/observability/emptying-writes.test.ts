@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { ExchangeEvent } from '../../../src/exchange/events.ts'
 import { withEmptyingLog } from '../../../src/observability/emptying-writes.ts'
 import type { Metrics } from '../../../src/observability/metrics.ts'
-import type { ExchangeEvent } from '../../../src/pipeline/events.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { ExchangeEvent } from '../../../src/exchange/events.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import type { ExchangeEvent } from '../../../src/pipeline/events.ts'
 
 const build = () => createMetrics({ version: '1.2.3', configHash: 'abc', processMetrics: false })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { CacheOutcome, ExchangeEvent } from '../../../src/exchange/events.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
-import type { CacheOutcome, ExchangeEvent } from '../../../src/pipeline/events.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
 /** What a busy site does on one route: method, status, how the cache took part. */

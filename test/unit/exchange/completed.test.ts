@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { completed } from '../../../src/pipeline/invalidate-write.ts'
+import { completed } from '../../../src/exchange/invalidate-write.ts'
 import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 
 const buffered = () => createBufferedBytes({ mostBytes: () => 20_000, report: () => undefined })

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { givenNames } from '../../../src/pipeline/invalidate-write.ts'
+import { givenNames } from '../../../src/exchange/invalidate-write.ts'
 
 const json = 'application/json'
 const of = (content: string, query = '', type: string | undefined = json) =>

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Cache } from '../../../src/cache/cache.ts'
 import { GatewayError } from '../../../src/errors.ts'
+import { forwardWrite } from '../../../src/exchange/phases/cache.ts'
+import type { CacheContext } from '../../../src/exchange/ports.ts'
 import { unlimited } from '../../../src/http/bounds.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
-import { forwardWrite } from '../../../src/pipeline/phases/cache.ts'
-import type { CacheContext } from '../../../src/pipeline/ports.ts'
 import { ready, siteContract, siteService } from '../../phases/exchange-of.ts'
 
 /** A context that notes the steps of a write in `steps`; `spread` replaces the end of its announcement. */

@@ -20,7 +20,6 @@ const doors = {
   wordpress: [
     'src/admin/changes.ts',
     'src/admin/operator.ts',
-    'src/batch/batch-route.ts',
     'src/cli/texts.ts',
     'src/config/warnings.ts',
     'src/observability/metrics.ts',
@@ -29,7 +28,6 @@ const doors = {
     'src/observability/upstream-log.ts',
   ],
   openapi: [
-    'src/batch/batch-route.ts',
     'src/cli/document-config.ts',
     'src/config/api-document.ts',
     'src/config/load/cross-checks.ts',

@@ -1,94 +1,18 @@
 import type { Clock } from '../clock.ts'
-import type {
-  LimitsConfig,
-  OpenApiConfig,
-  PlantsConfig,
-  ServiceConfig,
-  SiteConfig,
-} from '../config/config.ts'
+import type { ServiceConfig, SiteConfig } from '../config/config.ts'
 import type { Received } from '../exchange/exchange.ts'
 import type { IdempotencyStore, KeptAnswer } from '../exchange/ports.ts'
 import type { LocalRequest, Service } from '../exchange/service.ts'
 import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
 import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
-import { batchPath } from '../openapi/document/operation.ts'
-import { withOwnBatch } from '../service/batch-row.ts'
 import type { Contract } from '../service/contract.ts'
-import type { Endpoint, Row } from '../service/row.ts'
-import { callerFields, interfaceFields } from '../wordpress/answers.ts'
-import { createSiteValidator } from '../wordpress/arguments/site-validator.ts'
-import { siteRows } from '../wordpress/routes/route-table.ts'
 import { type BatchRequest, createBatch } from './batch.ts'
 import { admitItem, type BatchEnvelope } from './envelope.ts'
 import type { BatchEvent } from './events.ts'
 import { answeredOnce, createMemoryIdempotencyStore } from './idempotency.ts'
-import { type Dialect, shapedError } from './item.ts'
 import { createSemaphore } from './send/run-items.ts'
 import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 import { Splitter } from './split.ts'
-
-const withAnyBody = (endpoint: Endpoint): Endpoint => {
-  const requests = endpoint.arguments['requests'] ?? {}
-  const { items = {} } = requests
-  const properties = { ...items.properties, body: {} }
-  return {
-    ...endpoint,
-    arguments: { ...endpoint.arguments, requests: { ...requests, items: { ...items, properties } } },
-  }
-}
-
-const dialects: Readonly<Record<'site' | 'plants' | 'openapi', Dialect>> = {
-  site: 'wordpress',
-  plants: 'plants',
-  openapi: 'general',
-}
-
-/** The batch route of a service with a document: that of sites, with any JSON as body. */
-const documentBatchRow = (items: number, { urlBytes }: LimitsConfig): Row | undefined => {
-  const rows = siteRows
-    .filter(({ kind }) => kind === 'batch')
-    .map((row) => ({
-      ...row,
-      template: batchPath,
-      pattern: batchPath,
-      endpoints: row.endpoints.map(withAnyBody),
-    }))
-  return withOwnBatch(rows, { items, pathCharacters: urlBytes })[0]
-}
-
-/** The contract of a document with the batch route, where the service has one. */
-export const withBatch = (
-  { batch }: OpenApiConfig | PlantsConfig,
-  limits: LimitsConfig,
-  contract: Contract,
-): Contract => {
-  const row = batch && documentBatchRow(batch.maxItems, limits)
-  const [endpoint] = row?.endpoints ?? []
-  if (row === undefined || endpoint === undefined) return contract
-  const envelopes = createSiteValidator({ limits, unknownParameters: 'strip', trackingParameters: [] })
-  return {
-    ...contract,
-    rows: [...contract.rows, row],
-    find: (method, path) => {
-      if (path !== batchPath) return contract.find(method, path)
-      return method === 'POST'
-        ? { kind: 'found', row, endpoint, pathParameters: {}, path }
-        : { kind: 'wrong-method', row, path }
-    },
-    validator: {
-      validate: (input) => {
-        if (input.row !== row) return contract.validator.validate(input)
-        const checked = envelopes.validate(input)
-        if (checked.kind === 'valid') return checked
-        const { status, body } = shapedError(dialects[contract.name as keyof typeof dialects], {
-          ...checked,
-          fields: [],
-        })
-        return { ...checked, status, body }
-      },
-    },
-  }
-}
 
 type BatchParts = {
   /** Where instances share one. */
@@ -107,7 +31,7 @@ const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly c
   Buffer.isBuffer(exchange.content) &&
   !(requestField(exchange.request.fields, 'content-type') ?? '').toLowerCase().includes('urlencoded')
 
-/** As WordPress has it; an upstream with a lower one refuses, and the items go one by one. */
+/** Of the batch of a site; an upstream with a lower one refuses, and the items go one by one. */
 const upstreamMaxItems = 25
 
 /** Batches take at most this share of the upstream's concurrency; the rest is left to single requests. */
@@ -144,12 +68,14 @@ const sharedByBatches = (
 }
 
 /** Answers the batch route of a service, if it has one. */
-export const buildBatch = (config: ServiceConfig, options: BatchParts): Service['batch'] => {
-  if (config.contract === 'open' || config.batch === undefined) return undefined
-  const settings = config.contract === 'site' ? config.batch : { ...config.batch, split: 'item' as const }
-  const dialect = dialects[config.contract]
-  /** Header fields (lower case) that carry API keys: items have those of the batch. */
-  const keyFields = config.contract === 'openapi' ? config.document.contract.keyHeaders : []
+export const buildBatch = (
+  config: ServiceConfig,
+  { errors, items, keyFields }: Contract,
+  options: BatchParts,
+): Service['batch'] => {
+  const configured = 'batch' in config ? config.batch : undefined
+  if (configured === undefined) return undefined
+  const settings = { split: 'item' as const, ...configured }
   const caller = { keyFields, harmlessCookies: config.cache.harmlessCookies ?? [] }
   const { clock } = options
   const shared = sharedByBatches(settings, config.upstream, options)
@@ -162,9 +88,9 @@ export const buildBatch = (config: ServiceConfig, options: BatchParts): Service[
     status,
     fields: [
       ...['Content-Type', contentType],
-      ...(dialect === 'wordpress' ? interfaceFields(exchange.service.publicRoot) : []),
+      ...errors.fields(exchange.service.publicRoot),
       ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST'],
-      ...(dialect === 'wordpress' ? callerFields(exchange.request.fields) : ['Cache-Control', 'no-store']),
+      ...errors.batchFields(exchange.request.fields),
       ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
     ],
     content,
@@ -172,7 +98,8 @@ export const buildBatch = (config: ServiceConfig, options: BatchParts): Service[
 
   const batch = createBatch({
     ...shared,
-    dialect,
+    reading: items,
+    errors,
     concurrency: settings.concurrency,
     deadlineMs: settings.deadlineMs,
     clock,

@@ -1,3 +1,4 @@
+import type { ErrorShape } from '../service/contract.ts'
 import {
   type BatchEvent,
   type BatchItemOutcome,
@@ -8,7 +9,6 @@ import {
 import {
   answeredPart,
   type BatchItem,
-  type Dialect,
   type Dispatch,
   envelopeOf,
   type ItemAnswer,
@@ -129,6 +129,7 @@ export type BatchOptions = RunOptions &
   PlanOptions & {
     /** For the whole batch; 0 = none. */
     readonly deadlineMs: number
+    readonly errors: ErrorShape
   }
 
 export type BatchAnswer = { readonly status: number; readonly content: Buffer }
@@ -141,13 +142,13 @@ export type BatchRequest = BatchInput & {
 type Made = ItemAnswer | ItemError
 
 const partIn =
-  (dialect: Dialect) =>
+  (errors: ErrorShape) =>
   (made: Made): Part =>
-    'content' in made ? answeredPart(made, dialect) : madePart(shapedError(dialect, made))
+    'content' in made ? answeredPart(made, errors) : madePart(shapedError(errors, made))
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (item: PlannedItem, dialect: Dialect): Part =>
-  item.kind === 'refused' ? madePart({ ...shapedError(dialect, item.error), fields: [] }) : nullPart
+const validationPart = (item: PlannedItem, errors: ErrorShape): Part =>
+  item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), fields: [] }) : nullPart
 
 const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
   if (item.kind === 'refused') return item.error
@@ -157,8 +158,8 @@ const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
 
 /** Answers a batch: reads it, decides the order of its items, runs them. */
 export const createBatch = (options: BatchOptions): ((request: BatchRequest) => Promise<BatchAnswer>) => {
-  const { clock, report, dialect } = options
-  const partOf = partIn(dialect)
+  const { clock, report, errors } = options
+  const partOf = partIn(errors)
 
   const run = async (
     { items, waits }: PlannedBatch,
@@ -204,7 +205,7 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     const { items } = planned
     if (planned.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
       reportUnrun('validation', items.length, startedMs)
-      const parts = items.map((item) => validationPart(item, dialect))
+      const parts = items.map((item) => validationPart(item, errors))
       return { status: 207, content: envelopeOf(parts, 'validation') }
     }
     const made = await run(planned, request, startedMs)

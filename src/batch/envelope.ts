@@ -2,18 +2,11 @@ import { type ErrorCode, type ErrorFacts, errorTable } from '../errors.ts'
 import type { LocalRequest, Service } from '../exchange/service.ts'
 import { isCredentialName } from '../http/credential-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
-import { type RequestFields, targetParts } from '../http/message.ts'
-import { foldPhpName } from '../http/php-names.ts'
+import type { RequestFields } from '../http/message.ts'
+import type { ItemReading } from '../service/contract.ts'
 import { canonicalOf } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
-import {
-  type Admission,
-  type BatchItem,
-  type Dialect,
-  type ItemError,
-  type ItemReach,
-  itemError,
-} from './item.ts'
+import { type Admission, type BatchItem, type ItemError, type ItemReach, itemError } from './item.ts'
 
 type Refusal = Extract<Admission, { kind: 'refused' }>
 
@@ -28,14 +21,14 @@ const refusedBy = (code: ErrorCode): Admission => {
   return refused(status, siteCode ?? `trellis_${code}`, message)
 }
 
-/** WordPress lists the methods that the caller may use; only WordPress can check a credential, so any is taken for a valid one. */
+/** The methods that the caller may use; only the upstream can check a credential, so any is taken for a valid one. */
 const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
   const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
   const allowed = hasCredential ? methods : methods.filter((method) => method === 'GET')
   return allowed.length === 0 ? [] : ['Allow', allowed.join(', ')]
 }
 
-/** Inside a batch WordPress merges no slashes: two of them stand for themselves in the identifier of a template, or match nothing. */
+/** Inside a batch no slashes are merged: two of them stand for themselves in the identifier of a template, or match nothing. */
 const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   const identifier = Object.values(pathParameters).find((value) => value.includes('//'))
   const end = identifier === undefined ? path.length : path.indexOf(identifier.split('/', 1)[0] as string)
@@ -68,7 +61,7 @@ const reachOf = (service: Service, method: string, found: Found): ItemReach | un
   }
 }
 
-/** Whether an item may run: as WordPress decides it, before anything of the batch has run. */
+/** Whether an item may run, decided before anything of the batch has run. */
 export const admitItem = (
   batch: LocalRequest,
   item: BatchItem,
@@ -117,7 +110,7 @@ export const rawBodies = (batch: JsonText): readonly (JsonText | undefined)[] =>
   return (items ?? []).map((item) => memberText(item, 'body'))
 }
 
-/** An item's headers never set these: inside a batch they have no effect in WordPress, on a separate request they would. */
+/** An item's headers never set these: inside a batch they have no effect, on a separate request they would. */
 const withoutEffect: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -172,7 +165,7 @@ const prefixesWithoutEffect: readonly string[] = [
 const tokenPattern = /^[!#$%&'*+.^`|~0-9a-z-]{1,64}$/
 const valuePattern = /^[\t\x20-\x7e]{0,1024}$/
 
-/** `_` is not in the pattern: PHP reads it as `-`, and so a name with it could be one of those above. */
+/** `_` is not in the pattern: CGI reads it as `-` (RFC 3875 §4.1.18), and so a name with it could be one of those above. */
 const isSettable = (name: string): boolean =>
   tokenPattern.test(name) &&
   !withoutEffect.has(name) &&
@@ -184,7 +177,7 @@ const fieldText = (value: unknown): string | undefined => {
   return valuePattern.test(text) ? text : undefined
 }
 
-/** The fields of an item that are sent with it; what may not be set is dropped without a word, as it has no effect in WordPress. */
+/** The fields of an item that are sent with it: what may not be set is dropped, as it has no effect inside a batch. */
 export const itemFields = (headers: JsonObject | undefined, hasContent: boolean): Record<string, string> => {
   const fields: Record<string, string> = Object.create(null)
   for (const [name, value] of Object.entries(headers ?? {})) {
@@ -193,86 +186,6 @@ export const itemFields = (headers: JsonObject | undefined, hasContent: boolean)
   }
   if (hasContent) fields['content-type'] = 'application/json'
   return fields
-}
-
-/** The target of an item: a path and query of this service, or the error as in WordPress. */
-type ItemTarget =
-  | { readonly kind: 'target'; readonly path: string; readonly query: string }
-  | { readonly kind: 'unparsable' }
-  | { readonly kind: 'no-route' }
-
-/**
- * Parameters that mean something on a separate request and nothing inside a batch, where WordPress hands the item's
- * query to the route only. Sent as a separate request the item must not have them.
- */
-const inertParameters: ReadonlySet<string> = new Set([
-  '_method',
-  '_envelope',
-  '_embed',
-  '_jsonp',
-  '_pretty',
-  '_locale',
-  '_wpnonce',
-  'rest_route',
-])
-
-/** Octet by octet as PHP does it: text that is no UTF-8 must not hide a name. */
-const decoded = (text: string): string =>
-  text
-    .replaceAll('+', ' ')
-    .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-
-const isInert = (pair: string): boolean =>
-  inertParameters.has(foldPhpName(decoded(pair.split('=', 1)[0] ?? '')))
-
-const withoutInert = (query: string): string =>
-  query
-    .split('&')
-    .filter((pair) => pair !== '' && !isInert(pair))
-    .join('&')
-
-/** Characters that a request target cannot have are percent-encoded; control characters become `_` as PHP's parse_url makes them. */
-const targetText = (text: string): string =>
-  text
-    .replaceAll(/\p{Surrogate}/gu, '\ufffd')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is for these characters
-    .replaceAll(/[\x00-\x1f\x7f]/g, '_')
-    .replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent)
-    .replaceAll(/["<>\\^`{|}]/g, encodeURIComponent)
-
-/** `scheme://host:port` or `//host:port` in front of a path; WordPress ignores the host there, and so does the gateway. */
-const authorityPattern = /^(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)/i
-
-/** PHP's parse_url gives up on an empty host and on a port that is not one. */
-const isAuthority = (authority: string): boolean => {
-  const host = authority.slice(authority.lastIndexOf('@') + 1)
-  const port = /:(\d*)$/.exec(host)
-  return host !== '' && !host.startsWith(':') && (port === null || Number(port[1]) <= 65_535)
-}
-
-/**
- * Can a route be meant? Escapes and dot segments never match one inside a batch, and elsewhere could mean another path. An empty
- * segment may stand within an identifier, and nowhere else: the row shows which.
- */
-const isPlainPath = (path: string): boolean =>
-  /^\/(?!\/)/.test(path) && !/[%\\]|\/\.{1,2}(?:\/|$)/.test(path) && (path === '/' || !path.endsWith('/'))
-
-/** A path and query as a separate request would have them. */
-const parseTarget = (text: string): ItemTarget => {
-  const [target = ''] = text.split('#', 1)
-  if (!/^\/(?!\/)[\x21-\x7e]*$/.test(target)) return { kind: 'no-route' }
-  return { kind: 'target', ...targetParts(target) }
-}
-
-/** Reads an item's `path` as WordPress does: relative to the service's root, host ignored, fragment dropped. */
-export const parseItemPath = (text: string): ItemTarget => {
-  const authority = authorityPattern.exec(text)
-  if (authority !== null && !isAuthority(authority[1] ?? '')) return { kind: 'unparsable' }
-  const relative = (authority === null ? text : text.slice(authority[0].length)).split('#', 1)[0] ?? ''
-  const parts = targetParts(relative)
-  const path = targetText(parts.path)
-  if (!isPlainPath(path)) return { kind: 'no-route' }
-  return { kind: 'target', path, query: withoutInert(targetText(parts.query)) }
 }
 
 /** An entry of `requests`: an item, or its error. Positions never shift. */
@@ -302,15 +215,14 @@ export const envelopeItem = (
   { path: given, method = 'POST', body, headers }: BatchEntry,
   index: number,
   bodyText: string | undefined,
-  dialect: Dialect,
+  reading: ItemReading,
 ): EnvelopeItem => {
-  const target = dialect === 'wordpress' ? parseItemPath(given) : parseTarget(given)
+  const target = reading.target(given)
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
-  // A list is a body too, and its indexes are its names. An empty body is none, as in WordPress.
+  // A list is a body too, and its indexes are its names.
   const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
-  const isNone = dialect === 'wordpress' ? bodyNames.length === 0 : body === undefined
-  const content = isNone ? undefined : Buffer.from(bodyText ?? JSON.stringify(body))
+  const content = reading.hasContent(body) ? Buffer.from(bodyText ?? JSON.stringify(body)) : undefined
   const fields = itemFields(headers, content !== undefined)
   const { path, query } = target
   return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }

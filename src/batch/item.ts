@@ -1,11 +1,12 @@
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
 import type { Admitted } from '../exchange/exchange.ts'
-import { isJsonObject, parsedJson } from '../http/json-text.ts'
+import { parsedJson } from '../http/json-text.ts'
 import { type FieldLines, wordpressJson } from '../http/message.ts'
+import type { ErrorShape } from '../service/contract.ts'
 
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
-/** An item's answer that the gateway made: WordPress's error shape. */
+/** An item's answer that the gateway made, in the error shape of the site contract. */
 export type ItemError = { readonly status: number; readonly body: unknown; readonly fields: FieldLines }
 
 const itemErrorTable = {
@@ -36,26 +37,11 @@ export const itemError = (name: keyof typeof itemErrorTable, status?: number): I
   return { status: shown, body: { code, message, data: { status: shown } }, fields: [] }
 }
 
-/** How items are spelled and errors shown: as WordPress does it, or as in other services (RFC 9457), or in a plant store. */
-export type Dialect = 'wordpress' | 'general' | 'plants'
-
 /** An error of an item in the shape of its service; one that a validator has made is in it already. */
-export const shapedError = (dialect: Dialect, error: ItemError): ItemError => {
-  const { body, status } = error
-  if (dialect === 'wordpress' || !isJsonObject(body) || !isJsonObject(body['data'])) return error
-  const { code, message, data } = body
-  if (dialect === 'plants') return { ...error, body: { error: status, message } }
-  const { status: _status, params, details: _details, ...more } = data
-  const problem = {
-    type: 'about:blank',
-    title: message,
-    status,
-    ...(isJsonObject(params) ? { detail: Object.values(params).join(' ') } : {}),
-    code: String(code).replace(/^(?:trellis|rest)_/, ''),
-    ...more,
-  }
-  return { ...error, body: problem }
-}
+export const shapedError = (errors: ErrorShape, error: ItemError): ItemError => ({
+  ...error,
+  body: errors.itemBody(error.status, error.body),
+})
 
 /** After these it is unknown whether the upstream carried the request out. */
 const outcomeUnknown: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['upstream_timeout', 'upstream_broken'])
@@ -145,7 +131,7 @@ export type ItemAnswer = {
  */
 export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemAnswer>
 
-/** Fields that WordPress shows with an item, in its order; Retry-After is only in the gateway's own errors. */
+/** Fields that the site contract shows with an item, in its order; Retry-After is only in the gateway's own errors. */
 const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
 
 type ShownField = (typeof shownFields)[number]
@@ -154,7 +140,7 @@ const shownAs: ReadonlyMap<string, ShownField> = new Map(
   shownFields.map((name) => [name.toLowerCase(), name]),
 )
 
-/** Every answer of WordPress links to the API itself; the envelope of an item does not. */
+/** Every answer of a site links to the API itself; the envelope of an item does not. */
 const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
 
 const headersJson = (fields: FieldLines): string => {
@@ -167,7 +153,7 @@ const headersJson = (fields: FieldLines): string => {
     found.set(name, before === undefined ? value : `${before}, ${value}`)
   }
   if (isApiLink(found.get('Link') ?? '')) found.delete('Link')
-  // PHP writes an empty map as an empty list, and clients have learned to expect that.
+  // The site contract writes an empty map as an empty list.
   if (found.size === 0) return '[]'
   const members = shownFields.flatMap((name) => {
     const value = found.get(name)
@@ -192,14 +178,14 @@ const part = (body: Buffer, status: number, headers: string): Part => [
 /** `{"body":…,"status":…,"headers":…}` of an answer, its JSON copied byte for byte, so that no number changes. */
 export const answeredPart = (
   { status, fields, content, isJson: isKnown }: ItemAnswer,
-  dialect: Dialect,
+  errors: ErrorShape,
 ): Part => {
   const marked = content.subarray(0, 3).equals(byteOrderMark)
   const text = marked ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
   if (isKnown === true || parsedJson(text.toString()) !== undefined)
     return part(text, status, headersJson(fields))
-  return madePart(shapedError(dialect, itemError('not_json', status >= 400 ? status : undefined)))
+  return madePart(shapedError(errors, itemError('not_json', status >= 400 ? status : undefined)))
 }
 
 /** The same for an answer that the gateway made. */

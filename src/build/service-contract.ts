@@ -1,4 +1,3 @@
-import { withBatch } from '../batch/batch-route.ts'
 import type { WhileHeard } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
@@ -6,11 +5,13 @@ import { urlAtHost } from '../http/hosts.ts'
 import type { FieldChanges } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
+import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { Contract } from '../service/contract.ts'
 import { createOpenContract } from '../service/open.ts'
 import { policiesByRule } from '../service/rule-policies.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
+import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
 import { actsAtPages, sensitivityOf } from '../wordpress/tags/sensitivity.ts'
 
@@ -33,9 +34,14 @@ export const contractOf = async (
       // The pages of a site may be behind it.
       return createOpenContract(service, { ...options, sensitivityOf, actsAsWrite: actsAtPages })
     case 'openapi':
-      return withBatch(service, limits, await createDocumentContract(service, options))
+      return withBatch(batchPath, service, limits, await createDocumentContract(service, options))
     case 'plants':
-      return withBatch(service, limits, await createPlantsContract(service, { ...options, sensitivityOf }))
+      return withBatch(
+        batchPath,
+        service,
+        limits,
+        await createPlantsContract(service, { ...options, sensitivityOf }),
+      )
   }
 }
 

@@ -372,7 +372,7 @@ export const buildService = async (
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,
     local: site?.local,
-    batch: buildBatch(config, {
+    batch: buildBatch(config, contract, {
       clock: parts.clock,
       report: (event) => parts.metrics.observe.batch(config.name, event),
       budget: parts.budget,

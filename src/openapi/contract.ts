@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.ts'
 import { hasBearer } from '../http/credential-fields.ts'
 import { isUnusualName } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
+import { plainItems } from '../service/batch-row.ts'
 import { planByMediaType, readUncoded } from '../service/content-plan.ts'
 import type { ContentPlan, Contract } from '../service/contract.ts'
 import { errorText, methodNotAllowed, plainShape, problemShape } from '../service/problem.ts'
@@ -88,6 +89,7 @@ const described = {
   options: 'refused',
   meaning: (method: string) => ({ kind: 'method', method }) as const,
   wrongMethod: methodNotAllowed,
+  items: plainItems,
 } as const
 
 type Options = {
@@ -137,6 +139,7 @@ export const createDocumentContract = async (
     // Headers with API keys, such as `api_key`. Those of an operation are sent to it alone.
     declaredFields: document.keyHeaders.filter(isUnusualName),
     keyParameters: document.keyParameters,
+    keyFields: document.keyHeaders,
     policyFor: policiesByOperation(config, document, policyFor, requests.find),
     // The document says what its parameters mean.
     sensitivityOf: () => undefined,
@@ -197,15 +200,17 @@ export const createPlantsContract = async (
     validator,
     declaredFields: [],
     keyParameters: [],
+    keyFields: [],
     policyFor,
     actsAsWrite: () => false,
     tagger: createServiceTagger({ service: config.name }),
     readsWriteResponse: (_row, isUpload) => !isUpload,
     invalidatesTargets: false,
-    errors: plainShape('application/json; charset=utf-8', (error) => ({
-      error: error.facts.status,
-      message: errorText(error),
-    })),
+    errors: plainShape(
+      'application/json; charset=utf-8',
+      (error) => ({ error: error.facts.status, message: errorText(error) }),
+      (status, { message }) => ({ error: status, message }),
+    ),
     describe: (endpoint) => describeOperation(undefined, operationOf(endpoint)),
   }
 }

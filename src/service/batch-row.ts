@@ -1,3 +1,5 @@
+import { targetParts } from '../http/message.ts'
+import type { ItemReading } from './contract.ts'
 import type { ArgumentSchema, Row } from './row.ts'
 
 type BatchBounds = {
@@ -50,4 +52,14 @@ export const withOwnBatch = (
           })),
         },
   )
+}
+
+/** A path and query as a separate request would have them, and any body. */
+export const plainItems: ItemReading = {
+  target: (text) => {
+    const [target = ''] = text.split('#', 1)
+    if (!/^\/(?!\/)[\x21-\x7e]*$/.test(target)) return { kind: 'no-route' }
+    return { kind: 'target', ...targetParts(target) }
+  },
+  hasContent: (body) => body !== undefined,
 }

@@ -39,6 +39,23 @@ export type ErrorShape = {
     refused: RefusedRequest,
     invalid: Invalid,
   ): { readonly contentType: string; readonly fields: readonly string[] }
+  /** The body of an error of an item in a batch: `body` has the shape of the site contract, or is in this one already. */
+  itemBody(status: number, body: unknown): unknown
+  /** Fields of the response to a batch, by the fields of the request. */
+  batchFields(fields: RequestFields): readonly string[]
+}
+
+/** The target of an item of a batch. */
+export type ItemTarget =
+  | { readonly kind: 'target'; readonly path: string; readonly query: string }
+  | { readonly kind: 'unparsable' }
+  | { readonly kind: 'no-route' }
+
+/** How the items of a batch are read. */
+export type ItemReading = {
+  target(path: string): ItemTarget
+  /** Does an item with this body have content? */
+  hasContent(body: unknown): boolean
 }
 
 /** Maps the names in a content. */
@@ -102,6 +119,9 @@ export type Contract = {
   readonly declaredFields: readonly string[]
   /** Parameters of the query that carry credentials: logs hide their values. */
   readonly keyParameters: readonly string[]
+  /** Header fields (lower case) that carry API keys: items of a batch have those of the batch. */
+  readonly keyFields: readonly string[]
+  readonly items: ItemReading
 
   policyFor(method: string, path: string): CachePolicy
   /** What in a target keeps the response to a GET from being shared. `query` is without `?`. */

@@ -1,6 +1,7 @@
 import { createTagNames, invalidatedGroups, upstreamTags } from '../cache/tagger.ts'
 import type { OpenConfig } from '../config/config.ts'
 import { mayMatchRule } from '../config/rule-match.ts'
+import { plainItems } from './batch-row.ts'
 import type { Contract } from './contract.ts'
 import { methodNotAllowed, problemShape } from './problem.ts'
 import { createRouter, createRowsInUse } from './router.ts'
@@ -97,6 +98,8 @@ export const createOpenContract = (
   validator: createOpenValidator({ limits }),
   declaredFields: [],
   keyParameters: [],
+  keyFields: [],
+  items: plainItems,
   tagger: createOpenTagger({ service: config.name }),
   readsWriteResponse: () => false,
   invalidatesTargets: true,

@@ -1,17 +1,39 @@
 import { GatewayError } from '../errors.ts'
+import { isJsonObject, type JsonObject } from '../http/json-text.ts'
 import type { ErrorShape } from './contract.ts'
 import type { Row } from './row.ts'
 
 export const errorText = (error: GatewayError): string =>
   error.detail === undefined ? error.message : `${error.message} ${error.detail}`
 
+/** From an error of the site contract; `data` has what belongs to its code. */
+const problemBody = (
+  status: number,
+  { code, message }: JsonObject,
+  { status: _status, params, details: _details, ...more }: JsonObject,
+): unknown => ({
+  type: 'about:blank',
+  title: message,
+  status,
+  ...(isJsonObject(params) ? { detail: Object.values(params).join(' ') } : {}),
+  code: String(code).replace(/^(?:trellis|rest)_/, ''),
+  ...more,
+})
+
 /** JSON without other fields than those that every error has. */
-export const plainShape = (contentType: string, body: ErrorShape['body']): ErrorShape => ({
+export const plainShape = (
+  contentType: string,
+  body: ErrorShape['body'],
+  itemBody = problemBody,
+): ErrorShape => ({
   contentType,
   body,
   text: JSON.stringify,
   fields: () => [],
   refusal: () => ({ contentType, fields: ['X-Content-Type-Options', 'nosniff'] }),
+  itemBody: (status, body) =>
+    isJsonObject(body) && isJsonObject(body['data']) ? itemBody(status, body, body['data']) : body,
+  batchFields: () => ['Cache-Control', 'no-store'],
 })
 
 /** RFC 9457: `type` about:blank means that the status is all there is to it; `code` is an extension member. */

@@ -6,7 +6,7 @@ import { errorText } from '../service/problem.ts'
 const json = 'application/json; charset=UTF-8'
 
 /** What WordPress sends with every response of its interface. */
-export const interfaceFields = (publicRoot: string): string[] => [
+const interfaceFields = (publicRoot: string): string[] => [
   ...['X-Robots-Tag', 'noindex'],
   ...['Link', `<${publicRoot}/>; rel="https://api.w.org/"`],
 ]
@@ -24,7 +24,7 @@ const allowedTo = ({ row, query, fields }: RefusedRequest): string | undefined =
 }
 
 /** WordPress sends these to logged-in users; any credential is taken for one of those. */
-export const callerFields = (fields: RequestFields): string[] =>
+const callerFields = (fields: RequestFields): string[] =>
   mayHaveRights(fields)
     ? [
         ...['Expires', 'Wed, 11 Jan 1984 05:00:00 GMT'],
@@ -55,4 +55,6 @@ export const siteShape: ErrorShape = {
     ]
     return { contentType: json, fields }
   },
+  itemBody: (_status, body) => body,
+  batchFields: callerFields,
 }

@@ -8,6 +8,7 @@ import type { Row } from '../service/row.ts'
 import { siteShape } from './answers.ts'
 import { requestMeaning } from './arguments/request-meaning.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
+import { interfaceItems } from './batch.ts'
 import { keyNames, type NameTable, namespaceNames, segmentNames } from './names/name-table.ts'
 import { rowsInOtherNames } from './names/names.ts'
 import { coreRows } from './routes/core-rows.ts'
@@ -63,6 +64,8 @@ export const createSiteContract = (
     }),
     declaredFields: [],
     keyParameters: [],
+    keyFields: [],
+    items: interfaceItems,
     policyFor,
     sensitivityOf,
     actsAsWrite: actsAtInterface,

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
+import type { ItemReading } from '../../service/contract.ts'
 import { type BatchEnvelope, type EnvelopeItem, envelopeItem, rawBodies } from '../envelope.ts'
-import type { Admission, BatchItem, Dialect, ItemError } from '../item.ts'
+import type { Admission, BatchItem, ItemError } from '../item.ts'
 import { type OrderFacts, planOrder, type Waits } from './plan-order.ts'
 
 /** Names of the parameters an item sets, in query and body, down to the first bracket. */
@@ -10,7 +11,7 @@ const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly s
   return inQuery.concat(bodyNames)
 }
 
-export type PlanOptions = { readonly dialect: Dialect }
+export type PlanOptions = { readonly reading: ItemReading }
 
 export type BatchInput = {
   readonly envelope: BatchEnvelope
@@ -31,7 +32,7 @@ export type PlannedBatch = {
 }
 
 /** Reads a batch, and decides which of its items may run and in which order. */
-export const planBatch = ({ dialect }: PlanOptions, { envelope, text, admit }: BatchInput): PlannedBatch => {
+export const planBatch = ({ reading }: PlanOptions, { envelope, text, admit }: BatchInput): PlannedBatch => {
   const planItem = (read: EnvelopeItem): PlannedItem => {
     if (read.kind === 'faulty') return { kind: 'refused', error: read.error, method: undefined }
     const { item, bodyNames } = read
@@ -46,7 +47,7 @@ export const planBatch = ({ dialect }: PlanOptions, { envelope, text, admit }: B
   }
   const bodies = text === undefined ? [] : rawBodies(text)
   const items = envelope.requests.map((entry, index) =>
-    planItem(envelopeItem(entry, index, bodies[index], dialect)),
+    planItem(envelopeItem(entry, index, bodies[index], reading)),
   )
   return {
     allMustValidate: envelope.validation === 'require-all-validate',

@@ -1,5 +1,5 @@
 import { decodeFormText, isUnreadable, type Unreadable } from '../../http/form-text.ts'
-import { listsNames, parameterEnd, parameterStart, splitPhpName } from '../../http/php-names.ts'
+import { listsNames, parameterEnd, parameterStart, splitPhpName } from './php-names.ts'
 
 /** Decoded parameters in order of first appearance, with names as PHP normalises them. */
 type PhpParameters = ReadonlyMap<string, PhpValue>

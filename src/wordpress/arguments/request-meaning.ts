@@ -1,6 +1,6 @@
 import { requestField } from '../../http/message.ts'
-import { foldPhpName } from '../../http/php-names.ts'
 import type { Contract, RequestMeaning } from '../../service/contract.ts'
+import { foldPhpName } from './php-names.ts'
 
 /** The methods that @wordpress/api-fetch sends as POST with an override. */
 const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { ownMember } from '../../http/json-text.ts'
-import { longestParameterName } from '../../http/php-names.ts'
 import { mediaTypeOf, readJson } from '../../service/json-content.ts'
 import type { Invalid, ValidationInput } from '../../service/validation.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
 import type { CompiledArgument, CompiledEndpoint } from './compile-endpoint.ts'
+import { longestParameterName } from './php-names.ts'
 import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from './php-query.ts'
 import {
   type InvalidArgument,

@@ -1,7 +1,7 @@
 import type { ServiceConfig } from '../../config/config.ts'
 import { isPattern, matchesWrite } from '../../config/rule-match.ts'
-import { splitPhpName } from '../../http/php-names.ts'
 import type { HarmlessClaim } from '../../service/witness.ts'
+import { splitPhpName } from '../arguments/php-names.ts'
 import { type HarmlessRequest, namedRequests, rootOf, unnamedRequests } from './harmless-requests.ts'
 
 /** Longer forms are not read, and count as writes. */

@@ -1,6 +1,6 @@
 import { isActing, type Sensitivity } from '../../cache/decide-caching.ts'
 import { pathReadings } from '../../http/path-readings.ts'
-import { foldPhpName } from '../../http/php-names.ts'
+import { foldPhpName } from '../arguments/php-names.ts'
 import { createsWhenRead, cronParameter, runsCron } from './side-effects.ts'
 
 /**

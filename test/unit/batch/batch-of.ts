@@ -4,6 +4,8 @@ import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
 import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
 import { Splitter } from '../../../src/batch/split.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { siteShape } from '../../../src/wordpress/answers.ts'
+import { interfaceItems } from '../../../src/wordpress/batch.ts'
 
 type Sending = Pick<BatchInput, 'admit'> & ItemSender
 
@@ -19,7 +21,8 @@ export const batchOf = ({
   ...options
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
-    dialect: 'wordpress',
+    reading: interfaceItems,
+    errors: siteShape,
     turn: () => new Promise(setImmediate),
     concurrency: 8,
     deadlineMs: 5_000,

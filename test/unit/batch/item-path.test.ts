@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseItemPath } from '../../../src/batch/envelope.ts'
+import { parseItemPath } from '../../../src/wordpress/batch.ts'
 
 const target = (path: string, query = '') => ({ kind: 'target', path, query })
 

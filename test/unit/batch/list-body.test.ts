@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { envelopeItem } from '../../../src/batch/envelope.ts'
+import { interfaceItems } from '../../../src/wordpress/batch.ts'
 
 test.each([
   ['an object', { title: 'One' }, '{"title":"One"}', ['title']],
@@ -8,7 +9,7 @@ test.each([
   ['an empty object, which is none', {}, undefined, []],
   ['null, which is none', null, undefined, []],
 ])('the body of an item is %s', (_what, body, content, names) => {
-  const place = envelopeItem({ path: '/site/v2/posts/1', body }, 0, undefined, 'wordpress')
+  const place = envelopeItem({ path: '/site/v2/posts/1', body }, 0, undefined, interfaceItems)
   expect(place).toMatchObject({ kind: 'item', bodyNames: names })
   if (place.kind === 'item') expect(place.item.content?.toString()).toBe(content)
 })

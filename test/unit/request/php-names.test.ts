@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { foldPhpName } from '../../../src/http/php-names.ts'
+import { foldPhpName } from '../../../src/wordpress/arguments/php-names.ts'
 import { PhpArray, type PhpValue, parsePhpQuery } from '../../../src/wordpress/arguments/php-query.ts'
 
 const plain = (value: PhpValue): unknown =>

@@ -20,12 +20,9 @@ const doors = {
   wordpress: [
     'src/admin/changes.ts',
     'src/admin/operator.ts',
-    'src/cli/texts.ts',
     'src/config/warnings.ts',
     'src/observability/metrics.ts',
-    'src/observability/metrics/closed-labels.ts',
     'src/observability/metrics/observe-events.ts',
-    'src/observability/upstream-log.ts',
   ],
   openapi: [
     'src/cli/document-config.ts',

@@ -54,7 +54,7 @@ const common = {
     return services === 'all' ? allUpstreamFindings(config) : upstreamFindings(config)
   },
   siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
-  upstreamNotes: async (config) => (await import('./build/upstream-notes.ts')).upstreamNotes(config),
+  upstreamNotes: async (config) => (await upstreamReports()).upstreamNotes(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
   documentNotes: async (config) => (await import('./openapi/notes.ts')).documentNotes(config),
   explain: async (config, request, learn) => {

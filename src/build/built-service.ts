@@ -11,12 +11,12 @@ import { rememberedFor } from '../http/memo.ts'
 import { discard, targetParts } from '../http/message.ts'
 import type { DeclaredServices } from '../observability/metrics.ts'
 import type { BuiltAccess } from '../server/access.ts'
+import type { Announced } from '../service/announced.ts'
 import type { Contract } from '../service/contract.ts'
 import { canonicalOf, routeOf } from '../service/decide.ts'
 import { withheldFields } from '../service/rule-policies.ts'
 import { createServiceTable, type ServiceChoice } from '../service/service-table.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { type Discovery, refusedText } from '../wordpress/index/discovery.ts'
 import { dependsOnHost } from './service-contract.ts'
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
@@ -33,7 +33,7 @@ export type BuiltService = {
   readonly config: ServiceConfig
   readonly service: Service
   readonly contract: Contract
-  readonly discovery: Discovery | undefined
+  readonly announced: Announced | undefined
   readonly upstream: BuiltUpstream
   readonly formAt: FormAt | undefined
   readonly access: BuiltAccess | undefined
@@ -68,9 +68,9 @@ export const closeServices = async (
   goingOn: readonly BuiltService[],
 ): Promise<void> => {
   const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
-  const discoveries = new Set(goingOn.map(({ discovery }) => discovery))
-  for (const { upstream, discovery } of ended) {
-    if (discovery !== undefined && !discoveries.has(discovery)) await discovery.close()
+  const announcing = new Set(goingOn.map(({ announced }) => announced))
+  for (const { upstream, announced } of ended) {
+    if (announced !== undefined && !announcing.has(announced)) await announced.close()
     if (!upstreams.has(upstream)) await upstream.close()
   }
 }
@@ -97,8 +97,8 @@ export const servicesThat = (are: 'down' | 'unknown', built: readonly BuiltServi
 
 /** What the indexes of sites announce that no row could be made of, for the status page. */
 export const refusedRoutes = (built: readonly BuiltService[]) =>
-  built.flatMap(({ service: { name }, discovery }) => {
-    const text = discovery === undefined ? undefined : refusedText(discovery.learned())
+  built.flatMap(({ service: { name }, announced }) => {
+    const text = announced?.refused()
     return text === undefined ? [] : [{ subject: name, text }]
   })
 

@@ -120,11 +120,11 @@ const buildServices = async (
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
     // A new discovery reads the index of its site before the first request for it; at a start the upstream may not be there yet.
-    const described = built.filter((one) => !last?.built.some(({ discovery }) => discovery === one.discovery))
+    const described = built.filter((one) => !last?.built.some(({ announced }) => announced === one.announced))
     const waits = described.filter(
       ({ config: { upstream } }) => last !== undefined || upstream.targets === 'embedded',
     )
-    await Promise.all(waits.map(({ discovery }) => discovery?.refresh()))
+    await Promise.all(waits.map(({ announced }) => announced?.refresh()))
     return built
   } catch (error) {
     await closeServices(built, last?.built ?? [])

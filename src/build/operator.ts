@@ -207,7 +207,7 @@ type OperatorParts = {
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.flatMap(({ config, service, contract: { rows }, discovery }) =>
+  built.flatMap(({ config, service, contract: { rows }, announced }) =>
     'document' in config
       ? []
       : [
@@ -216,7 +216,7 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
             contract: config.contract,
             mount: service.mount,
             publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
-            rows: [...(discovery?.listed() ?? rows), ...(discovery?.learned().rows ?? [])],
+            rows: [...(announced?.listed() ?? rows), ...(announced?.learned() ?? [])],
           },
         ],
   )
@@ -291,8 +291,8 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
       storedResponses: await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({
-      services: built.flatMap(({ service: { name }, discovery }) =>
-        discovery === undefined ? [] : [{ service: name, differences: discovery.drift() }],
+      services: built.flatMap(({ service: { name }, announced }) =>
+        announced === undefined ? [] : [{ service: name, differences: announced.drift() }],
       ),
     }),
     config: () => shownConfig(config),

@@ -1,27 +1,18 @@
-import { randomBytes } from 'node:crypto'
 import { buildBatch } from '../batch/batch-route.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
-import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
-import { anyOriginOf, createAnyOrigins } from '../exchange/any-origin.ts'
-import { type Received, upstreamTarget } from '../exchange/exchange.ts'
-import { createTargetMemo, type LocalAnswers, type Service } from '../exchange/service.ts'
+import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Received } from '../exchange/exchange.ts'
+import { createTargetMemo, type Service } from '../exchange/service.ts'
 import type { ByteBudget } from '../http/bounds.ts'
-import { urlAtHost } from '../http/hosts.ts'
 import { createPublicLinks } from '../http/links.ts'
-import { remembered } from '../http/memo.ts'
-import { type Answer, discard, type GatewayResponse, ownJsonFields, withField } from '../http/message.ts'
+import type { Answer } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { Contract } from '../service/contract.ts'
-import { createUpstream, type Upstream } from '../upstream/upstream.ts'
+import { createUpstream } from '../upstream/upstream.ts'
 import type { ReportedLease } from '../wordpress/changes/change-feeds.ts'
 import { createWitness } from '../wordpress/changes/witness.ts'
-import { siteNameTable } from '../wordpress/contract.ts'
-import { createDiscovery, type Discovery, rowsBeforeIndex } from '../wordpress/index/discovery.ts'
-import type { IndexAnswer } from '../wordpress/index/index-source.ts'
-import { createNames, type Names } from '../wordpress/names/names.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
   type BuiltService,
@@ -45,118 +36,6 @@ import {
   startEmbedded,
   upstreamOptions,
 } from './service-contract.ts'
-
-type SiteDocument = Extract<ReturnType<Discovery['options']>, { readonly kind: 'document' }>
-
-/** Gives the documents of a site with links for the service that was asked: they are made for one root. */
-const createDocumentResponse = (madeFor: string) => {
-  const namesFor = remembered((publicRoot) =>
-    createNames({
-      mode: 'same',
-      table: siteNameTable,
-      publicRoot,
-      learned: { root: madeFor },
-      upstreamRoots: () => [madeFor],
-    }),
-  )
-  return ({ fields, content }: SiteDocument, { publicRoot }: Service): GatewayResponse => {
-    const isAsMade = publicRoot === madeFor
-    const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
-    const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)
-    return { status: 200, fields: [...lines, 'Content-Length', String(shown.length)], content: shown }
-  }
-}
-
-/** The schema from the upstream, or the table's arguments without one. */
-const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse): Promise<GatewayResponse> => {
-  try {
-    const response = await ask()
-    if (response.status === 200) return response
-    discard(response.content)
-  } catch (error) {
-    if (!(error instanceof GatewayError) || error.facts.fault === 'client') throw error
-  }
-  return fallback()
-}
-
-type SiteAnswersOptions = {
-  readonly discovery: Discovery
-  /** The root that the documents of `discovery` are made for. */
-  readonly publicRoot: string
-  /** Is the index that was read before still valid? */
-  mayRemember(): boolean
-}
-
-/** Writes to these, and to what no row lists, can change the site's identity or its routes. */
-const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', ''])
-
-/** Requests that the gateway answers itself for a site: its documents and the batch. */
-const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
-  const { discovery } = options
-  const asResponse = createDocumentResponse(options.publicRoot)
-  return {
-    index: async (exchange, row) => {
-      const { query, service } = exchange
-      if (!options.mayRemember()) discovery.invalidate()
-      const answer =
-        row.namespace === ''
-          ? await discovery.index(query)
-          : await discovery.namespaceIndex(row.namespace, query)
-      switch (answer.kind) {
-        case 'document':
-          return asResponse(answer, service)
-        case 'identity-unknown':
-          throw new GatewayError('upstream_unreachable', {
-            detail: "The site's own index has not been read yet.",
-            retryAfterSeconds: 5,
-          })
-        case 'unknown-namespace':
-          throw new GatewayError('no_route')
-      }
-    },
-    written: (collection) => {
-      if (describedBy.has(collection)) discovery.invalidate()
-    },
-    options: ({ service }, row, ask) => {
-      const answer = discovery.options(row)
-      return answer.kind === 'document'
-        ? asResponse(answer, service)
-        : askedOptions(ask, () => asResponse(answer.fallback, service))
-    },
-  }
-}
-
-const mostIndexBytes = 8 * 1024 * 1024
-
-const mostAnswerBytes = 1024 * 1024
-
-const unknownOrigin = (): string => `https://${randomBytes(8).toString('hex')}.invalid`
-
-/** Fetches the index of a site with an unknown origin: the response shows whether the site allows every origin. */
-const createIndexFetch = (upstream: Upstream, basePath: string, targetOf: (path: string) => string) => {
-  const ask = (target: string, signal: AbortSignal, fields: readonly string[], mostBytes: number) =>
-    ownGet(upstream, { target, fields: [...ownJsonFields, ...fields], signal }, mostBytes)
-  const anyOrigins = createAnyOrigins(async (path) => {
-    const origin = unknownOrigin()
-    const signal = AbortSignal.timeout(routeTimeoutMs)
-    const { status, fields } = await ask(targetOf(path), signal, ['origin', origin], mostAnswerBytes)
-    if (status >= 500) throw new RangeError(`the upstream answered ${status}`)
-    return anyOriginOf(fields, origin)
-  })
-  const askIndex = (signal: AbortSignal, fields: readonly string[]) =>
-    ask(`${basePath}/`, signal, fields, mostIndexBytes)
-  const fetchIndex = async (signal: AbortSignal): Promise<IndexAnswer> => {
-    const origin = unknownOrigin()
-    const first = await askIndex(signal, ['origin', origin])
-    const isRefused = first.status >= 400 && first.status < 500
-    // A plugin may refuse other origins: fetch the index without one then.
-    const { status, fields, content } = isRefused ? await askIndex(signal, []) : first
-    anyOrigins.indexRead(status === 200 ? anyOriginOf(fields, origin) : undefined)
-    if (content === undefined) throw new RangeError('the index of the upstream is larger than 8 MiB')
-    return { status, content }
-  }
-  return { fetchIndex, anyOrigins }
-}
 
 const withForms = (service: Omit<Service, 'atHost'>, formAt: FormAt | undefined): Service => ({
   ...service,
@@ -187,83 +66,9 @@ export type ServiceParts = {
   readonly feedLease?: (name: string) => ReportedLease
 }
 
-const indexTimeoutMs = 10_000
-const routeTimeoutMs = 2_000
-const indexRetryMs = 5_000
-
-/** May responses of the service be stored, or made by the gateway itself? */
-const storesAnswers = ({ cache, contract }: ServiceConfig): boolean =>
-  cache.rules.length > 0 || cache.profile === 'rfc-shared-cache' || contract === 'site'
-
-const siteParts = (
-  config: SiteConfig,
-  contract: Contract,
-  { upstream, targets }: BuiltUpstream,
-  parts: ServiceParts,
-) => {
-  const address = addressOf(config, parts.publicUrl)
-  const publicRoot = `${address.publicUrl}${withoutRoot(config.mount)}`
-  const basePath = withoutRoot(config.upstream.basePath)
-  const ownRoots = targets.map((origin) => `${origin}${basePath}`)
-  /** Translates to the root of one host, or to the root of the service. */
-  const namesAt = (root: string, hostField: string): Names =>
-    createNames({
-      mode: config.names,
-      table: siteNameTable,
-      publicRoot: root,
-      learned: discovery.upstream,
-      upstreamRoots: (learned) => {
-        if (learned === undefined) return ownRoots
-        // An upstream that gets the client's host may write its links with it.
-        const isOfHost = hostField !== address.hostField && new URL(learned).host === address.hostField
-        return [learned, ...(isOfHost ? [urlAtHost(learned, hostField)] : []), ...ownRoots]
-      },
-    })
-  const index = createIndexFetch(upstream, basePath, (path) =>
-    upstreamTarget({ basePath, translation: names }, path, ''),
-  )
-  if (config.discovery.source === 'upstream') contract.learn(rowsBeforeIndex(contract.rows), [])
-  const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
-  const discovery: Discovery = createDiscovery({
-    service: config.name,
-    clock: parts.clock,
-    rows: contract.rows,
-    announced: contract.announced,
-    publicRoot,
-    upstreamBasePath: basePath,
-    source:
-      identity === undefined
-        ? {
-            kind: 'upstream',
-            refreshMs: config.discovery.refreshMs,
-            timeoutMs: indexTimeoutMs,
-            retryAfterMs: indexRetryMs,
-          }
-        : {
-            kind: 'static',
-            identity: {
-              name: identity.name,
-              description: identity.description,
-              url: identity.url,
-              home: identity.home,
-              gmt_offset: String(identity.gmtOffset),
-              timezone_string: identity.timezone,
-            },
-          },
-    unlistedRoutes: config.unlistedRoutes,
-    undeclaredParameters: config.parameters.unknown,
-    fetchIndex: index.fetchIndex,
-    toPublic: (content) => names.fromUpstreamDocument(content),
-    rowsLearned: contract.learn,
-    tableChanged: () => parts.tableChanged?.(config.name),
-    report: parts.metrics.observe.discovery,
-  })
-  const names = namesAt(publicRoot, address.hostField)
-  const local = siteAnswers({ publicRoot, discovery, mayRemember: parts.mayRemember })
-  // Without readings of the index nothing that was learnt of a route would end.
-  const anyOrigins = identity === undefined ? index.anyOrigins : undefined
-  return { namesAt, discovery, local, anyOrigins }
-}
+/** May responses of the service be stored? */
+const storesAnswers = ({ cache }: ServiceConfig): boolean =>
+  cache.rules.length > 0 || cache.profile === 'rfc-shared-cache'
 
 const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promise<BuiltUpstream> => {
   const embedded = await startEmbedded(config, limitsOf(config, parts.config.limits), parts.publicUrl)
@@ -314,12 +119,17 @@ export const buildService = async (
   const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
   const contract = await contractOf(config, limits, whileHeard)
   const memo = createTargetMemo(rememberedTargets)
-  const learn: Contract['learn'] = (listed, learned) => {
-    contract.learn(listed, learned)
-    memo.clear()
-  }
-  const site =
-    config.contract === 'site' ? siteParts(config, { ...contract, learn }, built, parts) : undefined
+  const address = addressOf(config, parts.publicUrl)
+  const connected = contract.connect?.({
+    ...parts,
+    targets,
+    publicRoot: address.publicUrl + withoutRoot(config.mount),
+    hostField: address.hostField,
+    get: (request, mostBytes) => ownGet(upstream, request, mostBytes),
+    rowsLearned: memo.clear,
+    tableChanged: () => parts.tableChanged?.(config.name),
+    report: parts.metrics.observe.discovery,
+  })
   const basePath = withoutRoot(config.upstream.basePath)
   const roots = targets.map((origin) => origin + basePath)
   const form = (host?: string) => {
@@ -331,9 +141,9 @@ export const buildService = async (
       publicRoot,
       // An upstream may write its own URLs with the host of X-Forwarded-Host.
       roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
-      translation: site?.namesAt(publicRoot, hostField),
+      translation: connected?.translationAt(publicRoot, hostField),
       links:
-        site === undefined
+        connected === undefined
           ? createPublicLinks({ targets, publicHost, publicRoot, basePath, mount: withoutRoot(config.mount) })
           : undefined,
     }
@@ -349,7 +159,7 @@ export const buildService = async (
     host: '',
     responseChanges: responseChangesOf(config),
     compresses: config.compress,
-    websockets: config.contract === 'open' && config.websockets,
+    websockets: 'websockets' in config && config.websockets,
     access,
     bodyBytes: limits.bodyBytes,
     uploadBytes: limits.uploadBytes,
@@ -361,17 +171,17 @@ export const buildService = async (
     harmlessWrite: harmlessWritesOf(config, () =>
       parts.sharing(built.servers).flatMap((one) => (one.contract.announces ? [one.basePath] : [])),
     ),
-    storesAnswers: storesAnswers(config),
+    storesAnswers: storesAnswers(config) || connected !== undefined,
     contentId: contentIdIn(contentIdOf(config, targets, parts.config), contract),
     isCurrent: () => parts.serviceNamed(config.name)?.memo === memo,
     sharing: () => parts.sharing(built.servers),
     serviceAt: parts.serviceAt,
     // Where the gateway answers CORS itself, the upstream decides nothing.
-    anyOrigins: parts.config.cors.origins.length > 0 ? undefined : site?.anyOrigins,
+    anyOrigins: parts.config.cors.origins.length > 0 ? undefined : connected?.anyOrigins,
     basePath,
     upstream,
     upstreamTotalMs: config.upstream.timeouts.totalMs,
-    local: site?.local,
+    local: connected?.local,
     batch: buildBatch(config, contract, {
       clock: parts.clock,
       report: (event) => parts.metrics.observe.batch(config.name, event),
@@ -381,8 +191,8 @@ export const buildService = async (
       stores: parts.stores,
     }),
   }
-  const discovery = site?.discovery
-  discovery?.start()
+  const announced = connected?.announced
+  announced?.start()
   const service = withForms(general, formAt)
-  return { config, service, contract, discovery, upstream: built, formAt, access }
+  return { config, service, contract, announced, upstream: built, formAt, access }
 }

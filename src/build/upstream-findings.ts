@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { storageOf } from '../cache/cache.ts'
 import { systemClock } from '../clock.ts'
-import type { Config, ServiceConfig } from '../config/config.ts'
+import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
+import type { Difference, DiscoveryEvent, IndexRefusal } from '../service/announced.ts'
 import type { Contract } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { pollFields } from '../wordpress/changes/change-feeds.ts'
-import type { Difference } from '../wordpress/index/drift.ts'
-import type { DiscoveryEvent, IndexRefusal } from '../wordpress/index/events.ts'
 import {
   announcedRoot,
   companionFinding,
@@ -60,13 +59,15 @@ const inWords: Readonly<Record<IndexRefusal, string>> = {
   unusable: 'it could not be used',
 }
 
+const announces = (service: ServiceConfig): service is SiteConfig => 'discovery' in service
+
 /** Upstreams are checked without serving requests. */
 const neverRun = (): never => {
   throw new Error('nothing is served')
 }
 
 /** A service built for a check; `refusal`: why the index of its upstream could not be read. */
-export type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
+type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
 
 const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
   let refusal: IndexRefusal | undefined
@@ -75,10 +76,9 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
     if (event.kind === 'index-failed') refusal = event.reason
   }
   // A configured identity does not describe the routes of the upstream: fetch the index anyway.
-  const asked: ServiceConfig =
-    service.contract === 'site'
-      ? { ...service, discovery: { source: 'upstream', refreshMs: service.discovery.refreshMs } }
-      : service
+  const asked: ServiceConfig = announces(service)
+    ? { ...service, discovery: { source: 'upstream', refreshMs: service.discovery.refreshMs } }
+    : service
   const built = await buildService(asked, {
     config,
     publicUrl: config.publicUrl,
@@ -93,7 +93,7 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
     sharing: () => [],
   })
   // Wait for the request that building has started.
-  await built.discovery?.refresh()
+  await built.announced?.refresh()
   return { built, refusal: refusal === undefined ? undefined : inWords[refusal] }
 }
 
@@ -117,17 +117,14 @@ export const withAskedServices = async <Value>(
 
 /** Compares what the upstream of each site service announces with the contract. */
 export const driftReport = (config: Config): Promise<readonly ServiceDrift[]> =>
-  withAskedServices(
-    config.services.filter(({ contract }) => contract === 'site'),
-    config,
-    (asked) =>
-      asked.map(({ built, refusal }) => ({
-        service: built.config.name,
-        outcome:
-          refusal === undefined
-            ? { kind: 'compared', differences: built.discovery?.drift() ?? [] }
-            : { kind: 'unread', reason: refusal },
-      })),
+  withAskedServices(config.services.filter(announces), config, (asked) =>
+    asked.map(({ built, refusal }) => ({
+      service: built.config.name,
+      outcome:
+        refusal === undefined
+          ? { kind: 'compared', differences: built.announced?.drift() ?? [] }
+          : { kind: 'unread', reason: refusal },
+    })),
   )
 
 /** One line of `trellis routes`: an endpoint of a row, under its public path. */
@@ -211,10 +208,10 @@ export const describeRoutes = async (config: Config): Promise<RouteReport> => {
 /** The same with routes learned from the upstreams; fetches the index of each once. */
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
   withAskedServices(config.services, config, (asked) => ({
-    lines: asked.flatMap(({ built: { config: service, contract, discovery } }) => [
+    lines: asked.flatMap(({ built: { config: service, contract, announced } }) => [
       ...ruleLines(service, contract),
-      ...linesOf(service, contract, discovery?.listed() ?? contract.rows, 'contract'),
-      ...linesOf(service, contract, discovery?.learned().rows ?? [], 'learned'),
+      ...linesOf(service, contract, announced?.listed() ?? contract.rows, 'contract'),
+      ...linesOf(service, contract, announced?.learned() ?? [], 'learned'),
     ]),
     unread: asked.flatMap(({ built, refusal }) =>
       refusal === undefined ? [] : [{ service: built.config.name, reason: refusal }],
@@ -417,3 +414,16 @@ export const allUpstreamFindings = async (config: Config): Promise<readonly Upst
 
 export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: UpstreamFinding): void =>
   log.warn({ service, finding: kind, detail: text }, 'upstream-finding')
+
+/** What is worth knowing about the sites, and no fault. Fetches the index of each once. */
+export const upstreamNotes = (config: Config) =>
+  withAskedServices(config.services.filter(announces), config, (asked) =>
+    asked.flatMap(
+      ({
+        built: {
+          config: { name: service },
+          announced,
+        },
+      }) => (announced?.notes() ?? []).map((text) => ({ service, text })),
+    ),
+  )

@@ -1,7 +1,7 @@
 import type { Explanation } from '../build/explain.ts'
 import type { ServiceDrift } from '../build/upstream-findings.ts'
 import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
-import type { Difference } from '../wordpress/index/drift.ts'
+import type { Difference } from '../service/announced.ts'
 
 /** Replaces control characters, which could drive a terminal: parts of the output come from URLs and upstreams. */
 export const printable = (text: string): string =>

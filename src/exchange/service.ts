@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { PublicLinks } from '../http/links.ts'
 import { createRecentValues } from '../http/memo.ts'
-import type { Answer, FieldChanges, GatewayRequest, GatewayResponse } from '../http/message.ts'
-import type { Contract, Translation } from '../service/contract.ts'
-import type { Found, Row } from '../service/row.ts'
+import type { FieldChanges, GatewayRequest, GatewayResponse } from '../http/message.ts'
+import type { AnyOrigins, LocalAnswers, Translation } from '../service/announced.ts'
+import type { Contract } from '../service/contract.ts'
+import type { Found } from '../service/row.ts'
 import type { HarmlessClaim, Witness } from '../service/witness.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
-import type { AnyOrigins } from './any-origin.ts'
 
 /** Everything about a valid GET that follows from its target alone. */
 export type ValidTarget = {
@@ -131,14 +131,6 @@ export type LocalRequest = {
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
   readonly content: Buffer | Readable | undefined
-}
-
-export type LocalAnswers = {
-  index(request: LocalRequest, row: Row): Answer
-  /** `forward` gives the upstream's response, which has the schema of its items. */
-  options(request: LocalRequest, row: Row, forward: () => Answer): Answer
-  /** A write may have changed the documents; '' when its collection is unknown. */
-  written(collection: string): void
 }
 
 /** The client of the connection, or the one that a trusted proxy names. */

@@ -147,6 +147,11 @@ export const parseVary = (fields: FieldLines): Vary => {
   return value === undefined ? nothing : readNames(value)
 }
 
+export const variesBy = (fields: FieldLines, name: string): boolean => {
+  const vary = parseVary(fields)
+  return vary.kind === 'fields' && vary.names.includes(name)
+}
+
 /** The fields by which the upstream can have selected a response: as the gateway sent them, not as the client did. */
 export type SelectingFields = {
   /** The value with which a field is sent to the upstream (lower-case name); undefined when it is not sent. */

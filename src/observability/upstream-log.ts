@@ -1,8 +1,8 @@
 import type { CacheEvent } from '../cache/events.ts'
 import { systemClock } from '../clock.ts'
 import type { JwksResult } from '../server/events.ts'
+import type { DiscoveryEvent } from '../service/announced.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
-import type { DiscoveryEvent } from '../wordpress/index/events.ts'
 import { createSampled, type Log } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -1,11 +1,10 @@
-import type { Transform } from 'node:stream'
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { GatewayError } from '../errors.ts'
-import type { FieldLines, RequestFields } from '../http/message.ts'
+import type { RequestFields } from '../http/message.ts'
+import type { Connected, Connection } from './announced.ts'
 import type { Endpoint, RouteFinding, Row } from './row.ts'
 import type { Tagger } from './tagger.ts'
 import type { Invalid, Validator } from './validation.ts'
-
 /** The value of `contract` in the configuration; in logs, labels and reports. */
 export type ContractName = 'plants' | 'site' | 'openapi' | 'open'
 
@@ -56,24 +55,6 @@ export type ItemReading = {
   target(path: string): ItemTarget
   /** Does an item with this body have content? */
   hasContent(body: unknown): boolean
-}
-
-/** Maps the names in a content. */
-export type ContentMapper = {
-  /** For one content that arrives in chunks. */
-  transform(): Transform
-  /** Maps complete content. */
-  whole(content: Buffer): Buffer
-}
-
-/** Translates between public names and URLs and the upstream's. */
-export type Translation = {
-  /** Path and query. */
-  toUpstreamTarget(path: string, query: string): string
-  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer>
-  fromUpstreamFields(fields: FieldLines): FieldLines
-  /** Undefined: the content has no names. */
-  fromUpstreamContent(fields: FieldLines): ContentMapper | undefined
 }
 
 /**
@@ -135,6 +116,8 @@ export type Contract = {
   readonly invalidatesTargets: boolean
 
   readonly errors: ErrorShape
+  /** Absent where nothing is learned of the upstream. */
+  readonly connect?: (connection: Connection) => Connected
   /** What else is known of an endpoint, for `trellis explain` and `trellis routes`. */
   describe(endpoint: Endpoint): { readonly resource?: string; readonly [fact: string]: unknown }
 }

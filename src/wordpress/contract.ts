@@ -9,19 +9,14 @@ import { siteShape } from './answers.ts'
 import { requestMeaning } from './arguments/request-meaning.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { interfaceItems } from './batch.ts'
-import { keyNames, type NameTable, namespaceNames, segmentNames } from './names/name-table.ts'
+import { siteNameTable } from './names/name-table.ts'
 import { rowsInOtherNames } from './names/names.ts'
 import { coreRows } from './routes/core-rows.ts'
 import { siteRows } from './routes/route-table.ts'
+import { connectSite } from './site.ts'
 import { actsAtInterface, sensitivityOf } from './tags/sensitivity.ts'
 import { createSiteTagger } from './tags/site-tagger.ts'
 import { siteTags } from './tags/tags.ts'
-
-export const siteNameTable: NameTable = {
-  namespaces: namespaceNames,
-  keys: keyNames,
-  segments: segmentNames,
-}
 
 const withCore: readonly Row[] = [...siteRows, ...coreRows]
 
@@ -43,7 +38,7 @@ export const createSiteContract = (
 ): Contract => {
   const announced = publicRows(config)
   const rows = withOwnBatch(announced, { items: config.batch.maxItems, pathCharacters: limits.urlBytes })
-  return {
+  const contract: Contract = {
     name: 'site',
     rows,
     announced,
@@ -74,6 +69,8 @@ export const createSiteContract = (
     readsWriteResponse: ({ kind }, isUpload) => !isUpload || kind === 'collection',
     invalidatesTargets: false,
     errors: siteShape,
+    connect: (connection) => connectSite(config, contract, connection),
     describe: () => ({}),
   }
+  return contract
 }

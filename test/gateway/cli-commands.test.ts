@@ -7,7 +7,7 @@ import type { RouteReport } from '../../src/build/upstream-findings.ts'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 import { documentNotes } from '../../src/openapi/notes.ts'
-import type { Difference } from '../../src/wordpress/index/drift.ts'
+import type { Difference } from '../../src/service/announced.ts'
 
 let folder = ''
 let faulty = ''

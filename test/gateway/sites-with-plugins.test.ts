@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { describeLearnedRoutes } from '../../src/build/upstream-findings.ts'
-import { upstreamNotes } from '../../src/build/upstream-notes.ts'
+import { describeLearnedRoutes, upstreamNotes } from '../../src/build/upstream-findings.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'

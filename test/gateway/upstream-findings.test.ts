@@ -5,8 +5,8 @@ import {
   allUpstreamFindings,
   describeLearnedRoutes,
   upstreamFindings,
+  upstreamNotes,
 } from '../../src/build/upstream-findings.ts'
-import { upstreamNotes } from '../../src/build/upstream-notes.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'

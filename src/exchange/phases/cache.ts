@@ -17,8 +17,9 @@ import {
   teeContent,
   whenKnown,
 } from '../../http/message.ts'
+import type { AnyOrigin } from '../../service/announced.ts'
 import type { HarmlessClaim, Question, Said } from '../../service/witness.ts'
-import { type AnyOrigin, permitted, plainOrigin } from '../any-origin.ts'
+import { permitted, plainOrigin } from '../any-origin.ts'
 import { isTold, questionFor } from '../ask-witness.ts'
 import type { WriteKind } from '../events.ts'
 import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'

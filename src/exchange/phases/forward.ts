@@ -10,7 +10,7 @@ import {
   requestField,
   whenKnown,
 } from '../../http/message.ts'
-import type { ContentMapper, Translation } from '../../service/contract.ts'
+import type { ContentMapper, Translation } from '../../service/announced.ts'
 import { neverSent } from '../../upstream/failure.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
 import {

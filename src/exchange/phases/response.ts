@@ -32,7 +32,8 @@ import {
   withField,
   withoutFields,
 } from '../../http/message.ts'
-import { type AnyOrigin, ownAnswerFor, plainOrigin } from '../any-origin.ts'
+import type { AnyOrigin } from '../../service/announced.ts'
+import { ownAnswerFor, plainOrigin } from '../any-origin.ts'
 import { asGatewayError, errorAnswer } from '../error-answer.ts'
 import type { ExchangeEvent, PipelineEvent } from '../events.ts'
 import type { Matched, Phase, Ready, Received } from '../exchange.ts'

@@ -14,6 +14,7 @@ import { bufferedWork } from '../../http/bounds.ts'
 import { codings } from '../../http/content-coding.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
+import { differenceKinds, indexRefusals, routeRefusals } from '../../service/announced.ts'
 import {
   type AttemptOutcome,
   checkResults,
@@ -24,7 +25,6 @@ import {
   type StatusClass,
   type UpstreamEvent,
 } from '../../upstream/events.ts'
-import { differenceKinds, indexRefusals, routeRefusals } from '../../wordpress/index/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import type { MetricKey, metricTable } from './registry.ts'
 

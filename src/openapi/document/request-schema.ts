@@ -1,4 +1,4 @@
-import { jsonTypes } from '../../service/json-content.ts'
+import { jsonTypes } from '../../http/json-content.ts'
 import {
   type ApiBundle,
   below,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { maxJsonValues, parseJson, readStructure } from '../../http/json-content.ts'
 import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
-import { maxJsonValues, parseJson, readStructure } from '../../service/json-content.ts'
 import { pointerStep } from '../document/bundle.ts'
 import type { Parameter } from '../document/operation.ts'
 import type { RequestSchema } from '../document/request-schema.ts'

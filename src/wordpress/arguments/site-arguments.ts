@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { mediaTypeOf, readJson } from '../../http/json-content.ts'
 import { ownMember } from '../../http/json-text.ts'
-import { mediaTypeOf, readJson } from '../../service/json-content.ts'
 import type { Invalid, ValidationInput } from '../../service/validation.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
 import type { CompiledArgument, CompiledEndpoint } from './compile-endpoint.ts'

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
+import type { Difference } from '../../service/announced.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
-import type { DifferenceKind } from './events.ts'
 import {
   describeEndpoint,
   endpointsIn,
@@ -73,23 +73,6 @@ export const isArgumentTakenOtherwise = (ours: JsonObject, theirs: JsonObject): 
 
 /** Longest list of differences. */
 const maxDifferences = 2000
-
-/** One difference between the upstream's index and the contract's table. */
-export type Difference = {
-  readonly kind: DifferenceKind
-  /**
-   * True: a response of the gateway differs from the upstream's (drift). False: another version of the upstream,
-   * whose requests and answers pass.
-   */
-  readonly matters: boolean
-  /** Template of the row. */
-  readonly route: string
-  readonly method?: string
-  readonly argument?: string
-  readonly keyword?: string
-  readonly ours?: unknown
-  readonly theirs?: unknown
-}
 
 /** The handling of routes that the table does not list. */
 export type Unlisted = {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, nestingDepth, ownMember, parsedJson } from '../../http/json-text.ts'
+import type { IndexRefusal } from '../../service/announced.ts'
 import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } from '../../service/row.ts'
-import type { IndexRefusal } from './events.ts'
 
 /** WordPress 6.9 announces 133 routes in 190 kB, 16 levels deep; large plugins add many hundreds. Octets bound the routes. */
 const limits = {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { IndexRefusal } from './events.ts'
+import type { IndexRefusal } from '../../service/announced.ts'
 
 /** The upstream's answer at its REST root. */
 export type IndexAnswer = { readonly status: number; readonly content: Buffer }

@@ -1,5 +1,6 @@
+import { jsonTypes } from '../../http/json-content.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
-import { jsonTypes } from '../../service/json-content.ts'
+import type { RouteRefusal } from '../../service/announced.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
 import type {
   ArgumentSchema,
@@ -12,7 +13,6 @@ import type {
 } from '../../service/row.ts'
 import { isCoreNamespace } from '../names/name-table.ts'
 import { collectionCreatedBy } from '../tags/side-effects.ts'
-import type { RouteRefusal } from './events.ts'
 import { endpointsIn, type IndexDocument, methodsIn } from './index-document.ts'
 
 /** Far beyond what WordPress and its large plugins announce. */

@@ -41,3 +41,9 @@ export const keyNames: readonly NamePair[] = [
 export const segmentNames: readonly NamePair[] = [
   { neutral: 'site_pattern_category', wordpress: 'wp_pattern_category' },
 ]
+
+export const siteNameTable: NameTable = {
+  namespaces: namespaceNames,
+  keys: keyNames,
+  segments: segmentNames,
+}

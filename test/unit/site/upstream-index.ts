@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../../../src/clock.ts'
+import type { DiscoveryEvent } from '../../../src/service/announced.ts'
 import {
   createDiscovery,
   type Discovery,
   type DiscoveryOptions,
 } from '../../../src/wordpress/index/discovery.ts'
-import type { DiscoveryEvent } from '../../../src/wordpress/index/events.ts'
 import { type IndexDocument, readIndex } from '../../../src/wordpress/index/index-document.ts'
 import type { DiscoveryDocument } from '../../../src/wordpress/index/site-index.ts'
 import { keyNames, namespaceNames, segmentNames } from '../../../src/wordpress/names/name-table.ts'

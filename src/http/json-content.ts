@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { backslash, closes, comma, opens, quote } from '../http/json-text.ts'
-import { essence } from '../http/message.ts'
+import { backslash, closes, comma, opens, quote } from './json-text.ts'
+import { essence } from './message.ts'
 
 type MediaType = 'json' | 'form' | 'other'
 

@@ -1,0 +1,191 @@
+import type { Transform } from 'node:stream'
+import type { Clock } from '../clock.ts'
+import type { Answer, FieldLines } from '../http/message.ts'
+import type { Row } from './row.ts'
+
+// What a contract learns of the upstream while the service runs.
+
+/** Why the upstream's index could not be used; the last good one stays. */
+export const indexRefusals = [
+  'unreachable',
+  'timeout',
+  'status',
+  'too-large',
+  'too-deep',
+  'not-json',
+  'not-an-index',
+  /** It can be read, but processing it failed. */
+  'unusable',
+] as const
+export type IndexRefusal = (typeof indexRefusals)[number]
+
+/** Why no row was made of a route that the upstream announces. */
+export const routeRefusals = [
+  'pattern-too-long',
+  'pattern-unreadable',
+  'pattern-not-understood',
+  'pattern-too-complex',
+  'too-many-alike',
+  'template-taken',
+  'not-a-route',
+  'no-methods',
+  'too-many-arguments',
+] as const
+export type RouteRefusal = (typeof routeRefusals)[number]
+
+/** How the upstream's index differs from the contract's table. */
+export const differenceKinds = [
+  'route-missing',
+  'pattern-changed',
+  'method-missing',
+  'method-added',
+  'batch-changed',
+  'argument-missing',
+  'argument-added',
+  'argument-changed',
+] as const
+export type DifferenceKind = (typeof differenceKinds)[number]
+
+/** Events of discovery. `service` comes from the configuration, all else from closed lists and counts. */
+export type DiscoveryEvent =
+  | {
+      readonly kind: 'index-refreshed'
+      readonly service: string
+      /** Routes that the upstream announces and the contract does not list. */
+      readonly unlistedRoutes: number
+      readonly learnedRows: number
+      readonly refused: Readonly<Partial<Record<RouteRefusal, number>>>
+    }
+  | {
+      /** Sent when the announced routes of which no row could be made are others than before; they are passed on unread. */
+      readonly kind: 'routes-refused'
+      readonly service: string
+      readonly refused: Readonly<Partial<Record<RouteRefusal, number>>>
+    }
+  | {
+      readonly kind: 'index-failed'
+      readonly service: string
+      readonly reason: IndexRefusal
+      /** Whether an earlier index still answers. */
+      readonly keptLast: boolean
+      /** The error, for the log only. */
+      readonly cause?: unknown
+    }
+  | {
+      /** Sent after the first refresh and whenever the differences change: the counts of those that matter, with zero left out. */
+      readonly kind: 'drift-compared'
+      readonly service: string
+      readonly differences: Readonly<Partial<Record<DifferenceKind, number>>>
+    }
+
+/** One difference between the upstream's index and the contract's table. */
+export type Difference = {
+  readonly kind: DifferenceKind
+  /**
+   * True: a response of the gateway differs from the upstream's (drift). False: another version of the upstream,
+   * whose requests and answers pass.
+   */
+  readonly matters: boolean
+  /** Template of the row. */
+  readonly route: string
+  readonly method?: string
+  readonly argument?: string
+  readonly keyword?: string
+  readonly ours?: unknown
+  readonly theirs?: unknown
+}
+
+/** What an upstream allows every origin to do. */
+export type AnyOrigin = {
+  /** The origin is repeated, so that one stored response can serve every origin; otherwise the upstream sends `*`. */
+  readonly isRepeated: boolean
+  /** Its Access-Control-* fields without Access-Control-Allow-Origin. */
+  readonly others: FieldLines
+}
+
+/** What is known of the origins that a site allows; `undefined` where it is unknown, or where not every origin is allowed. */
+export type AnyOrigins = {
+  /** By the last answer to the index. */
+  site(): AnyOrigin | undefined
+  route(row: Row): AnyOrigin | undefined
+  /** Asks the upstream where that is due. A promise while a route is asked for the first time; it never rejects. */
+  askRoute(row: Row, path: string): AnyOrigin | undefined | Promise<AnyOrigin | undefined>
+}
+
+/** Maps the names in a content. */
+export type ContentMapper = {
+  /** For one content that arrives in chunks. */
+  transform(): Transform
+  /** Maps complete content. */
+  whole(content: Buffer): Buffer
+}
+
+/** Translates between public names and URLs and the upstream's. */
+export type Translation = {
+  /** Path and query. */
+  toUpstreamTarget(path: string, query: string): string
+  toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer>
+  fromUpstreamFields(fields: FieldLines): FieldLines
+  /** Undefined: the content has no names. */
+  fromUpstreamContent(fields: FieldLines): ContentMapper | undefined
+}
+
+/** Documents that the gateway makes itself. */
+export type LocalAnswers = {
+  index(request: LocalQuestion & { readonly query: string }, row: Row): Answer
+  /** `forward` gives the upstream's response, which has the schema of its items. */
+  options(request: LocalQuestion, row: Row, forward: () => Answer): Answer
+  /** A write may have changed the documents; '' when its collection is unknown. */
+  written(collection: string): void
+}
+
+type LocalQuestion = { readonly service: { readonly publicRoot: string } }
+
+/** What the upstream announces. Requests are sent after `start`, or by `refresh`. */
+export type Announced = {
+  start(): void
+  /** Reads it now; resolves also when that fails. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+  /** The contract's rows as the upstream takes them. */
+  listed(): readonly Row[]
+  /** Rows of the routes that the contract does not list. */
+  learned(): readonly Row[]
+  drift(): readonly Difference[]
+  /** The announced routes of which no row could be made, in words; undefined without any. */
+  refused(): string | undefined
+  /** What is worth knowing, and no fault. */
+  notes(): readonly string[]
+}
+
+/** What a contract needs of the running service. */
+export type Connection = {
+  readonly clock: Clock
+  /** Where clients find the service: absolute, no slash at the end. */
+  readonly publicRoot: string
+  /** `Host` sent upstream; '' = that of the target. */
+  readonly hostField: string
+  readonly targets: readonly string[]
+  /** A GET of the gateway itself; `content` is undefined where it is larger than `mostBytes`. */
+  get(
+    request: { readonly target: string; readonly fields: FieldLines; readonly signal: AbortSignal },
+    mostBytes: number,
+  ): Promise<{ readonly status: number; readonly fields: FieldLines; readonly content: Buffer | undefined }>
+  /** Is knowledge that was read from an upstream earlier still valid? */
+  mayRemember(): boolean
+  /** The rows of the contract are others now. */
+  rowsLearned(): void
+  /** Called after that when stored responses may lack tags. */
+  tableChanged(): void
+  report(event: DiscoveryEvent): void
+}
+
+/** What a contract brings to a running service. */
+export type Connected = {
+  /** Between the names and URLs of the upstream and those of clients; `hostField` as in `Connection`. */
+  translationAt(publicRoot: string, hostField: string): Translation
+  readonly local: LocalAnswers
+  /** Undefined where nothing that was learned of a route would end. */
+  readonly anyOrigins: AnyOrigins | undefined
+  readonly announced: Announced
+}

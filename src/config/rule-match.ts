@@ -156,16 +156,15 @@ export const firstRules = <Rule extends { readonly match: RuleMatch }>(
   rules: readonly Rule[],
   method: string,
   path: string,
-): ReadonlySet<Rule | undefined> => {
-  const own = rules.filter(({ match }) => hasMethod(match, method))
+): readonly (Rule | undefined)[] => {
   const asSent = segmentsOf(path)
-  return new Set([
-    own.find(({ match }) => fits(match.segments, asSent)),
-    ...pathReadings(path).map((reading) => {
-      const segments = segmentsOf(reading)
-      return own.find(({ match }) => fits(foldedSegments(match), segments))
-    }),
-  ])
+  const first = [rules.find(({ match }) => hasMethod(match, method) && fits(match.segments, asSent))]
+  for (const reading of pathReadings(path)) {
+    const segments = reading === path ? asSent : segmentsOf(reading)
+    const rule = rules.find(({ match }) => hasMethod(match, method) && fits(foldedSegments(match), segments))
+    if (!first.includes(rule)) first.push(rule)
+  }
+  return first
 }
 
 const decoded = (text: string): string | undefined => {

@@ -95,12 +95,14 @@ export const fieldsOfLines = (lines: readonly string[]): Record<string, string> 
 /** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */
 export const essence = (contentType = ''): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
+const eventStream = /^\s*text\/event-stream\s*(?:;|$)/i
+
 /**
  * Server-sent events (HTML, section 9.2): pieces that are of use only at once, in a response that may be silent for long and never
  * ends. Other types do not say so of themselves.
  */
 export const isEventStream = (head: ResponseHead): boolean =>
-  essence(fieldValue(head.fields, 'content-type')) === 'text/event-stream'
+  eventStream.test(fieldValue(head.fields, 'content-type') ?? '')
 
 /** Fields of a request that the gateway sends for itself: it reads an uncoded JSON text. */
 export const ownJsonFields: readonly string[] = [

@@ -4,6 +4,9 @@ const script = /\.(?:php\d?|phtml|cgi|pl|py)(?=\/)/g
 /** Without these, servers differ at most in case and in the slash at the end. */
 const severalReadings = /[^\w\-~!$&'()*+,=:@./]|\/\/|\.(?:\/|$)|\.(?:php\d?|phtml|cgi|pl|py)\//i
 
+/** In ASCII, where servers have one reading: what `trimmed` changes. */
+const untrimmed = /[A-Z.]|\/(?:\/|$)/
+
 /** A path as a matcher compares it: merged slashes, none at the end, no dots or spaces at the end of a segment, in lower case. */
 const trimmed = (path: string): string => {
   const text = path
@@ -45,7 +48,7 @@ const both = (paths: readonly string[], other: (path: string) => string): readon
  * take `%2F` for a slash, ignore dots and spaces at the end of a segment, or give a script what follows its name. At most twelve.
  */
 export const pathReadings = (path: string): readonly string[] => {
-  if (!severalReadings.test(path)) return [trimmed(path)]
+  if (!severalReadings.test(path)) return [untrimmed.test(path) ? trimmed(path) : path]
   const decoded = decodedButSlashes(path)
   const readings = both(both([decoded], withSlashes), withoutParameters).map(trimmed)
   return [...new Set(readings.flatMap(withScripts))]

@@ -75,7 +75,7 @@ const policiesByOperation = (
       if (!('operation' in rule) || rule.operation === '') return [{ match: rule.match, rule }]
       return rule.operation === text ? [{ match: everyRequest, rule }] : []
     })
-    const first = [...firstRules(own, method, path)].map((one) => one?.rule)
+    const first = firstRules(own, method, path).map((one) => one?.rule)
     return policyOf(operation, strictestPolicy(new Set(first), general))
   }
 }

@@ -22,7 +22,7 @@ export const policiesByRule = (
   const byRule = new Map<CacheRule, CachePolicy>(rules.map((rule) => [rule, { ...settings, rule }]))
   return (method, path) => {
     const first = firstRules(rules, method, path)
-    if (first.size > 1) return strictestPolicy(first, settings)
+    if (first.length > 1) return strictestPolicy(new Set(first), settings)
     const [rule] = first
     return (rule && byRule.get(rule)) ?? none
   }

@@ -134,15 +134,17 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
 
   /** What a reader does next is decided at once, so that all of them join the same retry; its response is made in its turn. */
   const inTurn = ({ read, reject }: Reader, isLeader: boolean, work: () => void): void => {
-    const guarded = (): void => {
+    if (isLeader) {
+      work()
+      return
+    }
+    turns.begin(read.client ?? '', () => {
       try {
         work()
       } catch (error) {
         reject(error)
       }
-    }
-    if (isLeader) guarded()
-    else turns.begin(read.client ?? '', guarded)
+    })
   }
 
   /** One turn of the loop: waits for a fetch, and answers by it or waits again. By calls, since each promise shows in what a miss costs. */

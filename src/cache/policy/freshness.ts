@@ -126,13 +126,21 @@ const generalControl = (fields: FieldLines): ResponseControl => {
   return lines.length === 1 ? byCacheControl(only) : controlBy('cache-control', cacheControlOf(fields))
 }
 
-export const responseControl = (fields: FieldLines): ResponseControl => {
+const readControl = (fields: FieldLines): ResponseControl => {
   const targeted = findTargeted(fields)
   if (targeted !== undefined) return controlBy('targeted', targeted)
   const general = generalControl(fields)
   return !general.noStore && surrogateForbids(fields)
     ? { ...general, noStore: true, mustUnderstand: false }
     : general
+}
+
+let last: { readonly of: FieldLines; readonly control: ResponseControl } | undefined
+
+/** Read once for all that ask about a response in a row: whether it is stored, and with which fields and terms. */
+export const responseControl = (fields: FieldLines): ResponseControl => {
+  if (last?.of !== fields) last = { of: fields, control: readControl(fields) }
+  return last.control
 }
 
 /** Pragma has no meaning in a response (RFC 9111 §5.4), but those who write it without Cache-Control want no cache. */

@@ -16,7 +16,8 @@ function responseEnds(this: ServerResponse): void {
 /** Of the requests on a connection, the one of this response is answered from now on. */
 export const responseBegins = (socket: Socket, outgoing: ServerResponse): void => {
   responses.set(socket, outgoing)
-  outgoing.once('finish', responseEnds)
+  // Not `once`: it makes an object for each response, which ends once.
+  outgoing.on('finish', responseEnds)
 }
 
 /** The response that is written to the connection now. */

@@ -154,9 +154,9 @@ const renameReset = (error: NodeJS.ErrnoException): void => {
  */
 const containFaults = (socket: Socket, faulted: (error: unknown) => void): void => {
   const { emit } = socket
-  socket.emit = (name: string | symbol, ...values: unknown[]): boolean => {
+  socket.emit = (...event: [string | symbol, ...unknown[]]): boolean => {
     try {
-      return Reflect.apply(emit, socket, [name, ...values]) as boolean
+      return Reflect.apply(emit, socket, event) as boolean
     } catch (error) {
       faulted(error)
       socket.destroy(error instanceof Error ? error : new Error(String(error)))

@@ -13,6 +13,21 @@ const protocol = 'HTTP/1.'
 const statusAt = 9
 const statusEnd = 12
 
+const [lf, cr, tab, space, one, colon] = [0x0a, 0x0d, 0x09, 0x20, 0x31, 0x3a]
+
+/** Almost every response: a whole final head that needs no correction. One pass, since each search of a Buffer leaves JavaScript. */
+const isRightHead = (octets: Buffer): boolean => {
+  for (let at = 0; at < protocol.length; at += 1) if (octets[at] !== protocol.charCodeAt(at)) return false
+  if (octets[statusAt] === one) return false
+  for (let at = statusEnd; at < octets.length; at += 1) {
+    const octet = octets[at]
+    const before = octets[at - 1]
+    if (octet === colon && (before === space || before === tab)) return false
+    if (octet === lf && before === cr && octets[at - 2] === lf && octets[at - 3] === cr) return true
+  }
+  return false
+}
+
 const interimStart = /^HTTP\/1\.\d 1(?!01)\d\d/
 const spacedColon = /^([!#$%&'*+.^_`|~\dA-Za-z-]+)[\t ]+:/
 const connectionField = /^(?:connection|keep-alive)[\t ]*:/i
@@ -64,6 +79,10 @@ export class ResponseHeads {
   /** The octets for the client; undefined when it has to wait. */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#part === 'content') return chunk
+    if (this.#part === 'start' && this.#held === undefined && isRightHead(chunk)) {
+      this.#part = 'content'
+      return chunk
+    }
     let rest = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk])
     this.#held = undefined
     const ready: Buffer[] = []

@@ -83,11 +83,16 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
   return isJsonObject(value) ? [previousOf(value) ?? value] : undefined
 }
 
-/** The names in an object that its collections do not give it; settings and contact forms may have any. */
-const addedTo = (item: unknown, of: readonly string[]): readonly string[] => {
-  const known = of.flatMap((collection) => lookUp(coreProperties, collection) ?? [])
-  if (!isJsonObject(item) || known.length === 0) return []
-  return Object.keys(item).filter((name) => !known.some((names) => names.has(name)))
+const noNames: ReadonlySet<string> = new Set()
+
+/** Collects the names in an object that its collections do not give it; settings and contact forms may have any. */
+const addNames = (added: Set<string>, item: unknown, of: string, orOf: string | undefined): void => {
+  const names = lookUp(coreProperties, of)
+  const more = orOf === of ? undefined : lookUp(coreProperties, orOf)
+  const given = names ?? more
+  if (given === undefined || !isJsonObject(item)) return
+  const others = given === names ? (more ?? noNames) : noNames
+  for (const name of Object.keys(item)) if (!given.has(name) && !others.has(name)) added.add(name)
 }
 
 /** Of a response that lists items by name, the items. */
@@ -100,9 +105,10 @@ const addedIn = (
   items: readonly (DescribedItem | undefined)[],
   embedded: readonly DescribedItem[],
 ): readonly string[] => {
-  const own = subjects.flatMap((subject, at) => addedTo(subject, [collection, items[at]?.collection ?? '']))
-  const others = embedded.flatMap((item) => addedTo(item.properties, [item.collection]))
-  return own.length + others.length === 0 ? [] : [...new Set([...own, ...others])]
+  const added = new Set<string>()
+  for (const [at, subject] of subjects.entries()) addNames(added, subject, collection, items[at]?.collection)
+  for (const { collection: own, properties } of embedded) addNames(added, properties, own, undefined)
+  return [...added]
 }
 
 export const describeItems = (content: Buffer, collection: string, isList = false): Description => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Note } from '../cache/invalidation.ts'
-import type { ChangesConfig, Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
+import type { Config, LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import type { Access } from '../exchange/access.ts'
 import { completed } from '../exchange/invalidate-write.ts'
@@ -231,27 +231,6 @@ export const canonicalTarget = ({ service: { contract }, path, query }: PublicTa
   return canonical.kind === 'valid' ? { kind: 'target', target: canonical.target } : refused(canonical.code)
 }
 
-/** The default for sites: see docs/configuration.md. */
-const sitePollMs = 5_000
-
-/** The settings of a service that reports its changes; undefined when it reports none. */
-export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
-  service.changes?.token.isSet === true ? service.changes : undefined
-
-/** The path of WordPress in front of its interface. */
-export const sitePath = (basePath: string): string =>
-  basePath.replace(/(?:\/index\.php)?\/(?:wp|site)-json$/, '').replace(/\/$/, '')
-
-export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
-  pollMs ?? (contract === 'site' ? sitePollMs : 0)
-
-/** The lifetime of responses while the log of a service is read; undefined when it is not read. */
-export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
-  const changes = changesOf(service)
-  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
-  return isHeard ? changes.ttlWhileHeardMs : undefined
-}
-
 /**
  * What a service of a new configuration takes over from the previous one of the same name: `service` everything, because no setting
  * differs; `upstream` its upstream with breakers, ejections and connections; `nothing`.
@@ -268,19 +247,16 @@ const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: Limit
   jsonDepth,
 })
 
+/** Of one contract each: they make an embedded server beside the settings of all upstreams. */
+const embeddedKeys: ReadonlySet<string> = new Set(['names', 'document', 'limitParameter'])
+
 /** The settings that make an upstream; those of an embedded server include more. */
 const upstreamSettings = (service: ServiceConfig): unknown => {
   const { contract, upstream, hosts, publicUrl } = service
-  const address = upstream.host === 'preserve' || upstream.targets === 'embedded' ? { hosts, publicUrl } : {}
-  if (upstream.targets !== 'embedded') return { contract, upstream, ...address }
-  if (contract === 'site') return { contract, upstream, ...address, names: service.names }
-  if (contract === 'openapi') return { contract, upstream, ...address, document: service.document }
-  return {
-    contract,
-    upstream,
-    ...address,
-    limitParameter: contract === 'plants' ? service.limitParameter : '',
-  }
+  const isEmbedded = upstream.targets === 'embedded'
+  const address = upstream.host === 'preserve' || isEmbedded ? { hosts, publicUrl } : {}
+  const more = isEmbedded ? Object.entries(service).filter(([key]) => embeddedKeys.has(key)) : []
+  return { contract, upstream, ...address, ...Object.fromEntries(more) }
 }
 
 /** Decides what a service takes over; a changed mount is a new service for its clients. */
@@ -302,7 +278,7 @@ export const contentIdOf = (
 ): string => {
   const { contract, hosts, mount, upstream } = service
   const publicUrl = service.publicUrl === '' ? configuredUrl(general) : service.publicUrl
-  const names = contract === 'site' ? service.names : ''
+  const names = 'names' in service ? service.names : ''
   const facts = [contract, targets, upstream.basePath, upstream.host, hosts, mount, publicUrl, names]
   return hash('sha256', JSON.stringify(facts), 'base64url')
 }

@@ -6,6 +6,7 @@ import type { Coherence } from '../cluster/coherence.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
+import { changesOf, pollMsOf } from '../config/sites.ts'
 import { applyInvalidations } from '../exchange/invalidate-write.ts'
 import type { Service } from '../exchange/service.ts'
 import type { Log } from '../observability/logger.ts'
@@ -17,11 +18,12 @@ import {
   type FeedService,
   feedAdvice,
   pollFields,
+  sitePath,
 } from '../wordpress/changes/change-feeds.ts'
 import type { ChangeEvent } from '../wordpress/changes/events.ts'
 import { type LogAnswer, type PlainChange, readLogAnswer } from '../wordpress/changes/read-changes.ts'
 import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
-import { changesOf, everythingNotes, outdateDocuments, ownGet, pollMsOf, sitePath } from './built-service.ts'
+import { everythingNotes, outdateDocuments, ownGet } from './built-service.ts'
 import type { Generation } from './generation.ts'
 
 const changeNotes = (service: Service, changes: readonly Change[]): readonly Note[] => {

@@ -1,7 +1,7 @@
 import { type CachePolicy, decideCaching, identityCookies } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import { interfacesBehind } from '../config/sites-behind.ts'
+import { changesOf, heardLifetimeMs, interfacesBehind } from '../config/sites.ts'
 import {
   type Access,
   accessError,
@@ -19,9 +19,7 @@ import type { Invalid } from '../service/validation.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
   type AskedService,
-  changesOf,
   createPublicTargets,
-  heardLifetimeMs,
   noServiceTexts,
   type PublicTargets,
   withoutRoot,

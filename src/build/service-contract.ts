@@ -7,12 +7,14 @@ import type { Metrics } from '../observability/metrics.ts'
 import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
 import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
-import type { Contract } from '../service/contract.ts'
+import type { UpstreamChecks } from '../service/announced.ts'
+import type { Contract, ContractName } from '../service/contract.ts'
 import { createOpenContract } from '../service/open.ts'
 import { policiesByRule } from '../service/rule-policies.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
 import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
+import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
 import { actsAtPages, sensitivityOf } from '../wordpress/tags/sensitivity.ts'
 
 /** The limits of all services, or the service's own in their place. */
@@ -44,6 +46,11 @@ export const contractOf = async (
       )
   }
 }
+
+const checks: { readonly [name in ContractName]?: UpstreamChecks } = { site: siteChecks, open: pageChecks }
+
+/** What the contract of a service looks for at its upstream; undefined for nothing. */
+export const checksOf = ({ contract }: ServiceConfig): UpstreamChecks | undefined => checks[contract]
 
 /** How clients and the upstream name a service. */
 export type ServiceAddress = {
@@ -106,25 +113,31 @@ export const startEmbedded = async (
   limits: LimitsConfig,
   publicUrl: string,
 ): Promise<EmbeddedUpstream | undefined> => {
-  if (service.contract === 'open' || service.upstream.targets !== 'embedded') return undefined
+  if (service.upstream.targets !== 'embedded') return undefined
   const { basePath } = service.upstream
   // The demo is loaded only where it is used.
-  if (service.contract === 'plants') {
-    const { startEmbeddedPlants } = await import('../../demo/plants.ts')
-    return startEmbeddedPlants({ basePath, requests: await plantStoreRequests(service, limits) })
+  switch (service.contract) {
+    case 'plants': {
+      const { startEmbeddedPlants } = await import('../../demo/plants.ts')
+      return startEmbeddedPlants({ basePath, requests: await plantStoreRequests(service, limits) })
+    }
+    case 'openapi': {
+      const { startDocumentMock } = await import('../../demo/document-mock.ts')
+      return startDocumentMock({ basePath, document: service.document })
+    }
+    case 'site': {
+      const { startEmbeddedSite } = await import('../../demo/site.ts')
+      const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
+      return startEmbeddedSite({
+        basePath,
+        home: new URL(addressOf(service, publicUrl).publicUrl).origin,
+        dialect: isNeutral ? 'neutral' : 'wordpress',
+        limits,
+      })
+    }
+    default:
+      return undefined
   }
-  if (service.contract === 'openapi') {
-    const { startDocumentMock } = await import('../../demo/document-mock.ts')
-    return startDocumentMock({ basePath, document: service.document })
-  }
-  const { startEmbeddedSite } = await import('../../demo/site.ts')
-  const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
-  return startEmbeddedSite({
-    basePath,
-    home: new URL(addressOf(service, publicUrl).publicUrl).origin,
-    dialect: isNeutral ? 'neutral' : 'wordpress',
-    limits,
-  })
 }
 
 export const upstreamOptions = (

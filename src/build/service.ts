@@ -2,6 +2,7 @@ import { buildBatch } from '../batch/batch-route.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
+import { changesOf, heardLifetimeMs, pollMsOf } from '../config/sites.ts'
 import type { Received } from '../exchange/exchange.ts'
 import { createTargetMemo, type Service } from '../exchange/service.ts'
 import type { ByteBudget } from '../http/bounds.ts'
@@ -17,12 +18,9 @@ import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import {
   type BuiltService,
   type BuiltUpstream,
-  changesOf,
   contentIdOf,
   type FormAt,
-  heardLifetimeMs,
   ownGet,
-  pollMsOf,
   serverOf,
   withoutRoot,
 } from './built-service.ts'

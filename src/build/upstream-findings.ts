@@ -1,44 +1,31 @@
-import { randomBytes } from 'node:crypto'
-import { storageOf } from '../cache/cache.ts'
 import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import type { Difference, DiscoveryEvent, IndexRefusal } from '../service/announced.ts'
+import type {
+  Difference,
+  DiscoveryEvent,
+  Finding,
+  IndexRefusal,
+  UpstreamCheck,
+} from '../service/announced.ts'
 import type { Contract } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { pollFields } from '../wordpress/changes/change-feeds.ts'
-import {
-  announcedRoot,
-  companionFinding,
-  homeFinding,
-  indexFinding,
-  isIndex,
-  loopFinding,
-  otherRoots,
-  type Reached,
-  reachFinding,
-  readFinding,
-  rootFinding,
-  type Seen,
-  type SiteFinding,
-} from '../wordpress/index/site-findings.ts'
+import { reachFinding } from '../wordpress/index/site-findings.ts'
+import { askSite, type SiteFacts } from '../wordpress/site-checks.ts'
 import {
   type BuiltService,
-  changesOf,
   closeServices,
   ownGet,
-  pollMsOf,
   refusedRoutes,
   serverOf,
-  sitePath,
   withoutRoot,
 } from './built-service.ts'
 import { buildService } from './service.ts'
-import { addressOf, contractOf, upstreamOptions } from './service-contract.ts'
+import { addressOf, checksOf, contractOf, upstreamOptions } from './service-contract.ts'
 
 export type ServiceDrift = {
   readonly service: string
@@ -222,7 +209,7 @@ export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
     })),
   }))
 
-export type UpstreamFinding = SiteFinding & { readonly service: string }
+export type UpstreamFinding = Finding & { readonly service: string }
 
 const mostBytes = 8 * 1024 * 1024
 const askMs = 5_000
@@ -235,14 +222,12 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
 }
 
-type Ask = (target: string, more?: readonly string[]) => Promise<Seen>
-
 /** Sends GETs to a service's upstream as a client's GETs are sent, without following redirects. */
-const asking = async <Value>(
-  service: ServiceConfig,
+const asking = async <Service extends ServiceConfig, Value>(
+  service: Service,
   targets: readonly string[],
   config: Config,
-  use: (ask: Ask) => Promise<Value>,
+  use: (check: UpstreamCheck<Service>) => Promise<Value>,
 ): Promise<Value> => {
   const { publicUrl, limits } = config
   const options = upstreamOptions(service, targets, publicUrl, limits)
@@ -253,8 +238,9 @@ const asking = async <Value>(
   const address = addressOf(service, publicUrl)
   const { protocol } = new URL(address.publicUrl)
   const whole = AbortSignal.timeout(serviceMs)
+  const servers = new Set(targetsOf(service).map(serverOf))
   const forwarded = ['x-forwarded-host', address.publicHost, 'x-forwarded-proto', protocol.slice(0, -1)]
-  const ask: Ask = async (target, more = []) => {
+  const ask: UpstreamCheck['ask'] = async (target, more = []) => {
     try {
       const request = {
         target,
@@ -268,96 +254,28 @@ const asking = async <Value>(
     }
   }
   try {
-    return await use(ask)
+    return await use({
+      ask,
+      service,
+      publicUrl: address.publicUrl.replace(/\/$/, ''),
+      sharing: config.services.filter(
+        (one) => one !== service && targetsOf(one).some((origin) => servers.has(serverOf(origin))),
+      ),
+      contract: () => contractOf(service, limits),
+    })
   } finally {
     await upstream.close()
   }
 }
 
-const reachedBy = ({ publicUrl }: Config, service: ServiceConfig): Reached => ({
-  publicUrl: addressOf(service, publicUrl).publicUrl.replace(/\/$/, ''),
-  mount: service.mount,
-  host: service.upstream.host,
-})
-
-/** What is at the root of the interface, and another root that has an index where this one has none. */
-const searchIndex = async (ask: Ask, basePath: string) => {
-  const seen = await ask(`${basePath}/`)
-  if (indexFinding(basePath, seen, [])?.kind !== 'no-wordpress') return { seen, found: [], other: undefined }
-  for (const root of otherRoots(basePath)) {
-    const other = await ask(`${root}/`)
-    if (isIndex(other)) return { seen, found: [root], other }
-  }
-  return { seen, found: [], other: undefined }
-}
-
-/** What a WordPress says of itself: `root` is the announced path of its REST API, undefined where it cannot be read. */
-export type SiteFacts = {
-  readonly root: string | undefined
-  readonly fault: string | undefined
-  readonly hasCompanion: boolean
-}
+export type { SiteFacts }
 
 /** Asks the first site of a configuration. Never throws; ends in bounded time. */
 export const siteFacts = async (config: Config): Promise<SiteFacts> => {
-  const site = config.services.find(({ contract }) => contract === 'site')
-  if (site === undefined) return { root: undefined, fault: undefined, hasCompanion: false }
-  const basePath = withoutRoot(site.upstream.basePath)
-  return asking(site, targetsOf(site), config, async (ask) => {
-    const { seen, found, other } = await searchIndex(ask, basePath)
-    const root = announcedRoot(other ?? seen)
-    // The address of a site without permalinks is none of an interface.
-    if (root === undefined || (root !== basePath && !isIndex(await ask(`${root}/`))))
-      return { root: undefined, fault: indexFinding(basePath, seen, found)?.text, hasCompanion: false }
-    const poll = await ask(`${sitePath(root)}/?trellis-changes=0`)
-    return { root, fault: undefined, hasCompanion: poll.kind === 'answer' && poll.status === 401 }
-  })
-}
-
-/** Is the list that nearly all clients read stored where a rule caches it? */
-const ofReads = async (
-  ask: Ask,
-  service: ServiceConfig,
-  config: Config,
-): Promise<SiteFinding | undefined> => {
-  const contract = await contractOf(service, config.limits)
-  const list = contract.rows.find(({ collection, kind }) => collection === 'posts' && kind === 'collection')
-  const policy = contract.policyFor('GET', list?.template ?? '/')
-  if (policy.rule === undefined) return undefined
-  const target = `${withoutRoot(service.upstream.basePath)}/wp/v2/posts?per_page=1&_fields=id`
-  const seen = await ask(target)
-  if (seen.kind === 'none' || seen.status !== 200) return undefined
-  const partition = policy.rule.scope === 'credential' ? 'credential' : 'public'
-  const decision = storageOf(seen, { partition, fields: {}, policy }, systemClock.now())
-  return decision.kind === 'store' ? undefined : readFinding(target, decision.reason, seen.fields)
-}
-
-const ofSite = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
-  const basePath = withoutRoot(service.upstream.basePath)
-  const { seen, found } = await searchIndex(ask, basePath)
-  return [
-    indexFinding(basePath, seen, found),
-    homeFinding(reachedBy(config, service), seen),
-    rootFinding(basePath, service.mount, seen),
-    isIndex(seen) ? await ofReads(ask, service, config) : undefined,
-  ].filter((finding) => finding !== undefined)
-}
-
-/** Asks the companion for what is new, once, where the service has its token. */
-const ofCompanion = async (ask: Ask, service: ServiceConfig): Promise<SiteFinding | undefined> => {
-  const changes = changesOf(service)
-  if (service.contract !== 'site' || changes === undefined || pollMsOf(service, changes) === 0)
-    return undefined
-  const target = `${sitePath(withoutRoot(service.upstream.basePath))}/?trellis-changes=0&nonce=${randomBytes(8).toString('hex')}`
-  return companionFinding(await ask(target, pollFields(changes.token.reveal(), target, systemClock)))
-}
-
-const ofPages = async (ask: Ask, service: ServiceConfig, config: Config): Promise<SiteFinding[]> => {
-  const finding = loopFinding(
-    reachedBy(config, service),
-    await ask(`${withoutRoot(service.upstream.basePath)}/`),
-  )
-  return finding === undefined ? [] : [finding]
+  const site = config.services.find(announces)
+  return site === undefined
+    ? { root: undefined, fault: undefined, hasCompanion: false }
+    : asking(site, targetsOf(site), config, askSite)
 }
 
 const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
@@ -368,42 +286,36 @@ const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] 
  * returns the mismatches with the configuration. Never throws; ends in bounded time.
  */
 export const upstreamFindings = async (config: Config): Promise<readonly UpstreamFinding[]> => {
-  const sites = config.services.filter(({ contract }) => contract === 'site')
-  const servers = new Set(sites.flatMap(targetsOf).map(serverOf))
-  const concerned = config.services.filter(
-    (service) =>
-      targetsOf(service).length > 0 &&
-      (service.contract === 'site' ||
-        (service.contract === 'open' && targetsOf(service).some((origin) => servers.has(serverOf(origin))))),
-  )
   const findings = await Promise.all(
-    concerned.map(async (service) => {
-      const look = service.contract === 'site' ? ofSite : ofPages
-      const found = await asking(service, targetsOf(service), config, (ask) => look(ask, service, config))
+    config.services.map(async (service) => {
+      const checks = checksOf(service)
+      if (checks === undefined || targetsOf(service).length === 0) return []
+      const found = await asking(service, targetsOf(service), config, checks.findings)
       return found.map((finding) => ({ service: service.name, ...finding }))
     }),
   )
   return findings.flat()
 }
 
-/** Does each server of a service answer, and the companion of a site? */
+/** Does each server of a service answer, and what else its contract asks of each? */
 const reached = async (service: ServiceConfig, config: Config): Promise<readonly UpstreamFinding[]> => {
-  const { contract, name, upstream } = service
+  const { name, upstream } = service
   const path = `${withoutRoot(upstream.basePath)}${upstream.health.path}` || '/'
-  const isAlone = targetsOf(service).length === 1
+  const serverFindings = checksOf(service)?.serverFindings
+  const isAsked = serverFindings !== undefined && targetsOf(service).length === 1
   const findings = await Promise.all(
     targetsOf(service).map((target) =>
-      asking(service, [target], config, async (ask) => {
+      asking(service, [target], config, async (check) => {
         // The index of a site with one server is asked for already.
-        const seen = contract === 'site' && isAlone ? undefined : await ask(path)
-        return [seen && reachFinding(target, seen), await ofCompanion(ask, service)]
+        const seen = isAsked ? undefined : await check.ask(path)
+        return [seen && reachFinding(target, seen), ...((await serverFindings?.(check)) ?? [])]
       }),
     ),
   )
   return findings.flat().flatMap((finding) => (finding === undefined ? [] : [{ service: name, ...finding }]))
 }
 
-/** The same with every server of every service, and with the WordPress companions. */
+/** The same with every server of every service, and with the companions. */
 export const allUpstreamFindings = async (config: Config): Promise<readonly UpstreamFinding[]> => {
   const [found, ...more] = await Promise.all([
     upstreamFindings(config),

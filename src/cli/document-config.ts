@@ -226,7 +226,7 @@ export const readDocument = async (file: string, folder: string): Promise<Docume
   if (result.kind === 'faults')
     return { kind: 'faults', messages: result.faults.map(({ message }) => message) }
   const [read] = result.config.services
-  return read?.contract === 'openapi'
+  return read !== undefined && 'document' in read
     ? { kind: 'document', document: read.document }
     : { kind: 'faults', messages: ['the file is not an OpenAPI document'] }
 }

@@ -138,11 +138,17 @@ const documentLines = (root: string, { document }: OpenApiConfig): string[] => {
 
 const exampleLines = (address: string, service: ServiceConfig): string[] => {
   if (service.upstream.targets !== 'embedded') return []
-  if (service.contract === 'openapi') return documentLines(rootOf(address, service), service)
-  if (service.contract === 'plants') return plantsLines(rootOf(address, service))
-  return service.contract === 'site' && service.names === 'wordpress'
-    ? siteLines(rootOf(address, service))
-    : []
+  const root = rootOf(address, service)
+  switch (service.contract) {
+    case 'openapi':
+      return documentLines(root, service)
+    case 'plants':
+      return plantsLines(root)
+    case 'site':
+      return service.names === 'wordpress' ? siteLines(root) : []
+    case 'open':
+      return []
+  }
 }
 
 /** The addresses, and example requests for services with an embedded upstream. */

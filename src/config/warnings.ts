@@ -11,7 +11,7 @@ import {
   type RuleMatch,
   type WriteMatch,
 } from './rule-match.ts'
-import { interfacesBehind } from './sites-behind.ts'
+import { interfacesBehind } from './sites.ts'
 
 /** A setting that is allowed, but that its administrator should know about. */
 export type ConfigWarning = { readonly path: string; readonly message: string }

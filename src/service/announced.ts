@@ -1,5 +1,7 @@
 import type { Transform } from 'node:stream'
+import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
+import type { ServiceConfig } from '../config/config.ts'
 import type { Answer, FieldLines } from '../http/message.ts'
 import type { Row } from './row.ts'
 
@@ -188,4 +190,57 @@ export type Connected = {
   /** Undefined where nothing that was learned of a route would end. */
   readonly anyOrigins: AnyOrigins | undefined
   readonly announced: Announced
+}
+
+/** An upstream's response to one GET. */
+export type Seen =
+  | {
+      readonly kind: 'answer'
+      readonly status: number
+      readonly fields: FieldLines
+      readonly content: Buffer
+    }
+  /** The reason in words. */
+  | { readonly kind: 'none'; readonly reason: string }
+
+/** A mismatch between a service and its upstream; logs name it by `kind`. */
+export type Finding = {
+  readonly kind:
+    | 'no-answer'
+    | 'maintenance'
+    | 'index-refused'
+    | 'index-redirected'
+    | 'wrong-base-path'
+    | 'plain-permalinks'
+    | 'no-wordpress'
+    | 'home-elsewhere'
+    | 'root-elsewhere'
+    | 'wrong-token'
+    | 'no-companion'
+    | 'unreachable'
+    | 'redirect-loop'
+    | 'not-stored'
+  /** The fault and its remedy, for a person. */
+  readonly text: string
+}
+
+/** Sends GETs to an upstream as a client's GETs are sent, and says what else a check needs. */
+export type UpstreamCheck<Service extends ServiceConfig = ServiceConfig> = {
+  readonly service: Service
+  ask(target: string, more?: FieldLines): Promise<Seen>
+  /** In front of the mount: no slash at the end. */
+  readonly publicUrl: string
+  /** Other services on one of its servers. */
+  readonly sharing: readonly ServiceConfig[]
+  contract(): Promise<{
+    readonly rows: readonly Row[]
+    policyFor(method: string, path: string): CachePolicy
+  }>
+}
+
+/** What a contract looks for at upstreams, for `check --upstreams`. */
+export type UpstreamChecks = {
+  findings(check: UpstreamCheck): Promise<readonly Finding[]>
+  /** Of each server; where there is only one, `findings` has asked it whether it answers. */
+  readonly serverFindings?: (check: UpstreamCheck) => Promise<readonly Finding[]>
 }

@@ -348,3 +348,7 @@ export const pollFields = (token: string, target: string, clock: Clock): readonl
   'trellis-signature',
   signatureOf(token, { method: 'GET', target, body: '' }, readClock(clock).now),
 ]
+
+/** The path of WordPress in front of its interface. */
+export const sitePath = (basePath: string): string =>
+  basePath.replace(/(?:\/index\.php)?\/(?:wp|site)-json$/, '').replace(/\/$/, '')

@@ -1,39 +1,8 @@
 import type { NoStoreReason } from '../../cache/events.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
 import { type FieldLines, fieldValue, fieldValues } from '../../http/message.ts'
+import type { Finding, Seen } from '../../service/announced.ts'
 import { readIndex, rootOf } from './index-document.ts'
-
-/** An upstream's response to one GET. */
-export type Seen =
-  | {
-      readonly kind: 'answer'
-      readonly status: number
-      readonly fields: FieldLines
-      readonly content: Buffer
-    }
-  /** The reason in words. */
-  | { readonly kind: 'none'; readonly reason: string }
-
-/** A mismatch between a service and its upstream; logs name it by `kind`. */
-export type SiteFinding = {
-  readonly kind:
-    | 'no-answer'
-    | 'maintenance'
-    | 'index-refused'
-    | 'index-redirected'
-    | 'wrong-base-path'
-    | 'plain-permalinks'
-    | 'no-wordpress'
-    | 'home-elsewhere'
-    | 'root-elsewhere'
-    | 'wrong-token'
-    | 'no-companion'
-    | 'unreachable'
-    | 'redirect-loop'
-    | 'not-stored'
-  /** The fault and its remedy, for a person. */
-  readonly text: string
-}
 
 /** Texts of an upstream that stand in a finding: a line of a log has an end, and no control characters. */
 const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
@@ -67,7 +36,7 @@ const errorCode = (content: Buffer): string => {
 }
 
 /** The part of the index's answer that needs no other request to be understood; `none` means: look at `otherRoots`. */
-const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
+const plainFinding = (root: string, seen: Seen): Finding | undefined => {
   if (seen.kind === 'none') {
     return {
       kind: 'no-answer',
@@ -98,11 +67,7 @@ const plainFinding = (root: string, seen: Seen): SiteFinding | undefined => {
 }
 
 /** Judges the response at the root of the interface; `found`: those of `otherRoots` that have an index. */
-export const indexFinding = (
-  basePath: string,
-  seen: Seen,
-  found: readonly string[],
-): SiteFinding | undefined => {
+export const indexFinding = (basePath: string, seen: Seen, found: readonly string[]): Finding | undefined => {
   if (isIndex(seen)) return undefined
   const root = `${basePath}/`
   const plain = plainFinding(root, seen)
@@ -130,7 +95,7 @@ const noAnswer = (reason: string): string =>
   `does not respond (${reason}): start it, or correct upstream.targets.`
 
 /** Does a server answer at all? Its status says nothing where no contract names one. */
-export const reachFinding = (target: string, seen: Seen): SiteFinding | undefined =>
+export const reachFinding = (target: string, seen: Seen): Finding | undefined =>
   seen.kind === 'none' ? { kind: 'unreachable', text: `${target} ${noAnswer(seen.reason)}` } : undefined
 
 /** The path of the interface as the index names it itself; undefined where it does not. */
@@ -142,7 +107,7 @@ export const announcedRoot = (seen: Seen): string | undefined => {
 }
 
 /** Does the site announce its interface where the gateway asks for it, or where clients reach it? */
-export const rootFinding = (basePath: string, mount: string, seen: Seen): SiteFinding | undefined => {
+export const rootFinding = (basePath: string, mount: string, seen: Seen): Finding | undefined => {
   const path = announcedRoot(seen)
   if (path === undefined || path === basePath || path === mount) return undefined
   return {
@@ -152,7 +117,7 @@ export const rootFinding = (basePath: string, mount: string, seen: Seen): SiteFi
 }
 
 /** Is there a WordPress companion that knows the token? It answers polls with JSON, and refuses other signatures with 401. */
-export const companionFinding = (seen: Seen): SiteFinding | undefined => {
+export const companionFinding = (seen: Seen): Finding | undefined => {
   if (seen.kind === 'none') return undefined
   if (seen.status === 401) {
     return {
@@ -192,7 +157,7 @@ export const readFinding = (
   target: string,
   reason: NoStoreReason,
   fields: FieldLines,
-): SiteFinding | undefined => {
+): Finding | undefined => {
   const cause = causeOf(reason, fields)
   return cause === undefined
     ? undefined
@@ -220,7 +185,7 @@ const expectedHome = ({ publicUrl, mount }: Reached): string =>
   `${publicUrl}${parts.exec(mount)?.[2] === undefined ? '' : (parts.exec(mount)?.[1] ?? '')}`
 
 /** Does the home that the index names lead clients back to the gateway? */
-export const homeFinding = (reached: Reached, seen: Seen): SiteFinding | undefined => {
+export const homeFinding = (reached: Reached, seen: Seen): Finding | undefined => {
   const home = ownMember(indexIn(seen) ?? {}, 'home')
   const expected = expectedHome(reached)
   if (typeof home !== 'string' || same(home, expected)) return undefined
@@ -231,7 +196,7 @@ export const homeFinding = (reached: Reached, seen: Seen): SiteFinding | undefin
 }
 
 /** Does the front page send a client to the address that it asked for? */
-export const loopFinding = ({ publicUrl, mount, host }: Reached, seen: Seen): SiteFinding | undefined => {
+export const loopFinding = ({ publicUrl, mount, host }: Reached, seen: Seen): Finding | undefined => {
   const location = seen.kind === 'none' ? undefined : fieldValue(seen.fields, 'location')
   if (seen.kind === 'none' || location === undefined || seen.status < 300 || seen.status > 399)
     return undefined

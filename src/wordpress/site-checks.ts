@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import { storageOf } from '../cache/cache.ts'
+import { systemClock } from '../clock.ts'
+import type { ServiceConfig, SiteConfig } from '../config/config.ts'
+import { changesOf, pollMsOf } from '../config/sites.ts'
+import type { Finding, UpstreamCheck, UpstreamChecks } from '../service/announced.ts'
+import { pollFields, sitePath } from './changes/change-feeds.ts'
+import {
+  announcedRoot,
+  companionFinding,
+  homeFinding,
+  indexFinding,
+  isIndex,
+  loopFinding,
+  otherRoots,
+  type Reached,
+  readFinding,
+  rootFinding,
+} from './index/site-findings.ts'
+
+const basePathOf = ({ upstream: { basePath } }: ServiceConfig): string => (basePath === '/' ? '' : basePath)
+
+const reachedBy = ({ service: { mount, upstream }, publicUrl }: UpstreamCheck): Reached => ({
+  publicUrl,
+  mount,
+  host: upstream.host,
+})
+
+/** What is at the root of the interface, and another root that has an index where this one has none. */
+const searchIndex = async (ask: UpstreamCheck['ask'], basePath: string) => {
+  const seen = await ask(`${basePath}/`)
+  if (indexFinding(basePath, seen, [])?.kind !== 'no-wordpress') return { seen, found: [], other: undefined }
+  for (const root of otherRoots(basePath)) {
+    const other = await ask(`${root}/`)
+    if (isIndex(other)) return { seen, found: [root], other }
+  }
+  return { seen, found: [], other: undefined }
+}
+
+/** What a WordPress says of itself: `root` is the announced path of its REST API, undefined where it cannot be read. */
+export type SiteFacts = {
+  readonly root: string | undefined
+  readonly fault: string | undefined
+  readonly hasCompanion: boolean
+}
+
+export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Promise<SiteFacts> => {
+  const basePath = basePathOf(service)
+  const { seen, found, other } = await searchIndex(ask, basePath)
+  const root = announcedRoot(other ?? seen)
+  // The address of a site without permalinks is none of an interface.
+  if (root === undefined || (root !== basePath && !isIndex(await ask(`${root}/`))))
+    return { root: undefined, fault: indexFinding(basePath, seen, found)?.text, hasCompanion: false }
+  const poll = await ask(`${sitePath(root)}/?trellis-changes=0`)
+  return { root, fault: undefined, hasCompanion: poll.kind === 'answer' && poll.status === 401 }
+}
+
+/** Is the list that nearly all clients read stored where a rule caches it? */
+const ofReads = async (check: UpstreamCheck): Promise<Finding | undefined> => {
+  const contract = await check.contract()
+  const list = contract.rows.find(({ collection, kind }) => collection === 'posts' && kind === 'collection')
+  const policy = contract.policyFor('GET', list?.template ?? '/')
+  if (policy.rule === undefined) return undefined
+  const target = `${basePathOf(check.service)}/wp/v2/posts?per_page=1&_fields=id`
+  const seen = await check.ask(target)
+  if (seen.kind === 'none' || seen.status !== 200) return undefined
+  const partition = policy.rule.scope === 'credential' ? 'credential' : 'public'
+  const decision = storageOf(seen, { partition, fields: {}, policy }, systemClock.now())
+  return decision.kind === 'store' ? undefined : readFinding(target, decision.reason, seen.fields)
+}
+
+const present = (findings: readonly (Finding | undefined)[]): readonly Finding[] =>
+  findings.filter((finding) => finding !== undefined)
+
+/** Checks the upstream of a site. */
+export const siteChecks: UpstreamChecks = {
+  findings: async (check) => {
+    const { ask, service } = check
+    const basePath = basePathOf(service)
+    const { seen, found } = await searchIndex(ask, basePath)
+    return present([
+      indexFinding(basePath, seen, found),
+      homeFinding(reachedBy(check), seen),
+      rootFinding(basePath, service.mount, seen),
+      isIndex(seen) ? await ofReads(check) : undefined,
+    ])
+  },
+  // Asks the companion for what is new, where the service has its token.
+  serverFindings: async ({ ask, service }) => {
+    const changes = changesOf(service)
+    if (changes === undefined || pollMsOf(service, changes) === 0) return []
+    const target = `${sitePath(basePathOf(service))}/?trellis-changes=0&nonce=${randomBytes(8).toString('hex')}`
+    return present([
+      companionFinding(await ask(target, pollFields(changes.token.reveal(), target, systemClock))),
+    ])
+  },
+}
+
+/** Checks the front page of an open service on the server of a site. */
+export const pageChecks: UpstreamChecks = {
+  findings: async (check) =>
+    check.sharing.some(({ contract }) => contract === 'site')
+      ? present([loopFinding(reachedBy(check), await check.ask(`${basePathOf(check.service)}/`))])
+      : [],
+}

@@ -10,10 +10,10 @@ const levels = [
   ['batch', 'server', 'cluster'],
   ['observability'],
   ['admin'],
-  ['build'],
+  ['gateway'],
 ]
 /**
- * A contract's folder is a wing: no wing imports another, and only `build`, which composes the gateway, imports a wing. These files do
+ * A contract's folder is a wing: no wing imports another, and only `gateway`, which composes the gateway, imports a wing. These files do
  * so too; a test fails when one of them needs no wing any more.
  */
 const doors = {
@@ -58,7 +58,7 @@ const wallRules = Object.entries(doors).map(([wing, files]) => ({
   severity: 'error',
   from: {
     path: '^(src|demo)/',
-    pathNot: [`^src/(${wing}|build)/`, '^demo/', ...files.map((file) => `^${file.replaceAll('.', '\\.')}$`)],
+    pathNot: [`^src/(${wing}|gateway)/`, '^demo/', ...files.map((file) => `^${file.replaceAll('.', '\\.')}$`)],
   },
   to: { path: `^src/${wing}/` },
 }))
@@ -133,15 +133,15 @@ module.exports = {
     },
     {
       // With `import()`: a gateway without embedded upstreams does not load it.
-      name: 'build-loads-the-demo-when-it-is-used',
+      name: 'gateway-loads-the-demo-when-it-is-used',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^demo/', dynamic: false },
     },
     {
-      name: 'only-build-loads-the-demo',
+      name: 'only-gateway-loads-the-demo',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/build/' },
+      from: { path: '^src/', pathNot: '^src/gateway/' },
       to: { path: '^demo/' },
     },
     ...levelRules,

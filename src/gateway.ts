@@ -5,27 +5,6 @@ import { getHeapStatistics } from 'node:v8'
 import { createDiagnosis, decideReadiness } from './admin/diagnosis.ts'
 import type { AdminEvent, Readiness, ReloadOutcome } from './admin/operator.ts'
 import { createAdmin } from './admin/server.ts'
-import { declaredServices, outdateDocuments, refusedRoutes, servicesThat } from './build/built-service.ts'
-import { connectChangeFeeds, feedNotices } from './build/change-feeds.ts'
-import {
-  buildGeneration,
-  createReload,
-  type Generation,
-  type LastingParts,
-  logReload,
-} from './build/generation.ts'
-import {
-  answerWorkers,
-  operatorCache,
-  prepareMembership,
-  refusesUnheard,
-  reloadEverywhere,
-  scrapeAll,
-  workerStanding,
-  workersOf,
-} from './build/membership.ts'
-import { currentOperator } from './build/operator.ts'
-import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-read.ts'
 import { systemClock } from './clock.ts'
@@ -35,6 +14,27 @@ import type { ConfigResult } from './config/load.ts'
 import { configWarnings } from './config/warnings.ts'
 import type { Service } from './exchange/service.ts'
 import { createWarmer } from './exchange/warmer.ts'
+import { declaredServices, outdateDocuments, refusedRoutes, servicesThat } from './gateway/built-service.ts'
+import { connectChangeFeeds, feedNotices } from './gateway/change-feeds.ts'
+import {
+  buildGeneration,
+  createReload,
+  type Generation,
+  type LastingParts,
+  logReload,
+} from './gateway/generation.ts'
+import {
+  answerWorkers,
+  operatorCache,
+  prepareMembership,
+  refusesUnheard,
+  reloadEverywhere,
+  scrapeAll,
+  workerStanding,
+  workersOf,
+} from './gateway/membership.ts'
+import { currentOperator } from './gateway/operator.ts'
+import { type UpstreamFinding, warnOf } from './gateway/upstream-findings.ts'
 import { startWatches } from './observability/access-log.ts'
 import { withEmptyingLog } from './observability/emptying-writes.ts'
 import { createHistory, withHistory } from './observability/history.ts'

@@ -22,8 +22,8 @@ const defaultFile = './trellis.yaml'
 
 // Loaded by the commands that need them: `check`, `schema` and `--help` start without a gateway.
 const gateways = () => import('./workers.ts')
-const upstreamReports = () => import('./build/upstream-findings.ts')
-const explanations = () => import('./build/explain.ts')
+const upstreamReports = () => import('./gateway/upstream-findings.ts')
+const explanations = () => import('./gateway/explain.ts')
 
 handleOutputErrors({ stdout, stderr, exit: (code) => process.exit(code) })
 

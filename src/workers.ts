@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
+import { systemClock } from './clock.ts'
+import { startSupervisor } from './cluster/supervisor.ts'
+import type { WorkerEvent, WorkerLink } from './cluster/worker-link.ts'
+import type { Config, ServiceConfig } from './config/config.ts'
+import type { ConfigResult } from './config/load.ts'
+import { type EmbeddedUpstream, startEmbedded } from './gateway/contracts.ts'
 import {
   createWorkersConfig,
   fromHanded,
   type HandedConfig,
   reloadEverywhere,
   workersOf,
-} from './build/membership.ts'
-import { type EmbeddedUpstream, startEmbedded } from './build/service-contract.ts'
-import { type UpstreamFinding, warnOf } from './build/upstream-findings.ts'
-import { systemClock } from './clock.ts'
-import { startSupervisor } from './cluster/supervisor.ts'
-import type { WorkerEvent, WorkerLink } from './cluster/worker-link.ts'
-import type { Config, ServiceConfig } from './config/config.ts'
-import type { ConfigResult } from './config/load.ts'
+} from './gateway/membership.ts'
+import { type UpstreamFinding, warnOf } from './gateway/upstream-findings.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
 import { freePort } from './server/listener.ts'

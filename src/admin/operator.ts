@@ -71,7 +71,7 @@ export type Notice = { readonly subject: string; readonly text: string }
 /** A level of the log; `forMs`: how long, or until the end of the process. */
 export type LogLevelRequest = { readonly level: string; readonly forMs: number | undefined }
 
-/** What the admin side shows and does; build/ implements it. Views are plain data for JSON. */
+/** What the admin side shows and does; the folder gateway implements it. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
   /** Fetches public URLs or paths in the background with anonymous GETs. */

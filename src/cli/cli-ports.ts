@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream'
-import type { ExplainedRequest, Explanation } from '../build/explain.ts'
-import type { RouteReport, ServiceDrift, SiteFacts, UpstreamFinding } from '../build/upstream-findings.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
+import type { ExplainedRequest, Explanation } from '../gateway/explain.ts'
+import type { RouteReport, ServiceDrift, SiteFacts, UpstreamFinding } from '../gateway/upstream-findings.ts'
 import type { Gateway, GatewayOptions } from '../gateway.ts'
 
 export type RunningGateway = Omit<Gateway, 'close'>

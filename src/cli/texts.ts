@@ -1,6 +1,6 @@
-import type { Explanation } from '../build/explain.ts'
-import type { ServiceDrift } from '../build/upstream-findings.ts'
 import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
+import type { Explanation } from '../gateway/explain.ts'
+import type { ServiceDrift } from '../gateway/upstream-findings.ts'
 import type { Difference } from '../service/announced.ts'
 
 /** Replaces control characters, which could drive a terminal: parts of the output come from URLs and upstreams. */

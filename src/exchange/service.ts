@@ -59,7 +59,7 @@ export const createTargetMemo = (mostEntries: number) => {
 
 export type TargetMemo = ReturnType<typeof createTargetMemo>
 
-/** What the phases use of one service; src/build makes and closes it. */
+/** What the phases use of one service; src/gateway makes and closes it. */
 export type Service = {
   readonly name: string
   readonly contract: Contract

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { driftReport } from '../../src/build/upstream-findings.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { driftReport } from '../../src/gateway/upstream-findings.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { withUpstreamLog } from '../../src/observability/upstream-log.ts'
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { driftReport } from '../../src/build/upstream-findings.ts'
 import { checkConfig } from '../../src/config/load.ts'
+import { driftReport } from '../../src/gateway/upstream-findings.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 

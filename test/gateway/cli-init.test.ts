@@ -2,12 +2,12 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { siteFacts } from '../../src/build/upstream-findings.ts'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { writeInitialConfig } from '../../src/cli/commands/init.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { configWarnings } from '../../src/config/warnings.ts'
+import { siteFacts } from '../../src/gateway/upstream-findings.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
 let folder: string

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { UpstreamFinding } from '../../src/build/upstream-findings.ts'
+import type { UpstreamFinding } from '../../src/gateway/upstream-findings.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 

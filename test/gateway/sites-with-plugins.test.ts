@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { describeLearnedRoutes, upstreamNotes } from '../../src/build/upstream-findings.ts'
 import { checkConfig } from '../../src/config/load.ts'
+import { describeLearnedRoutes, upstreamNotes } from '../../src/gateway/upstream-findings.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
-import { explainLearned } from '../../src/build/explain.ts'
+import type { Config } from '../../src/config/config.ts'
+import { checkConfig } from '../../src/config/load.ts'
+import { explainLearned } from '../../src/gateway/explain.ts'
 import {
   allUpstreamFindings,
   describeLearnedRoutes,
   upstreamFindings,
   upstreamNotes,
-} from '../../src/build/upstream-findings.ts'
-import type { Config } from '../../src/config/config.ts'
-import { checkConfig } from '../../src/config/load.ts'
+} from '../../src/gateway/upstream-findings.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
-import { contractOf } from '../../../src/build/service-contract.ts'
 import { checkConfig } from '../../../src/config/load.ts'
 import { givenNames } from '../../../src/exchange/invalidate-write.ts'
+import { contractOf } from '../../../src/gateway/contracts.ts'
 import type { Contract } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'
 import type { Tagger } from '../../../src/service/tagger.ts'

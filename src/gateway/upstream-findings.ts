@@ -16,6 +16,7 @@ import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { reachFinding } from '../wordpress/index/site-findings.ts'
 import { askSite, type SiteFacts } from '../wordpress/site-checks.ts'
+import { buildService } from './build-service.ts'
 import {
   type BuiltService,
   closeServices,
@@ -24,8 +25,7 @@ import {
   serverOf,
   withoutRoot,
 } from './built-service.ts'
-import { buildService } from './service.ts'
-import { addressOf, checksOf, contractOf, upstreamOptions } from './service-contract.ts'
+import { addressOf, checksOf, contractOf, upstreamOptions } from './contracts.ts'
 
 export type ServiceDrift = {
   readonly service: string

@@ -17,7 +17,7 @@ import { canonicalOf, routeOf } from '../service/decide.ts'
 import { withheldFields } from '../service/rule-policies.ts'
 import { createServiceTable, type ServiceChoice } from '../service/service-table.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { dependsOnHost } from './service-contract.ts'
+import { dependsOnHost } from './contracts.ts'
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
 export type BuiltUpstream = {

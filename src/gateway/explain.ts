@@ -24,7 +24,7 @@ import {
   type PublicTargets,
   withoutRoot,
 } from './built-service.ts'
-import { contractOf } from './service-contract.ts'
+import { contractOf } from './contracts.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The request to explain; it is not sent. */

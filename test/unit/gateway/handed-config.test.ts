@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createWorkersConfig } from '../../../src/build/membership.ts'
 import type { Ask } from '../../../src/cluster/supervisor.ts'
+import { createWorkersConfig } from '../../../src/gateway/membership.ts'
 
 const reload = { topic: 'reload', content: null }
 

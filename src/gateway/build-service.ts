@@ -33,7 +33,7 @@ import {
   responseChangesOf,
   startEmbedded,
   upstreamOptions,
-} from './service-contract.ts'
+} from './contracts.ts'
 
 const withForms = (service: Omit<Service, 'atHost'>, formAt: FormAt | undefined): Service => ({
   ...service,

@@ -28,6 +28,7 @@ import { createInFlight, type InFlight, type Overload } from '../server/overload
 import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { WebSockets } from '../server/websockets.ts'
+import { buildService, type ServiceParts } from './build-service.ts'
 import {
   type BuiltService,
   closeServices,
@@ -39,7 +40,6 @@ import {
 } from './built-service.ts'
 import type { OperatorCache } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
-import { buildService, type ServiceParts } from './service.ts'
 
 /** Parts of the gateway that outlive a configuration. `run` is the pipeline of the configuration in use: for items of a batch that began under an earlier one. */
 export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {

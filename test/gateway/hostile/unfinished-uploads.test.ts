@@ -109,18 +109,22 @@ const ways: readonly (readonly [string, string, string, string])[] = [
 ]
 
 describe('a client that sends its body too slowly', () => {
-  test.each(ways)('to %s gets 408 after the total timeout of the upstream', async (_, path, fields, code) => {
+  test('gets 408 after the total timeout of the upstream, whatever the path and the framing', async () => {
     await start(shortTotal)
-    const ask = async (): Promise<string> => {
+    const ask = async (path: string, fields: string): Promise<string> => {
       const socket = await dial()
       socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
       void drip(socket, fields === framed ? 'x' : '1\r\nx\r\n')
       return firstAnswer(socket)
     }
     // Side by side: each waits ten seconds.
-    for (const text of await Promise.all([ask(), ask()])) {
-      expect(text).toMatch(/^HTTP\/1\.1 408 /)
-      expect(text).toContain(code)
+    const asked = [...ways, ...ways].map(async ([title, path, fields, code]) => ({
+      ...{ title, code },
+      text: await ask(path, fields),
+    }))
+    for (const { title, code, text } of await Promise.all(asked)) {
+      expect(text, title).toMatch(/^HTTP\/1\.1 408 /)
+      expect(text, title).toContain(code)
     }
     await nothingHappened()
   })
@@ -236,10 +240,12 @@ describe('over HTTP/2', () => {
     const client = connectHttp2(gateway.publicAddress, { ca })
     clients.push(client)
     client.on('error', () => {})
+    const inFlight = (): Promise<number> => gateway.metric('trellis_upstream_in_flight_requests', 'site')
+    const others = await inFlight()
     const stream = client.request({ ':method': 'POST', ':path': '/wp-json/unlisted', ...fields })
     stream.on('error', () => {})
     stream.write(body)
-    await expect.poll(() => gateway.metric('trellis_upstream_in_flight_requests', 'site')).toBe(1)
+    await expect.poll(inFlight).toBe(others + 1)
     return stream
   }
   const clients: ClientHttp2Session[] = []
@@ -252,11 +258,14 @@ describe('over HTTP/2', () => {
     for (const client of clients.splice(0)) client.destroy()
   })
 
-  test.each([declared, {}])('a body that comes too slowly (%j) is answered 408', async (fields) => {
-    const stream = await post(fields, 'x')
-    void drip(stream, 'x')
-    const [head] = (await once(stream, 'response')) as [{ ':status': number }]
-    expect(head[':status']).toBe(408)
+  test('a body that comes too slowly is answered 408, with a length and without one', async () => {
+    const streams = [await post(declared, 'x'), await post({}, 'x')]
+    // Side by side: each waits ten seconds.
+    const heads = streams.map((stream) => {
+      void drip(stream, 'x')
+      return once(stream, 'response') as Promise<[{ ':status': number }]>
+    })
+    expect((await Promise.all(heads)).map(([head]) => head[':status'])).toEqual([408, 408])
     await nothingHappened()
   })
 

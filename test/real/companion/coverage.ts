@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { withOnly } from '../wordpress/php-extensions.ts'
 import type { Change } from './intake.ts'
 
 type Row = Readonly<Record<string, string | number | null>>
@@ -13,7 +14,11 @@ const script = join(dirname(fileURLToPath(import.meta.url)), 'dump.php')
 
 /** Reads the database beside WordPress. */
 export async function dumpDatabase(dsn: string): Promise<Dump> {
-  const { stdout } = await run('php', [script, dsn], { maxBuffer: 256 * 1024 * 1024 })
+  const { stdout } = await run(
+    'php',
+    [...withOnly('pdo', 'pdo_sqlite', 'mysqlnd', 'pdo_mysql'), script, dsn],
+    { maxBuffer: 256 * 1024 * 1024 },
+  )
   return JSON.parse(stdout) as Dump
 }
 

@@ -148,10 +148,16 @@ class FaultSearch {
 
   async run(): Promise<Found> {
     const { writes, paths, tell } = this.#options
-    await this.#save('before')
     let before = await readAll(this.#site, paths ?? [])
     for (const write of writes) {
+      if (paths === undefined && this.#open.length === 0) break
       const asked = paths ?? this.#pathsOf(write)
+      // A later write may change what it makes.
+      if (asked.length === 0) {
+        await send(this.#site, write)
+        continue
+      }
+      await this.#save('before')
       if (paths === undefined) before = await readAll(this.#site, asked)
       const changes = await send(this.#site, write)
       await this.#save('after')
@@ -159,7 +165,6 @@ class FaultSearch {
       const changed = asked.filter((path) => before.get(path)?.text !== after.get(path)?.text)
       await this.#judge({ write, changes, before, changed })
       await this.#restore('after')
-      await this.#save('before')
       before = after
     }
     for (const { name } of this.#open) tell(`${name}: not found`)

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { isAll } from './test/support/breadth.ts'
 import { useRunFolder } from './test/support/run-folder.ts'
 
@@ -122,6 +123,29 @@ const waiting = [
   'redis-store-faults',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
+/** Sets what its modules read when they load, so that they cannot be those of other files. */
+const ownModules = ['test/real/large-promise.test.ts']
+
+/** The longest files of their projects, each half a minute and more: they begin first, so that none is left alone at the end. */
+const longest = [
+  ...['companion-cached-reads', 'large-kept', 'companion-mariadb', 'companion-deaths', 'companion-writes'],
+  ...['companion-faults', 'companion-import', 'companion-cost', 'companion-tags', 'companion-by-table'],
+  ...['large-promise', 'hit-ratio', 'companion-hit-ratio', 'invalidation-matrix', 'companion-matrix'],
+  ...['companion-poll', 'promise-fuzz', 'batch-differential', 'renderings', 'companion-network'],
+  ...['admin-status-page', 'installed-package', 'unfinished-uploads', 'change-logs', 'workers'],
+  ...['fault-matrix', 'slow-clients-and-slots', 'transfers', 'cli-program', 'cli-output', 'costly-followers'],
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const at = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+      return at === -1 ? longest.length : at
+    }
+    return (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other))
+  }
+}
+
 /**
  * With every row of the long tables only (test/support/breadth.ts): minutes of downloads, of collecting garbage, and resident memory, which other programs
  * beside it raise. Without it they are not found even by their names.
@@ -138,6 +162,7 @@ const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { 
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary'] },
     projects: [
       {
@@ -167,7 +192,9 @@ export default defineConfig({
         test: {
           name: 'wordpress',
           include: beforeWordPress,
+          exclude: ownModules,
           ...patience,
+          isolate: false,
           maxWorkers: 5,
           sequence: { groupOrder: 2 },
         },
@@ -175,7 +202,7 @@ export default defineConfig({
       {
         test: {
           name: 'waiting',
-          include: waiting,
+          include: [...waiting, ...ownModules],
           exclude,
           ...patience,
           // In the pool of `wordpress`: these wait while PHP works.

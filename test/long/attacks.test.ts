@@ -8,7 +8,7 @@ import { isAll } from '../support/breadth.ts'
 // `npm run attack` in short: some rows with every change, every row with TRELLIS_TESTS=all.
 
 /** `npm run attack` takes ten. */
-const seconds = Number(process.env['ATTACK_SECONDS'] ?? 3)
+const seconds = Number(process.env['ATTACK_SECONDS'] ?? 2)
 
 /** In so short a time the honest client sends some 50 requests, so that their p99 is the slowest; `npm run attack` allows 100. */
 const slackMs = 800

@@ -3,8 +3,8 @@ import { describeWith } from '../support/requirements.ts'
 import { type SiteBehindGateway, startSiteBehindGateway } from './companion/gateway.ts'
 import { poll } from './companion/intake.ts'
 
-/** COMPANION_IMPORT=10000 for a large one. */
-const posts = Number(process.env['COMPANION_IMPORT'] ?? 500)
+/** `COMPANION_IMPORT=10000 npx vitest run test/real/companion-import.test.ts` for a large one. */
+const posts = Number(process.env['COMPANION_IMPORT'] ?? 300)
 const longestMs = 3_600_000
 /** Imports with and without the companion take turns. A busy machine only adds time: the least of each kind is compared. */
 const turns = 4

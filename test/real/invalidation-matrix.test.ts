@@ -6,6 +6,7 @@ import { describeWith } from '../support/requirements.ts'
 import { inWordPressNames } from './in-wordpress-names.ts'
 import { adminProbes, type MatrixWrite, publicProbes, writesOf } from './invalidation/matrix.ts'
 import { type Ids, idsOfSite } from './invalidation/site-ids.ts'
+import { readMany } from './read-many.ts'
 import { basic, type SiteUnderTest } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
@@ -27,12 +28,15 @@ const probes: readonly Probe[] = [
 type Reply = { readonly status: number; readonly cacheStatus: string; readonly shown: unknown }
 
 /** Runs in parallel, in the order of the list. */
-const forAll = async <In, Out>(list: readonly In[], step: (one: In) => Promise<Out>): Promise<Out[]> => {
+const forAll = async <In, Out>(
+  list: readonly In[],
+  step: (one: In, at: number) => Promise<Out>,
+): Promise<Out[]> => {
   const results: Out[] = []
   const queue = [...list.entries()]
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      results[next[0]] = await step(next[1])
+      results[next[0]] = await step(next[1], next[0])
     }
   }
   await Promise.all(Array.from({ length: atOnce }, work))
@@ -53,14 +57,18 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
   const fieldsOf = ({ caller }: Probe): Record<string, string> =>
     caller === 'admin' ? { authorization: basic(wordpress.credentials.admin) } : {}
 
+  const shownAs = (status: number, counts: readonly (string | null)[], body: unknown): unknown => ({
+    ...{ status, counts },
+    body: inWordPressNames(body, site, wordpress.restRoot),
+  })
+
   const read = async (root: string, probe: Probe): Promise<Reply> => {
     const response = await fetch(`${root}/wp/v2/${filled(probe.path)}`, { headers: fieldsOf(probe) })
-    const body = inWordPressNames(await response.json(), site, wordpress.restRoot)
     const counts = ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
     return {
       status: response.status,
       cacheStatus: response.headers.get('cache-status') ?? '',
-      shown: { status: response.status, counts, body },
+      shown: shownAs(response.status, counts, await response.json()),
     }
   }
 
@@ -80,7 +88,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
   }
 
   beforeAll(async () => {
-    wordpress = await startWordPress()
+    wordpress = await startWordPress({ plugins: ['promise-fuzz'] })
     gateway = await startTestGateway({
       services: {
         site: {
@@ -124,8 +132,18 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
   /** Compares the hits with WordPress: a miss is WordPress's own response. */
   const compare = async (before: readonly Reply[], after: readonly Reply[]): Promise<Outcome> => {
     const kept = [...probes.entries()].filter(([i]) => after[i]?.cacheStatus.startsWith('trellis; hit'))
-    const direct = await forAll(kept, ([, probe]) => read(wordpress.restRoot, probe))
-    const stale = kept.filter(([i], k) => !isDeepStrictEqual(direct[k]?.shown, after[i]?.shown))
+    const asked = kept.map(([, { path, caller }]) => ({
+      route: `/wp/v2/${filled(path)}`,
+      user: caller === 'admin' ? 1 : 0,
+    }))
+    const many = await readMany(wordpress.origin, asked)
+    // An answer that differs is read again by its own request.
+    const isOther = await forAll(kept, async ([i, probe], k) => {
+      const { status = 0, total = null, pages = null, body = '' } = many[k] ?? {}
+      if (isDeepStrictEqual(shownAs(status, [total, pages], JSON.parse(body)), after[i]?.shown)) return false
+      return !isDeepStrictEqual((await read(wordpress.restRoot, probe)).shown, after[i]?.shown)
+    })
+    const stale = kept.filter((_, k) => isOther[k])
     const isKept = new Set(kept.map(([i]) => i))
     const needless = [...probes.entries()].filter(
       ([i]) => !isKept.has(i) && isDeepStrictEqual(before[i]?.shown, after[i]?.shown),

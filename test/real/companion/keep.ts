@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TestGateway } from '../../support/gateway.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
+import { readMany } from '../read-many.ts'
 import type { SiteUnderTest } from '../site-under-test.ts'
 import { type Push, sign } from './intake.ts'
 import type { CompanionSite } from './site.ts'
@@ -92,17 +93,8 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
 
   /** What WordPress itself says: many answers in one request, and those that differ by their own request. */
   const directly = async (stored: ReadonlyMap<string, unknown>): Promise<readonly unknown[]> => {
-    const asked = [...stored.keys()].map((route) => {
-      const [path = '', query = ''] = route.split('?')
-      return { path, query, user: 0 }
-    })
-    const response = await fetch(`${site.origin}/?read_many`, {
-      method: 'POST',
-      headers: { 'content-type': 'text/plain' },
-      body: JSON.stringify(asked),
-    })
-    type One = { status: number; total: string | null; pages: string | null; body: string }
-    const answers = JSON.parse(await response.text()) as readonly One[]
+    const asked = [...stored.keys()].map((route) => ({ route, user: 0 }))
+    const answers = await readMany(site.origin, asked)
     return forAll([...stored], async ([path, shown]) => {
       const answer = answers[[...stored.keys()].indexOf(path)]
       if (answer !== undefined) {

@@ -12,6 +12,7 @@ import {
 import { steadyContent } from '../differential/steady-content.ts'
 import { namedInInterface } from '../hit-ratio/noise.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
+import { type OneOfMany, readMany } from '../read-many.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
 import { copyDatabase } from '../wordpress/copy-database.ts'
 import { largePlugins, startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
@@ -33,13 +34,7 @@ export type Read = { readonly route: string; readonly caller: Caller }
 export type Answer = { readonly hit: boolean; readonly shown: string }
 
 /** What WordPress itself answers; `total` and `pages` as its fields say them, `shown` as `Answer` has it. */
-export type DirectAnswer = {
-  readonly status: number
-  readonly total: string | null
-  readonly pages: string | null
-  readonly body: string
-  readonly shown: string
-}
+export type DirectAnswer = OneOfMany & { readonly shown: string }
 
 export type FuzzedSite = {
   readonly wordpress: WordPress
@@ -323,18 +318,8 @@ export const startFuzzedSites = async (
         return shownBy(response.status, countsOf(response), body, undefined, wordpress.restRoot)
       },
       directMany: async (reads) => {
-        if (reads.length === 0) return []
-        const asked = reads.map(({ route, caller }) => {
-          const [path = '', query = ''] = route.split('?')
-          return { path, query, user: userIds[caller] }
-        })
-        const response = await fetch(`${wordpress.origin}/?read_many`, {
-          method: 'POST',
-          headers: { 'content-type': 'text/plain' },
-          body: JSON.stringify(asked),
-        })
-        const text = await response.text()
-        const answers = JSON.parse(text) as Omit<DirectAnswer, 'shown'>[]
+        const asked = reads.map(({ route, caller }) => ({ route, user: userIds[caller] }))
+        const answers = await readMany(wordpress.origin, asked)
         return answers.map((answer) => {
           const { status, total, pages, body } = answer
           return { ...answer, shown: shownBy(status, [total, pages], body, undefined, wordpress.restRoot) }

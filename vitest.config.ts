@@ -34,6 +34,7 @@ const takeLong = [
   'gateway/admin-diagnosis',
   'gateway/batch-fairness',
   'gateway/batch-idempotency',
+  'gateway/changes',
   'gateway/changes-consistency',
   'gateway/changes-log',
   'gateway/companion-statements',
@@ -47,6 +48,7 @@ const takeLong = [
   'gateway/hostile/buffered-bytes',
   'gateway/hostile/change-*',
   'gateway/hostile/clock-jumps',
+  'gateway/hostile/content-floods',
   'gateway/hostile/costly-*',
   'gateway/hostile/ends-of-bodies',
   'gateway/hostile/http2-*',
@@ -75,9 +77,11 @@ const takeLong = [
   'structure/start-up',
   'unit/cache/bounded-memory',
   'unit/cache/counted-bytes',
+  'unit/cache/invalidation',
   'unit/cluster/cluster-answers',
   'unit/cluster/damaged-answers',
   'unit/cluster/listener',
+  'unit/request/bounded-cost',
 ]
 const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)
 

@@ -8,7 +8,7 @@ export type ErrorFacts = {
   readonly retryable: boolean
   /** Fixed text; details of the single case go into `GatewayError.detail`. */
   readonly message: string
-  /** Code in the site contract where WordPress has one; otherwise `trellis_` plus the row's name. */
+  /** Code in the site contract where that has one of its own; otherwise `trellis_` plus the row's name. */
   readonly siteCode?: string
 }
 

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorTable, GatewayError } from '../errors.ts'
 import type { Admitted } from '../exchange/exchange.ts'
 import { parsedJson } from '../http/json-text.ts'
-import { type FieldLines, wordpressJson } from '../http/message.ts'
+import { asciiJson, type FieldLines } from '../http/message.ts'
 import type { ErrorShape } from '../service/contract.ts'
 
 export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
@@ -157,7 +157,7 @@ const headersJson = (fields: FieldLines): string => {
   if (found.size === 0) return '[]'
   const members = shownFields.flatMap((name) => {
     const value = found.get(name)
-    return value === undefined ? [] : `"${name}":${wordpressJson(value)}`
+    return value === undefined ? [] : `"${name}":${asciiJson(value)}`
   })
   return `{${members.join(',')}}`
 }
@@ -193,7 +193,7 @@ export const madePart = (made: {
   readonly status: number
   readonly body: unknown
   readonly fields: FieldLines
-}): Part => part(Buffer.from(wordpressJson(made.body), 'latin1'), made.status, headersJson(made.fields))
+}): Part => part(Buffer.from(asciiJson(made.body), 'latin1'), made.status, headersJson(made.fields))
 
 /** Stands for a valid item in a batch that failed as a whole. */
 export const nullPart: Part = [Buffer.from('null')]

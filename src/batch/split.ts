@@ -6,7 +6,7 @@ export type Parts = number
 
 const singly: Parts = Number.POSITIVE_INFINITY
 
-/** WordPress since 5.6 has the route, and plugins that take it away are not switched on and off by the minute. */
+/** An upstream with the route loses it only by a change of its plugins, which is rare. */
 const noRouteMs = 5 * 60_000
 /** Long enough that an item that breaks an upstream batch does not cost the answers beside it again and again. */
 const brokenMs = 30_000
@@ -34,7 +34,7 @@ export type BatchSplit = {
 
 /**
  * Decides how the batches of one service are sent, by a fixed rule: a second upstream batch at the same time saves almost half of the
- * time of one (docs/evidence/batch.md); a third one adds a start-up of WordPress and saves little.
+ * time of one (docs/evidence/batch.md); a third one adds a start-up of the program and saves little.
  */
 export class Splitter {
   readonly #options: SplitOptions

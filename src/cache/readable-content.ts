@@ -29,7 +29,7 @@ const parses = (content: Buffer): boolean => {
 }
 
 /**
- * Can a JSON row give this response? Error pages with status 200, truncated JSON, JSON after a PHP warning, and content codings that
+ * Can a JSON row give this response? Error pages with status 200, truncated JSON, JSON after a warning, and content codings that
  * were not requested are forwarded but not stored.
  */
 export const isReadable = (response: TaggedResponse): boolean => {

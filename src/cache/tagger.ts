@@ -73,7 +73,7 @@ export const createTagNames = (service: string) => ({
   upstream: (name: string) => `${service}/upstream/${name}`,
   /** On responses with more tags from the upstream than are stored: every invalidation by such a tag reaches them. */
   moreUpstream: `${service}/more-upstream`,
-  /** An id or a listed type that the companion of WordPress names. */
+  /** An id or a listed type that the companion names. */
   companion: (kind: string, id: string) => `${service}/companion/${kind}/${id}`,
   /** On responses whose list from the companion is incomplete: every reported change reaches them. */
   companionUnknown: `${service}/companion`,

@@ -31,7 +31,7 @@ export type ExchangeEvent = {
 }
 
 /**
- * What a request that may write was taken for: `reported` and `nothing` by the companion, `table` by what is known of WordPress,
+ * What a request that may write was taken for: `reported` and `nothing` by the companion, `table` by what the contract knows,
  * `harmless` by the configuration, `unknown` all others.
  */
 export const writeKinds = [

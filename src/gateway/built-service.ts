@@ -76,8 +76,8 @@ export const closeServices = async (
 }
 
 /**
- * The other services with one of the servers of an upstream, whose stored responses a write to it may outdate: a WordPress behind its
- * interface and, for its pages and wp-admin, behind an open service. Of an open service these are the responses of the same URLs at
+ * The other services with one of the servers of an upstream, whose stored responses a write to it may outdate: a site behind its
+ * interface and, for its pages and its administration, behind an open service. Of an open service these are the responses of the same URLs at
  * the upstream (RFC 9111 §4.4), of the others all. Computed once for each upstream: every write needs them. By the upstream and not by
  * the name of its service: a write may have begun under an earlier configuration.
  */

@@ -42,7 +42,7 @@ const escapeBytes = (bytes: Buffer): string => {
   return text.toString('latin1', 0, at)
 }
 
-/** Byte by byte, as PHP does: `%zz` and a lone `%` stay. */
+/** Byte by byte: `%zz` and a lone `%` stay. */
 const decodeLeniently = (text: string): string | Unreadable => {
   const source = Buffer.from(text, 'utf8')
   const bytes = Buffer.alloc(source.length)

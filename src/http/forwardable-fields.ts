@@ -142,7 +142,7 @@ const proxyFields = {
     'wl-proxy-ssl',
     'fly-forwarded-proto',
     'fly-forwarded-ssl',
-    // PHP shows it to programs as HTTP_HTTPS, which some take for their own HTTPS.
+    // CGI shows it to programs as HTTP_HTTPS (RFC 3875 §4.1.18), which some take for their own HTTPS.
     'https',
   ],
   host: [
@@ -171,7 +171,7 @@ const notForwarded = {
     'x-invoke-query',
     'x-now-route-matches',
   ],
-  /** They change what programs do: PHP shows Proxy as HTTP_PROXY, the proxy setting of HTTP clients; frameworks send another content. */
+  /** They change what programs do: CGI shows Proxy as HTTP_PROXY, the proxy setting of HTTP clients; frameworks send another content. */
   program: [
     ...['proxy', 'x-sendfile-type', 'x-accel-mapping', 'x-middleware-subrequest', 'x-middleware-prefetch'],
     ...['x-invoke-status', 'x-invoke-error', 'x-invoke-output'],

@@ -17,7 +17,7 @@ export const mediaTypeOf = (contentType: string | undefined): MediaType => {
   return json.test(value) ? 'json' : 'other'
 }
 
-/** Content read as JSON, or PHP's reason for refusing it (json_last_error). */
+/** Content read as JSON, or why it cannot be. */
 type JsonReading =
   | { readonly kind: 'read'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string }
@@ -104,7 +104,7 @@ export const parseJson = (text: string): Exclude<JsonReading, { readonly kind: '
   }
 }
 
-/** Reads JSON as PHP would, with a bound on nesting. */
+/** Reads JSON, with a bound on nesting. */
 export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
   if (!isUtf8(content)) return refusals.utf8
   const text = content.toString('utf8')

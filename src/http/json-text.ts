@@ -124,7 +124,7 @@ export const visitMembers = (
   })
 }
 
-/** The text of a member: the last one where the name is repeated, as in JSON.parse and in PHP. */
+/** The text of a member: the last one where the name is repeated, as in JSON.parse. */
 export const memberText = (text: JsonText, wanted: string): JsonText | undefined => {
   let found: JsonText | undefined
   visitMembers(text, (name, from, end) => {

@@ -15,7 +15,7 @@ type CleanedPath =
   | { readonly kind: 'cleaned'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: PathRefusal }
 
-/** How much to decode: everything, as WordPress does, or only what RFC 3986 §6.2.2.2 calls equivalent. */
+/** How much to decode: everything, as sites do, or only what RFC 3986 §6.2.2.2 calls equivalent. */
 type Decoding = 'all' | 'unreserved'
 
 const refused = (reason: PathRefusal): CleanedPath => ({ kind: 'refused', reason })
@@ -81,7 +81,7 @@ export const cleanSpelling = (raw: string, decoding: Decoding): CleanedPath => {
   return dotSegment.test(text) ? refused('dot-segment') : { kind: 'cleaned', text }
 }
 
-/** Merges slashes and drops the last one: the same route to WordPress. */
+/** Merges slashes and drops the last one: the same route to a site. */
 export const withSingleSlashes = (text: string): string => {
   const single = text.includes('//') ? text.replace(/\/{2,}/g, '/') : text
   return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single
@@ -104,7 +104,7 @@ type IdentifierForm = 'number' | 'template' | 'text'
 /** Far above a theme's directory with a slug. */
 const maxLength = 512
 
-/** Digits of the largest 64-bit integer. To PHP all longer numbers are the same one, which must not get many cache keys. */
+/** Digits of the largest 64-bit integer. To sites all longer numbers are the same one, which must not get many cache keys. */
 const maxDigits = 19
 
 const everySlash = new RegExp(`[/${encodedSlash}]+`, 'g')
@@ -117,7 +117,7 @@ const withPlainSlashes = (value: string): string => {
 }
 
 /**
- * `theme/slug`, `theme//slug` and more slashes name one template: servers in front of WordPress merge doubled slashes, so it
+ * `theme/slug`, `theme//slug` and more slashes name one template: servers in front of a site merge doubled slashes, so it
  * doubles the last one itself. Its responses show the doubled form.
  */
 const withDoubledSlash = (value: string): string => {
@@ -186,7 +186,7 @@ const expansionOf = (pattern: string): number => {
   return single * nested
 }
 
-/** WordPress matches without regard to case. Undefined for syntax that RE2 has not, e.g. look-around and back references. */
+/** Sites match without regard to case. Undefined for syntax that RE2 has not, e.g. look-around and back references. */
 const compiled = (pattern: string): RE2JS | undefined => {
   try {
     return RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE)
@@ -196,7 +196,7 @@ const compiled = (pattern: string): RE2JS | undefined => {
   }
 }
 
-/** Nothing but digits, and the slash and the plus sign that WordPress accepts beside them. */
+/** Nothing but digits, and the slash and the plus sign that sites accept beside them. */
 const numberSource = /^(?:\\d|\[(?:\\d|0-9|\\?[/+])+\])\+$/
 
 /** `theme//slug` or `theme/subtheme//slug`: at most one slash inside the theme's name, any number behind it. */
@@ -325,7 +325,7 @@ const groupEnd = (pattern: string, open: number): number => {
 }
 
 /**
- * Reads a pattern as WordPress announces it. Undefined for anything else, e.g. unnamed groups or quantifiers outside a group:
+ * Reads a pattern as an index announces it. Undefined for anything else, e.g. unnamed groups or quantifiers outside a group:
  * no template describes their paths, and they have no canonical spelling.
  */
 export const routeParts = (pattern: string): readonly RoutePart[] | undefined => {

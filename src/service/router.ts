@@ -178,7 +178,7 @@ const findingOf = (
 }
 
 /**
- * Upstreams read a path in several ways: servers in front of WordPress merge slashes or keep them, and WordPress matches the path
+ * Upstreams read a path in several ways: servers in front of a site merge slashes or keep them, and the site matches the path
  * decoded (`/index.php/…`) or unchanged (rewritten URLs). Each reading must lead to the same row. Only a reading with an escape left
  * in it may lead to no row: the upstream then answers 404.
  */
@@ -219,7 +219,7 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
   return match === undefined ? { kind: 'unlisted', path: spelled(text) } : findingOf(match, method, canonical)
 }
 
-/** Routes of one service, matched as WordPress matches them, in time linear in the path whatever the patterns are. */
+/** Routes of one service, matched as sites match them, in time linear in the path whatever the patterns are. */
 export const createRouter = (rows: readonly Row[]): Router => {
   const any = rows.find((row) => row.template === '/**')
   if (any !== undefined) return { find: (method, path) => findAny(any, method, path) }

@@ -9,7 +9,7 @@ export type Effect = 'writes' | 'safe' | 'as-method'
  */
 export type JsonTypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
-/** The subset of JSON Schema draft 4 that WordPress uses for arguments; keywords keep its spelling. */
+/** The subset of JSON Schema draft 4 that sites use for arguments; keywords keep its spelling. */
 export type ArgumentSchema = {
   readonly title?: string
   readonly description?: string
@@ -121,7 +121,7 @@ export type Row = {
   readonly id: string
   /** For logs, metric labels and cache rules, e.g. `/site/v2/posts/{id}`. Relative to the mount, no trailing slash except the root's. */
   readonly template: string
-  /** As WordPress writes it: a regular expression with named groups, e.g. `/site/v2/posts/(?P<id>[\d]+)`. */
+  /** As an index writes it: a regular expression with named groups, e.g. `/site/v2/posts/(?P<id>[\d]+)`. */
   readonly pattern: string
   /** '' for routes outside a namespace. */
   readonly namespace: string
@@ -131,7 +131,7 @@ export type Row = {
   readonly handledBy: HandledBy
   /** A route of a plugin: announced, and compared with the upstream, only where the upstream announces the namespace. */
   readonly ofPlugin?: true
-  /** A route of WordPress beyond the specification of sites: announced, and compared, only where the upstream announces it. */
+  /** A route beyond the specification of sites: announced, and compared, only where the upstream announces it. */
   readonly whereAnnounced?: true
   readonly endpoints: readonly Endpoint[]
 }

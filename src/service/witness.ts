@@ -1,5 +1,5 @@
 /**
- * What the companion of WordPress states about a request: it wrote `nothing`, only what its `own` user is shown, or `rows` of the log
+ * What the companion of a site states about a request: it wrote `nothing`, only what its `own` user is shown, or `rows` of the log
  * of changes (incarnation, sequence and check value).
  */
 export type Statement =

@@ -1,5 +1,5 @@
 import { mayHaveRights } from '../http/credential-fields.ts'
-import { type RequestFields, wordpressJson } from '../http/message.ts'
+import { asciiJson, type RequestFields } from '../http/message.ts'
 import type { ErrorShape, RefusedRequest } from '../service/contract.ts'
 import { errorText } from '../service/problem.ts'
 
@@ -40,7 +40,7 @@ export const siteShape: ErrorShape = {
     message: errorText(error),
     data: { status: error.facts.status },
   }),
-  text: wordpressJson,
+  text: asciiJson,
   fields: interfaceFields,
   refusal: (refused, { code }) => {
     const general = [...interfaceFields(refused.publicRoot), 'X-Content-Type-Options', 'nosniff']

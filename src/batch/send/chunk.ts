@@ -54,7 +54,7 @@ type ChunkAnswer =
 const namePattern = /^[!#$%&'*+.^`|~0-9A-Za-z-]{1,64}$/
 const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 
-/** `headers` of an item as fields; `[]` is how PHP writes an empty map. */
+/** `headers` of an item as fields; `[]` is an empty map. */
 const fieldLines = (headers: unknown): FieldLines => {
   // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in its own answer.
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
@@ -105,7 +105,7 @@ const itemAnswers = (text: JsonText, size: number): ChunkAnswer => {
     : { kind: 'broken' }
 }
 
-/** Refusals that WordPress makes before it runs anything: no such route, not for this caller, not this envelope. */
+/** Refusals that the upstream makes before it runs anything: no such route, not for this caller, not this envelope. */
 const refusesWhole = (status: number, body: unknown): boolean => {
   // A request that is too large for the server in front does not reach the program behind it (RFC 9110 §15.5.14).
   if (status === 413) return true

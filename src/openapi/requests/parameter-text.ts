@@ -244,7 +244,7 @@ const queryListTexts = (parameter: Parameter, pairs: readonly Pair[]): Texts => 
 const isSpread = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
   style !== 'deepObject' && explode && encoding === 'style' && kindOf(shape) === 'members'
 
-/** Is each item of the parameter a pair of its own? PHP and Rack read `ids[]=1` as the items of `ids`. */
+/** Is each item of the parameter a pair of its own? Rack and others read `ids[]=1` as the items of `ids`. */
 const isRepeated = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
   style !== 'deepObject' && explode && encoding === 'style' && kindOf(shape) === 'list'
 

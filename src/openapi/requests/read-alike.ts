@@ -8,7 +8,7 @@ const stepsOf = (text: string): readonly string[] =>
     .filter((step) => step !== '')
     .slice(0, mostSteps)
 
-/** PHP takes these for `_`; some servers ignore case. */
+/** Some servers take these for `_`, and some ignore case. */
 const foldedStep = (step: string): string => step.replace(/[ .]/g, '_').toLowerCase()
 
 const keyOf = (steps: readonly string[]): string => steps.map(foldedStep).join('[')
@@ -19,7 +19,7 @@ const beforeNul = (name: string): string => {
   return (end < 0 ? name : name.slice(0, end)).trim()
 }
 
-/** The keys of the names that servers may read: `[i]`, `i[]` and `i[a]` as `i`, and by PHP `page[size` as `page_size`. */
+/** The keys of the names that servers may read: `[i]`, `i[]` and `i[a]` as `i`, and `page[size` as `page_size`. */
 const keysOf = (name: string): readonly string[] => {
   const text = beforeNul(name)
   const steps = stepsOf(text)
@@ -31,7 +31,7 @@ const keysOf = (name: string): readonly string[] => {
 const longestCompared = 1024
 
 /**
- * Finds the declared name that PHP, Rack, qs or a server that ignores case may read in place of an undeclared one, whose value no
+ * Finds the declared name that Rack, qs or a server that folds names or that ignores case may read in place of an undeclared one, whose value no
  * schema describes.
  */
 export const createReadAlike = (declared: Iterable<string>): ((name: string) => string | undefined) => {

@@ -22,7 +22,7 @@ const bounds = ({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Argume
   ...(maximum !== undefined && { [exclusiveMaximum === true ? 'exclusiveMaximum' : 'maximum']: maximum }),
 })
 
-/** Patterns are PHP's; what JavaScript cannot read would make the whole schema useless to validators. */
+/** Patterns are those of PCRE; what JavaScript cannot read would make the whole schema useless to validators. */
 const patternOf = (pattern: string): JsonObject => {
   try {
     new RegExp(pattern, 'u')
@@ -32,7 +32,7 @@ const patternOf = (pattern: string): JsonObject => {
   }
 }
 
-/** A schema in WordPress's dialect as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
+/** A schema of an argument (see `ArgumentSchema`) as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
 export const jsonSchema = (schema: ArgumentSchema): JsonObject => {
   const { type, title, description, format, pattern, readonly, context, properties, required } = schema
   const { enum: values, default: preset, minLength, maxLength, minItems, maxItems, uniqueItems } = schema

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
-import { type FieldLines, wordpressJson } from '../../http/message.ts'
+import { asciiJson, type FieldLines } from '../../http/message.ts'
 import type { DiscoveryEvent } from '../../service/announced.ts'
 import { skippedRows } from '../../service/router.ts'
 import type { Row } from '../../service/row.ts'
@@ -23,7 +23,7 @@ export const documentOf = (
   publicRoot: string,
   methods: readonly string[],
 ): DiscoveryDocument => {
-  const content = Buffer.from(wordpressJson(value), 'latin1')
+  const content = Buffer.from(asciiJson(value), 'latin1')
   const fields = [
     ['Content-Type', 'application/json; charset=UTF-8'],
     ['X-Robots-Tag', 'noindex'],

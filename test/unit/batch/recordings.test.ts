@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Admission, ItemAnswer } from '../../../src/batch/item.ts'
-import { wordpressJson } from '../../../src/http/message.ts'
+import { asciiJson } from '../../../src/http/message.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 
 type Recorded = {
@@ -52,12 +52,12 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
       dispatch: async (item): Promise<ItemAnswer> => {
         const recorded = responses[item.index] as Recorded
         const fields = [...outerFields, ...Object.entries(recorded.headers).flat()]
-        return { status: recorded.status, fields, content: Buffer.from(wordpressJson(recorded.body)) }
+        return { status: recorded.status, fields, content: Buffer.from(asciiJson(recorded.body)) }
       },
     })
     const answered = await wholeAnswer(batch, request, new AbortController().signal)
     expect(answered.status).toBe(status)
-    expect(answered.content.toString()).toBe(wordpressJson(answer))
+    expect(answered.content.toString()).toBe(asciiJson(answer))
   },
 )
 

@@ -1,8 +1,8 @@
+import type { JsonObject } from '../src/http/json-text.ts'
 import {
   type ApiBundle,
   below,
   isObject,
-  type JsonObject,
   type Located,
   listOf,
   membersOf,

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isProxyField } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
-import type { AccessRefusal } from './operator.ts'
+import type { AdminRefusal } from './operator.ts'
 
 /** The facts that decide whether a request to the admin side is answered. */
 export type AdminRequest = {
@@ -14,12 +14,12 @@ export type AdminRequest = {
   readonly fields: RequestFields
 }
 
-export type Access =
+export type AdminAccess =
   | { readonly kind: 'granted' }
-  | { readonly kind: 'refused'; readonly reason: AccessRefusal }
+  | { readonly kind: 'refused'; readonly reason: AdminRefusal }
 
-const granted: Access = { kind: 'granted' }
-const refused = (reason: AccessRefusal): Access => ({ kind: 'refused', reason })
+const granted: AdminAccess = { kind: 'granted' }
+const refused = (reason: AdminRefusal): AdminAccess => ({ kind: 'refused', reason })
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
@@ -78,7 +78,7 @@ const credentialOf = (fields: RequestFields): Credential | undefined => {
   return { scheme: 'basic', secret: pair.slice(pair.indexOf(':') + 1) }
 }
 
-const byToken = (request: AdminRequest, isToken: (given: string) => boolean): Access => {
+const byToken = (request: AdminRequest, isToken: (given: string) => boolean): AdminAccess => {
   const credential = credentialOf(request.fields)
   // A page can make a browser send its password: not enough for a write.
   if (credential === undefined || (request.writes && credential.scheme === 'basic')) {
@@ -87,7 +87,7 @@ const byToken = (request: AdminRequest, isToken: (given: string) => boolean): Ac
   return isToken(credential.secret) ? granted : refused('credential-wrong')
 }
 
-const byPlace = ({ writes, peer, fields }: AdminRequest): Access => {
+const byPlace = ({ writes, peer, fields }: AdminRequest): AdminAccess => {
   if (!isHostItself(fields)) return refused('host-by-name')
   return writes && (!isLoopback(peer) || isForwarded(fields)) ? refused('not-loopback') : granted
 }
@@ -97,7 +97,7 @@ const byPlace = ({ writes, peer, fields }: AdminRequest): Access => {
  * read, and only this host may write. In both cases no page of another site can make a browser read or write anything.
  * Open paths accept any Host from programs, since Prometheus sends the name of its target, and an address from browsers.
  */
-export const createAccess = (token: string): ((request: AdminRequest) => Access) => {
+export const createAccess = (token: string): ((request: AdminRequest) => AdminAccess) => {
   const isToken = token === '' ? undefined : createTokenCheck(token)
   return (request) => {
     const { writes, isOpen, fields } = request

@@ -12,7 +12,7 @@ import {
 import { type LogLevel, type LogLevelChange, type LogLevelName, logLevels } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
 import type { AdminEvent, LogLevelRequest, Operator, Readiness, ReadinessFinding } from './operator.ts'
-import { fault, type Reading } from './purge-request.ts'
+import { fault, type RequestReading } from './purge-request.ts'
 
 export type ReadinessFacts = {
   readonly draining: boolean
@@ -64,7 +64,7 @@ const levels: ReadonlySet<unknown> = new Set(logLevels)
 /** Timers end within 24 days. */
 const longestMs = 86_400_000
 
-const readLogLevel = (content: unknown): Reading<LogLevelRequest> => {
+const readLogLevel = (content: unknown): RequestReading<LogLevelRequest> => {
   if (!isJsonObject(content)) return fault('expected a JSON object')
   const { level, for: duration, ...others } = content
   if (Object.keys(others).length > 0) return fault('unknown member; known are level, for')

@@ -95,7 +95,7 @@ export type Operator = {
   drain(): void
 }
 
-export type AccessRefusal =
+export type AdminRefusal =
   | 'credential-missing'
   | 'credential-wrong'
   | 'cross-site'
@@ -120,5 +120,5 @@ export type AdminEvent = { readonly address: string } & (
   | { readonly kind: 'admin-warm'; readonly warming: number }
   | { readonly kind: 'admin-log-level'; readonly to: string; readonly forMs: number | undefined }
   | { readonly kind: 'admin-drain' | 'admin-reload' }
-  | { readonly kind: 'admin-refused'; readonly reason: AccessRefusal }
+  | { readonly kind: 'admin-refused'; readonly reason: AdminRefusal }
 )

@@ -16,7 +16,7 @@ export type PurgeRequest = {
   readonly warm: number
 }
 
-export type Reading<Request> =
+export type RequestReading<Request> =
   | { readonly kind: 'read'; readonly request: Request }
   | { readonly kind: 'fault'; readonly detail: string }
 
@@ -26,7 +26,7 @@ const mostWarmed = 1_000
 const warmedByDefault = 100
 const longest = 8192
 
-export const fault = (detail: string): Reading<never> => ({ kind: 'fault', detail })
+export const fault = (detail: string): RequestReading<never> => ({ kind: 'fault', detail })
 
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= longest
@@ -107,7 +107,7 @@ const warmCount = (warm: unknown): number | undefined => {
 }
 
 /** Reads the content of POST /cache/purge. Strict: a misspelt key must not turn into a larger purge. */
-export const readPurgeRequest = (content: unknown): Reading<PurgeRequest> => {
+export const readPurgeRequest = (content: unknown): RequestReading<PurgeRequest> => {
   if (!isJsonObject(content)) return fault('expected a JSON object')
   if (Object.keys(content).some((name) => !known.has(name))) {
     return fault(`unknown member; known are ${[...known].join(', ')}`)
@@ -124,7 +124,7 @@ export const readPurgeRequest = (content: unknown): Reading<PurgeRequest> => {
   return { kind: 'read', request: { selections, mode, dryRun, service, warm } }
 }
 
-export const readWarmRequest = (content: unknown): Reading<readonly string[]> => {
+export const readWarmRequest = (content: unknown): RequestReading<readonly string[]> => {
   if (!isJsonObject(content) || Object.keys(content).some((name) => name !== 'urls'))
     return fault('expected a JSON object with the member urls only')
   const { urls } = content

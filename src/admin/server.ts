@@ -18,8 +18,8 @@ import { type AdminRequest, createAccess } from './access.ts'
 import { addChanges, changesPath } from './changes.ts'
 import { addDiagnosis } from './diagnosis.ts'
 import type {
-  AccessRefusal,
   AdminEvent,
+  AdminRefusal,
   EntriesQuery,
   Notice,
   Operator,
@@ -116,7 +116,7 @@ const addPages = (server: FastifyInstance): void => {
   }
 }
 
-const refusals: Readonly<Record<AccessRefusal, readonly [status: number, detail: string]>> = {
+const refusals: Readonly<Record<AdminRefusal, readonly [status: number, detail: string]>> = {
   'credential-missing': [401, 'Send Authorization: Bearer with the value of admin.token.'],
   'credential-wrong': [401, 'The token differs from admin.token.'],
   'cross-site': [403, 'Requests from pages of other origins are refused.'],
@@ -135,7 +135,7 @@ const sendProblem = (reply: FastifyReply, status: number, code: string, detail: 
     .type('application/problem+json')
     .send(JSON.stringify({ type: 'about:blank', status, code, detail }))
 
-const sendRefusal = (reply: FastifyReply, reason: AccessRefusal): FastifyReply => {
+const sendRefusal = (reply: FastifyReply, reason: AdminRefusal): FastifyReply => {
   const [status, detail] = refusals[reason]
   // RFC 9110 §11.6.1; Basic makes a browser prompt for the token when the documentation is opened.
   if (status === 401) reply.header('www-authenticate', ['Bearer realm="trellis"', 'Basic realm="trellis"'])

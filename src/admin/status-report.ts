@@ -22,10 +22,10 @@ type SampleName =
   | `${MetricName}_${'bucket' | 'sum' | 'count'}`
   | `${'nodejs' | 'process'}_${string}`
 
-type Read = (name: SampleName) => readonly Sample[]
+type ReadSamples = (name: SampleName) => readonly Sample[]
 
 /** Reads samples from the gateway's own scrape. Labels are parsed of those that are asked for: most lines are buckets of routes. */
-export const readExposition = (text: string): Read => {
+export const readExposition = (text: string): ReadSamples => {
   const lines = new Map<string, string[][]>()
   for (const line of text.split('\n')) {
     const [, name = '', ...rest] = sampleLine.exec(line) ?? []
@@ -49,7 +49,7 @@ export const readExposition = (text: string): Read => {
 /** Longest list on the page. */
 const mostRows = 20
 
-type Labels = Readonly<Record<string, string>>
+type SampleLabels = Readonly<Record<string, string>>
 type Count = { readonly count: number }
 
 /** Sums of the samples with the same values of `names`, the largest first. */
@@ -76,13 +76,13 @@ const happened = <Counted extends Count>(rows: readonly Counted[]): readonly Cou
 
 const total = (samples: readonly Sample[]): number => samples.reduce((sum, { value }) => sum + value, 0)
 
-const matching = (samples: readonly Sample[], wanted: Labels): readonly Sample[] =>
+const matching = (samples: readonly Sample[], wanted: SampleLabels): readonly Sample[] =>
   samples.filter(({ labels }) => Object.entries(wanted).every(([name, value]) => labels[name] === value))
 
 const isHit: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
 
 /** The routes with most requests, with their cache results and total duration. */
-const routes = (read: Read) => {
+const routes = (read: ReadSamples) => {
   const requests = read('trellis_requests_total')
   return addedUp(requests, ['service', 'route'])
     .slice(0, mostRows)
@@ -102,7 +102,7 @@ const routes = (read: Read) => {
 /** `isKnown`: false before the first contact. */
 const upOf = (value: number | undefined) => ({ isKnown: value !== undefined, up: value === 1 })
 
-const upstreams = (read: Read) =>
+const upstreams = (read: ReadSamples) =>
   addedUp(read('trellis_upstream_breaker_state'), ['service']).map(({ service }) => {
     const of = (metric: SampleName): readonly Sample[] => matching(read(metric), { service })
     return {
@@ -133,7 +133,7 @@ const upstreams = (read: Read) =>
   })
 
 /** The change feeds; with several workers a state that one of them has is shown, the worst first. */
-const changeFeeds = (read: Read) =>
+const changeFeeds = (read: ReadSamples) =>
   addedUp(read('trellis_changes_state'), ['service']).map(({ service }) => {
     const states = matching(read('trellis_changes_state'), { service }).filter(({ value }) => value > 0)
     return {
@@ -155,7 +155,7 @@ const bucketsOf = (samples: readonly Sample[]) =>
     .sort((one, other) => (one.le ?? Number.POSITIVE_INFINITY) - (other.le ?? Number.POSITIVE_INFINITY))
 
 /** Of all services together. */
-const durations = (read: Read) => ({
+const durations = (read: ReadSamples) => ({
   sum: total(read('trellis_request_duration_seconds_sum')),
   count: total(read('trellis_request_duration_seconds_count')),
   buckets: bucketsOf(read('trellis_request_duration_seconds_bucket')),

@@ -7,16 +7,15 @@ import {
   batchMethods,
 } from './events.ts'
 import {
+  type AnswerPart,
   answeredPart,
   type BatchItem,
   type Dispatch,
   envelopeOf,
   type ItemAnswer,
-  type ItemError,
   itemError,
   madePart,
   nullPart,
-  type Part,
   shapedError,
 } from './item.ts'
 import {
@@ -30,7 +29,7 @@ import {
 } from './order/plan-batch.ts'
 import type { Waits } from './order/plan-order.ts'
 import { honouringRetryAfter } from './send/chunk.ts'
-import { type ItemSender, type RunOptions, runItems } from './send/run-items.ts'
+import { type ItemSender, type Made, type RunOptions, runItems } from './send/run-items.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
   batchMethods.find((known) => known === method) ?? '_OTHER'
@@ -139,15 +138,13 @@ export type BatchRequest = BatchInput & {
   readonly sender: ItemSender
 }
 
-type Made = ItemAnswer | ItemError
-
 const partIn =
   (errors: ErrorShape) =>
-  (made: Made): Part =>
+  (made: Made): AnswerPart =>
     'content' in made ? answeredPart(made, errors) : madePart(shapedError(errors, made))
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (item: PlannedItem, errors: ErrorShape): Part =>
+const validationPart = (item: PlannedItem, errors: ErrorShape): AnswerPart =>
   item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), fields: [] }) : nullPart
 
 const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {

@@ -6,9 +6,9 @@ import type { RequestFields } from '../http/message.ts'
 import type { ItemReading } from '../service/contract.ts'
 import { canonicalOf } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
-import { type Admission, type BatchItem, type ItemError, type ItemReach, itemError } from './item.ts'
+import { type BatchItem, type ItemAdmission, type ItemError, type ItemReach, itemError } from './item.ts'
 
-type Refusal = Extract<Admission, { kind: 'refused' }>
+type Refusal = Extract<ItemAdmission, { kind: 'refused' }>
 
 const refused = (status: number, code: string, message: string): Refusal => ({
   kind: 'refused',
@@ -16,7 +16,7 @@ const refused = (status: number, code: string, message: string): Refusal => ({
   body: { code, message, data: { status } },
 })
 
-const refusedBy = (code: ErrorCode): Admission => {
+const refusedBy = (code: ErrorCode): ItemAdmission => {
   const { status, message, siteCode }: ErrorFacts = errorTable[code]
   return refused(status, siteCode ?? `trellis_${code}`, message)
 }
@@ -66,7 +66,7 @@ export const admitItem = (
   batch: LocalRequest,
   item: BatchItem,
   { fieldsOf, reaches }: ItemPorts,
-): Admission => {
+): ItemAdmission => {
   const { service } = batch
   if (!reaches(service, service.mount + item.path)) return refusedBy('no_route')
   const finding = service.contract.find(item.method, item.path)

@@ -30,7 +30,7 @@ export const hashOf = (parts: readonly (string | Buffer)[]): string => {
   return hash.digest('base64url')
 }
 
-type Entry = {
+type KeptEntry = {
   readonly fingerprint: string
   readonly untilMs: number
   readonly bytes: number
@@ -51,14 +51,14 @@ export const createMemoryIdempotencyStore = (options: {
   readonly ttlMs: number
 }): IdempotencyStore => {
   // Insertion order is the order of age: a finished entry is put at the end again.
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, KeptEntry>()
   let bytes = 0
 
   const remove = (key: string): void => {
     bytes -= entries.get(key)?.bytes ?? 0
     entries.delete(key)
   }
-  const put = (key: string, entry: Entry): void => {
+  const put = (key: string, entry: KeptEntry): void => {
     remove(key)
     entries.set(key, entry)
     bytes += entry.bytes

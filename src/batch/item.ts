@@ -106,7 +106,7 @@ export type ConflictFacts = {
 export type ItemReach = { readonly shows: ReadonlySet<string>; readonly changes: readonly string[] }
 
 /** The result of the route table and validation for an item, without running it. */
-export type Admission =
+export type ItemAdmission =
   | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
   /** `fields` are shown with the item unless the batch fails as a whole. */
   | {
@@ -165,11 +165,11 @@ const headersJson = (fields: FieldLines): string => {
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** One element of `responses`, in pieces that are joined once. */
-export type Part = readonly Buffer[]
+export type AnswerPart = readonly Buffer[]
 
 const bodyKey = Buffer.from('{"body":')
 
-const part = (body: Buffer, status: number, headers: string): Part => [
+const part = (body: Buffer, status: number, headers: string): AnswerPart => [
   bodyKey,
   body,
   Buffer.from(`,"status":${status},"headers":${headers}}`),
@@ -179,7 +179,7 @@ const part = (body: Buffer, status: number, headers: string): Part => [
 export const answeredPart = (
   { status, fields, content, isJson: isKnown }: ItemAnswer,
   errors: ErrorShape,
-): Part => {
+): AnswerPart => {
   const marked = content.subarray(0, 3).equals(byteOrderMark)
   const text = marked ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
@@ -193,13 +193,13 @@ export const madePart = (made: {
   readonly status: number
   readonly body: unknown
   readonly fields: FieldLines
-}): Part => part(Buffer.from(asciiJson(made.body), 'latin1'), made.status, headersJson(made.fields))
+}): AnswerPart => part(Buffer.from(asciiJson(made.body), 'latin1'), made.status, headersJson(made.fields))
 
 /** Stands for a valid item in a batch that failed as a whole. */
-export const nullPart: Part = [Buffer.from('null')]
+export const nullPart: AnswerPart = [Buffer.from('null')]
 
 /** The whole answer; `failed` has no other value than this one, and is absent otherwise. */
-export const envelopeOf = (parts: readonly Part[], failed: 'validation' | undefined): Buffer => {
+export const envelopeOf = (parts: readonly AnswerPart[], failed: 'validation' | undefined): Buffer => {
   const pieces: Buffer[] = [failed === undefined ? opening : failedOpening]
   for (const [index, part] of parts.entries()) {
     if (index > 0) pieces.push(comma)

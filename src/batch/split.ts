@@ -2,9 +2,9 @@ import type { Clock } from '../clock.ts'
 import type { ChunkResult, SplitReason } from './events.ts'
 
 /** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a separate request. */
-export type Parts = number
+export type SplitParts = number
 
-const singly: Parts = Number.POSITIVE_INFINITY
+const singly: SplitParts = Number.POSITIVE_INFINITY
 
 /** An upstream with the route loses it only by a change of its plugins, which is rare. */
 const noRouteMs = 5 * 60_000
@@ -26,7 +26,7 @@ type SplitOptions = {
 type SplitInput = { readonly runnable: number; readonly groups: number }
 
 export type BatchSplit = {
-  readonly parts: Parts
+  readonly parts: SplitParts
   readonly reason: SplitReason
   /** Of one upstream batch. */
   readonly mostItems: number
@@ -70,7 +70,7 @@ export class Splitter {
     this.#itemMs = before + newestShare * (ms / items - before)
   }
 
-  #decide({ runnable, groups }: SplitInput): { readonly parts: Parts; readonly reason: SplitReason } {
+  #decide({ runnable, groups }: SplitInput): { readonly parts: SplitParts; readonly reason: SplitReason } {
     const { mode, clock, concurrency } = this.#options
     if (mode === 'item') return { parts: singly, reason: 'configured' }
     if (runnable <= (mode === 'chunk' ? 2 : 1)) return { parts: singly, reason: 'few-items' }

@@ -64,7 +64,7 @@ export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 
 /** `elsewhere`: any of the others in another process. `changes`: reported by a service. */
 export const invalidators = ['write', 'purge', 'changes', 'elsewhere'] as const
-export type Invalidator = (typeof invalidators)[number]
+export type InvalidationCause = (typeof invalidators)[number]
 
 /** All strings come from the configuration or closed lists, never from a client. */
 export type CacheEvent =
@@ -85,7 +85,7 @@ export type CacheEvent =
   /** `entries`: stored responses removed or marked stale. `cut`: fetches in flight that later readers no longer join. */
   | {
       readonly kind: 'invalidated'
-      readonly by: Invalidator
+      readonly by: InvalidationCause
       readonly entries: number
       readonly cut: number
     }

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { redactTarget } from '../http/redact-target.ts'
 import { partsOfKey, targetKey } from './cache-read.ts'
-import type { CacheEvent, Invalidator } from './events.ts'
+import type { CacheEvent, InvalidationCause } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/reuse.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
@@ -223,7 +223,7 @@ export const createInvalidation = (options: InvalidationOptions) => {
    * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
    * and no later reader joins that fetch. Recorded first: the response of a fetch that ends from here on must not restore older data.
    */
-  const invalidate = (tags: readonly string[], by: Invalidator = 'write'): number => {
+  const invalidate = (tags: readonly string[], by: InvalidationCause = 'write'): number => {
     if (tags.length === 0) return 0
     log.record(tags)
     const isLarge = store.countWithTags(tags) > keysPerTurn
@@ -329,7 +329,7 @@ export const createInvalidation = (options: InvalidationOptions) => {
     invalidate,
     doubt,
     /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
-    suspect: (tags: readonly string[], forMs: number, by?: Invalidator) => {
+    suspect: (tags: readonly string[], forMs: number, by?: InvalidationCause) => {
       doubt(tags, forMs)
       return invalidate(tags, by)
     },

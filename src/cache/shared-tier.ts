@@ -41,7 +41,7 @@ type TierEntry = Pick<TierRecord, 'tags' | 'varyKey' | 'ageMs' | 'content'> & {
  * Why an entry is refused. `malformed`: not in the format of a gateway; `fields`: fields that are never stored; `variant`: for other
  * request fields; `not-storable`: the same response of the upstream would not be stored; `stale`: too old.
  */
-type TierRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' | 'stale'
+type ReadRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' | 'stale'
 
 export type TierQuery<Taken> = {
   readonly key: string
@@ -49,7 +49,7 @@ export type TierQuery<Taken> = {
   readonly contentId: string
   readonly secondary: (names: readonly string[]) => string
   /** Turns an entry into what `load` returns, or refuses it. */
-  readonly take: (entry: TierEntry) => Taken | TierRefusal
+  readonly take: (entry: TierEntry) => Taken | ReadRefusal
 }
 
 /** `mine`: this process sends the request to the upstream. `theirs`: another process does, and this one may wait for the result. */
@@ -137,7 +137,7 @@ const fromTier = (
   fetch: FetchRequest,
   received: Moment,
   { storage, maxEntryBytes }: Pick<TierFetchOptions, 'storage' | 'maxEntryBytes'>,
-): StoredResponse | TierRefusal => {
+): StoredResponse | ReadRefusal => {
   if (!isFacts(facts)) return 'malformed'
   if (content.length > maxEntryBytes) return 'size'
   const { fields, status } = facts

@@ -5,7 +5,7 @@ import type { ExplainedRequest, Explanation } from '../gateway/explain.ts'
 import type { RouteReport, ServiceDrift, SiteFacts, UpstreamFinding } from '../gateway/upstream-findings.ts'
 import type { Gateway, GatewayOptions } from '../gateway.ts'
 
-export type RunningGateway = Omit<Gateway, 'close'>
+export type StartedGateway = Omit<Gateway, 'close'>
 
 type StartOptions = Required<Pick<GatewayOptions, 'configHash' | 'version' | 'readConfig'>> & {
   /** The configuration file with environment and secrets filled in, for worker processes. */
@@ -32,7 +32,7 @@ export type CliPorts = {
   readonly initFile: string
   /** All of standard input, for `-c -`. */
   readInput(): Promise<string>
-  startGateway(config: Config, options: StartOptions): Promise<RunningGateway>
+  startGateway(config: Config, options: StartOptions): Promise<StartedGateway>
   /** `learn`: with the routes that upstreams announce beside the contract, which takes one request to each site's upstream. */
   describeRoutes(config: Config, learn: boolean): Promise<RouteReport>
   /** Sends a few GETs to the upstreams of sites and of their pages, `all`: to every server of every service; never rejects. */
@@ -48,9 +48,9 @@ export type CliPorts = {
   /** Parts of OpenAPI documents that are not checked, one text each. */
   documentNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Reloads when one of the files changes; a reload may change the list of files. */
-  reloadOnChange(gateway: RunningGateway, files: () => readonly string[], pollMs: number): void
+  reloadOnChange(gateway: StartedGateway, files: () => readonly string[], pollMs: number): void
   /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. `notice`: what to expect then. */
-  stopOnSignal(gateway: RunningGateway, graceMs: number, notice: string): void
+  stopOnSignal(gateway: StartedGateway, graceMs: number, notice: string): void
 }
 
 /** Exit codes of the process; docs/configuration.md shows the same table. */

@@ -96,11 +96,11 @@ const operandsOf: Readonly<Record<CommandName, Operands>> = {
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>['values']
-type Parsed =
+type ParsedOptions =
   | { readonly values: Values; readonly positionals: readonly string[] }
   | { readonly fault: string }
 
-const parse = (argv: readonly string[]): Parsed => {
+const parse = (argv: readonly string[]): ParsedOptions => {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
   } catch (cause) {

@@ -4,7 +4,7 @@ import { checkConfig } from '../config/load.ts'
 import type { Operation, SecurityScheme } from '../openapi/document/operation.ts'
 import { alignedLines } from './texts.ts'
 
-export type Upstream = {
+export type UpstreamUrl = {
   readonly origin: string
   /** Path of the URL without a slash at its end; '' for none. */
   readonly path: string
@@ -18,7 +18,7 @@ const localName = /^(?:localhost|.*\.(?:localhost|local|internal)|[^.]+)$/
 const plainPath = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*\/?$/
 
 /** An http(s) URL of an upstream; undefined for any other text. */
-export const readUpstream = (text: string): Upstream | undefined => {
+export const readUpstream = (text: string): UpstreamUrl | undefined => {
   if (!URL.canParse(text)) return undefined
   const { protocol, origin, hostname, pathname, username, password, search, hash } = new URL(text)
   if (protocol !== 'http:' && protocol !== 'https:') return undefined
@@ -68,10 +68,10 @@ const comment = (text: string, longest = 100): string =>
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/g, ' ').slice(0, longest)
 
 /** Where requests go: servers, or the mock that answers with the examples of the document. */
-export type DocumentUpstream = Upstream | 'mock'
+export type DocumentUpstream = UpstreamUrl | 'mock'
 
 /** The server that a document names first; undefined when that is no http(s) URL. */
-export const documentServer = ({ server }: ApiDocument): Upstream | undefined =>
+export const documentServer = ({ server }: ApiDocument): UpstreamUrl | undefined =>
   server === undefined ? undefined : readUpstream(server)
 
 /** A name that a service may have, made of the title. */

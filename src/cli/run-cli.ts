@@ -4,7 +4,7 @@ import type { ConfigResult } from '../config/load.ts'
 import { warningsOf } from '../config/warnings.ts'
 import type { UpstreamFinding } from '../gateway/upstream-findings.ts'
 import { isJsonObject } from '../http/json-text.ts'
-import { type CliPorts, type ExitReason, exitCodes, type RunningGateway } from './cli-ports.ts'
+import { type CliPorts, type ExitReason, exitCodes, type StartedGateway } from './cli-ports.ts'
 import { type Command, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { helpText } from './commands/help.ts'
@@ -242,7 +242,7 @@ const start = async (
   const { config, hash, file, filled } = loaded
   ports.stderr.write(warningLines(loaded))
   let { files } = loaded
-  let gateway: RunningGateway
+  let gateway: StartedGateway
   try {
     gateway = await ports.startGateway(config, {
       configHash: hash,

@@ -1,5 +1,5 @@
 import closeWithGrace from 'close-with-grace'
-import { exitCodes, type RunningGateway, type TextOutput } from './cli-ports.ts'
+import { exitCodes, type StartedGateway, type TextOutput } from './cli-ports.ts'
 
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -11,7 +11,7 @@ const reasonOf = (error: unknown): string =>
  * orchestrators send one next and it must not cut off the requests in flight.
  */
 export const stopOnSignal = (
-  gateway: RunningGateway,
+  gateway: StartedGateway,
   graceMs: number,
   stderr: TextOutput,
   notice = '',
@@ -22,7 +22,7 @@ export const stopOnSignal = (
   }
   const late = (delay: number): never =>
     end(`not closed after ${delay} ms, not waiting any longer`, exitCodes.forced.code)
-  let draining: ReturnType<RunningGateway['drain']> | undefined
+  let draining: ReturnType<StartedGateway['drain']> | undefined
   const close = async (crashed: boolean): Promise<void> => {
     let outcome: 'finished' | 'cut' = 'cut'
     try {
@@ -91,7 +91,7 @@ export const handleSignalsWhileStarting = (stderr: TextOutput): (() => boolean) 
  * For a worker: its parent handles signals, and a terminal sends them to the whole process group. An uncaught error ends the
  * worker, and the parent starts another one.
  */
-export const ignoreSignals = (gateway: Pick<RunningGateway, 'faulted'>): void => {
+export const ignoreSignals = (gateway: Pick<StartedGateway, 'faulted'>): void => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.on('uncaughtException', (error) => {
     gateway.faulted(error)

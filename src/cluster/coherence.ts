@@ -6,8 +6,8 @@ import type { DistrustReason, LedgerStep } from './events.ts'
 import {
   type Appended,
   type CoherenceOptions,
+  type LedgerPush,
   type Noted,
-  type Push,
   rememberedNotes,
   type Synced,
 } from './ledger.ts'
@@ -256,7 +256,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     return delivering
   }
 
-  const take = (push: Push): void => {
+  const take = (push: LedgerPush): void => {
     const { epoch, seq } = push
     if (push.kind === 'applied') {
       acknowledgements.acknowledged(epoch, push.member, seq, push.entries)

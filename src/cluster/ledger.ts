@@ -7,7 +7,7 @@ import type { CoherenceEvent, DistrustReason } from './events.ts'
 export const rememberedNotes = 16_384
 
 /** The position of one member in the ledger. */
-export type Standing = {
+export type LedgerStanding = {
   readonly member: string
   readonly applied: number
   /** Grows with each lease granted to the member. */
@@ -28,14 +28,14 @@ export type Synced = {
   readonly floor: number
   /** Oldest first: the notes after the given position, or all remembered ones when the position is of another epoch. */
   readonly notes: readonly Noted[]
-  readonly members: readonly Standing[]
+  readonly members: readonly LedgerStanding[]
   readonly lease: 'granted' | LeaseRefusal
 }
 
 export type Appended = Pick<Synced, 'epoch' | 'seq' | 'members'>
 
 /** Messages that a ledger sends on its own. They only save time: the next `sync` makes up for a lost message. */
-export type Push =
+export type LedgerPush =
   | {
       readonly kind: 'noted'
       readonly epoch: string
@@ -71,7 +71,7 @@ export type Ledger = {
   /** A member is known to have ended. */
   forget(member: string): Promise<void>
   /** Sets the receiver of pushes; call it once, before anything else. */
-  listen(take: (push: Push) => void): void
+  listen(take: (push: LedgerPush) => void): void
   /** Ends the connection. `cleanly`: all notes are delivered, so the others can remove this member at once. */
   leave(cleanly: boolean): Promise<void>
 }

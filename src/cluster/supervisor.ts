@@ -6,13 +6,13 @@ import type {
   Assignment,
   LedgerAnswer,
   LedgerCall,
-  Question,
-  Standing,
   ToParent,
   ToWorker,
   WorkerEnd,
   WorkerEnding,
   WorkerEvent,
+  WorkerQuestion,
+  WorkersStanding,
 } from './worker-link.ts'
 import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
 
@@ -20,7 +20,7 @@ import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.t
 type Patience = 'brief' | 'until-all'
 
 /** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that have not exited. */
-export type Ask = (question: Question, patience: Patience) => Promise<readonly unknown[]>
+export type Ask = (question: WorkerQuestion, patience: Patience) => Promise<readonly unknown[]>
 
 export type SupervisorOptions = {
   readonly workers: number
@@ -28,11 +28,11 @@ export type SupervisorOptions = {
   readonly program: { readonly file: string; readonly args: readonly string[] }
   readonly settings: () => unknown
   /** Prepares a question for the workers, with the data that they need to answer it. */
-  readonly through: (question: Question, ask: Ask) => Promise<readonly unknown[]>
+  readonly through: (question: WorkerQuestion, ask: Ask) => Promise<readonly unknown[]>
   /** Called once or more when a worker requests the end of all workers. */
   readonly end: () => void
   /** The question for a worker that became ready with outdated data. */
-  readonly outdated: (settings: unknown) => Question | undefined
+  readonly outdated: (settings: unknown) => WorkerQuestion | undefined
   /** Time until a draining worker is killed. */
   readonly graceMs: number
   readonly clock: Clock
@@ -74,7 +74,7 @@ const createRestartPause = (): ((livedMs: number) => number) => {
   }
 }
 
-type Watched = {
+type WatchedWorker = {
   readonly worker: Worker
   readonly member: string
   settings: unknown
@@ -93,7 +93,7 @@ const stuckAfterTicks = 10
 const stuckInStartAfterTicks = 60
 
 /** Kills workers without a heartbeat. Counts ticks of this process, so that its own suspension is not held against them. Returns the function that stops it. */
-const watchSilence = (all: () => Iterable<Watched>): (() => void) => {
+const watchSilence = (all: () => Iterable<WatchedWorker>): (() => void) => {
   const timer = setInterval(() => {
     for (const one of all()) {
       one.silentTicks += 1
@@ -114,8 +114,8 @@ const gatherPatienceMs = 2_000
 /** Starts processes that share a port, and replaces those that end. Resolves when all are ready; rejects when one cannot start. */
 export const startSupervisor = async (options: SupervisorOptions) => {
   const { clock, report } = options
-  const watched = new Map<number, Watched>()
-  const byMember = new Map<string, Watched>()
+  const watched = new Map<number, WatchedWorker>()
+  const byMember = new Map<string, WatchedWorker>()
   const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
   const instance = randomBytes(6).toString('hex')
   const nextPauseMs = createRestartPause()
@@ -126,7 +126,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
   let addresses: unknown
   let startup: { done(): void; failed(error: Error): void } | undefined
 
-  const tell = ({ worker }: Watched, message: ToWorker): void => {
+  const tell = ({ worker }: WatchedWorker, message: ToWorker): void => {
     // A leaving worker reads no messages; its `exit` event follows.
     if (worker.isConnected()) worker.send(message, () => undefined)
   }
@@ -138,7 +138,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       if (to !== undefined) tell(to, { kind: 'pushed', push })
     },
   })
-  const standing = (): Standing => ({
+  const standing = (): WorkersStanding => ({
     wanted: options.workers,
     ready: ready().length,
     complete,
@@ -148,7 +148,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     for (const one of watched.values()) tell(one, { kind: 'standing', standing: standing() })
   }
 
-  const becameReady = (one: Watched, reported: unknown): void => {
+  const becameReady = (one: WatchedWorker, reported: unknown): void => {
     one.readyAt = clock.monotonic()
     addresses ??= reported
     complete ||= standing().ready >= options.workers
@@ -158,7 +158,11 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
   }
-  const askOne = (one: Watched, question: Question, patience: Patience): Promise<readonly unknown[]> =>
+  const askOne = (
+    one: WatchedWorker,
+    question: WorkerQuestion,
+    patience: Patience,
+  ): Promise<readonly unknown[]> =>
     new Promise((answered) => {
       questions += 1
       const id = questions
@@ -171,17 +175,18 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       one.open.set(id, end)
       tell(one, { kind: 'asked', id, question })
     })
-  const ready = (): readonly Watched[] => [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
+  const ready = (): readonly WatchedWorker[] =>
+    [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
   const askReady: Ask = async (question, patience) => {
     const answers = await Promise.all(ready().map((one) => askOne(one, question, patience)))
     return answers.flat()
   }
-  const ask = (question: Question): Promise<readonly unknown[]> => options.through(question, askReady)
-  const assign = (one: Watched): Assignment => {
+  const ask = (question: WorkerQuestion): Promise<readonly unknown[]> => options.through(question, askReady)
+  const assign = (one: WatchedWorker): Assignment => {
     one.settings = options.settings()
     return { member: one.member, settings: one.settings }
   }
-  const take = (one: Watched, message: ToParent): void => {
+  const take = (one: WatchedWorker, message: ToParent): void => {
     one.silentTicks = 0
     switch (message.kind) {
       case 'hello':
@@ -214,11 +219,11 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     }
   }
 
-  const howEnded = (one: Watched, signal: string | null): WorkerEnd => {
+  const howEnded = (one: WatchedWorker, signal: string | null): WorkerEnd => {
     if (one.killed) return 'stuck'
     return signal === null ? 'exit' : 'signal'
   }
-  const gone = (one: Watched, code: number | null, signal: string | null): void => {
+  const gone = (one: WatchedWorker, code: number | null, signal: string | null): void => {
     watched.delete(one.worker.id)
     byMember.delete(one.member)
     for (const end of one.open.values()) end([])
@@ -259,7 +264,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       worker.once('error', (error) => notStarted(member, error))
       return
     }
-    const one: Watched = {
+    const one: WatchedWorker = {
       worker,
       member,
       settings: undefined,

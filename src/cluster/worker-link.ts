@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
-import type { Appended, Ledger, Push, Synced } from './ledger.ts'
+import type { Appended, Ledger, LedgerPush, Synced } from './ledger.ts'
 
 /** The assignment of a worker at its start. Plain data: it is sent as JSON. */
 export type Assignment = {
@@ -11,7 +11,7 @@ export type Assignment = {
 }
 
 /** State of the workers, for readiness and metrics. */
-export type Standing = {
+export type WorkersStanding = {
   readonly wanted: number
   readonly ready: number
   /** Have all been ready once? */
@@ -54,7 +54,7 @@ export type LedgerCall =
 export type LedgerAnswer = Synced | Appended | null
 
 /** A question of one worker to all. */
-export type Question = { readonly topic: string; readonly content: unknown }
+export type WorkerQuestion = { readonly topic: string; readonly content: unknown }
 
 export type ToParent =
   /** The worker listens: earlier messages would be lost. */
@@ -72,16 +72,16 @@ export type ToParent =
       readonly entries: number
       readonly writer: string | undefined
     }
-  | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
+  | { readonly kind: 'ask'; readonly id: number; readonly question: WorkerQuestion }
   | { readonly kind: 'answer'; readonly id: number; readonly content: unknown }
 
 export type ToWorker =
   | { readonly kind: 'assigned'; readonly assignment: Assignment }
   | { readonly kind: 'called'; readonly id: number; readonly answer: LedgerAnswer }
-  | { readonly kind: 'pushed'; readonly push: Push }
-  | { readonly kind: 'asked'; readonly id: number; readonly question: Question }
+  | { readonly kind: 'pushed'; readonly push: LedgerPush }
+  | { readonly kind: 'asked'; readonly id: number; readonly question: WorkerQuestion }
   | { readonly kind: 'answered'; readonly id: number; readonly answers: readonly unknown[] }
-  | { readonly kind: 'standing'; readonly standing: Standing }
+  | { readonly kind: 'standing'; readonly standing: WorkersStanding }
   | { readonly kind: 'ended'; readonly member: string }
   | { readonly kind: 'drain' }
 
@@ -90,10 +90,10 @@ export type WorkerLink = {
   readonly assignment: Assignment
   readonly ledger: Ledger
   /** Sends a question to all workers, this one included, and returns the answers that arrive in time. */
-  ask(question: Question): Promise<readonly unknown[]>
+  ask(question: WorkerQuestion): Promise<readonly unknown[]>
   /** Sets the function that answers questions of other workers; call it once. */
-  onQuestion(answer: (question: Question) => unknown): void
-  standing(): Standing
+  onQuestion(answer: (question: WorkerQuestion) => unknown): void
+  standing(): WorkersStanding
   /** Called when the parent requests that this worker drains and exits. */
   onDrain(drain: () => void): void
   /** Called when the parent has seen another worker end. */
@@ -105,7 +105,7 @@ export type WorkerLink = {
 }
 
 /** The channel of `node:child_process`: messages in order, none lost while both ends live. */
-type Line = {
+type WorkerChannel = {
   send(message: ToParent): void
   listen(take: (message: ToWorker) => void): void
 }
@@ -113,7 +113,7 @@ type Line = {
 /** Interval of the worker's heartbeat; after many missed ones the parent kills it. */
 const aliveEveryMs = 1_000
 
-const noWorkers: Standing = {
+const noWorkers: WorkersStanding = {
   wanted: 0,
   ready: 0,
   complete: false,
@@ -145,17 +145,17 @@ const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
 }
 
 /** Waits for the assignment of the parent. A worker whose parent has ended exits, so that no call waits for ever. */
-export const linkToParent = async (line: Line): Promise<WorkerLink> => {
+export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => {
   const calls = createCalls<LedgerAnswer>()
   const questions = createCalls<readonly unknown[]>()
   let standing = noWorkers
-  let push: (push: Push) => void = () => undefined
-  let answer: (question: Question) => unknown = () => undefined
+  let push: (push: LedgerPush) => void = () => undefined
+  let answer: (question: WorkerQuestion) => unknown = () => undefined
   // No request has begun yet.
   let drain: () => void = () => process.exit(0)
   let ended: (member: string) => void = () => undefined
 
-  const reply = async (id: number, question: Question): Promise<void> => {
+  const reply = async (id: number, question: WorkerQuestion): Promise<void> => {
     let content: unknown = null
     try {
       content = await answer(question)
@@ -234,7 +234,7 @@ export const linkToParent = async (line: Line): Promise<WorkerLink> => {
 
 export const isWorker = (): boolean => cluster.isWorker
 
-export const parentLine = (): Line => ({
+export const parentLine = (): WorkerChannel => ({
   send: (message) => {
     // After the parent has ended this process exits. Until then, sending fails with an error that would be thrown
     // where no listener catches it.

@@ -73,7 +73,7 @@ const knownKeys = (schema: JsonSchema, value: unknown, path: readonly (string | 
 
 const contractNames = serviceShape.options.map((option) => option.shape.contract.value)
 
-type Issue = z.core.$ZodIssue
+type ZodIssue = z.core.$ZodIssue
 
 const kindName = (value: unknown): string => {
   if (Array.isArray(value)) return 'a list'
@@ -84,7 +84,7 @@ const kindName = (value: unknown): string => {
   )
 }
 
-const expectedOf = (issue: Issue): string => {
+const expectedOf = (issue: ZodIssue): string => {
   if (issue.code === 'invalid_union' && issue.discriminator !== undefined) {
     return `expected one of: ${contractNames.join(', ')}`
   }
@@ -101,7 +101,7 @@ const units: Readonly<Record<string, readonly [one: string, several: string]>> =
 }
 
 /** The bound that a list, a text or a number does not keep; a message of our own where there is one. */
-const boundOf = (issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): string => {
+const boundOf = (issue: Extract<ZodIssue, { code: 'too_small' | 'too_big' }>): string => {
   if (!issue.message.startsWith('Too')) return issue.message
   const [word, limit] =
     issue.code === 'too_small'
@@ -111,7 +111,7 @@ const boundOf = (issue: Extract<Issue, { code: 'too_small' | 'too_big' }>): stri
 }
 
 /** Messages for issues without a message of our own. Never contains the value: it may be a secret. */
-const messageOf = (issue: Issue, value: unknown): string => {
+const messageOf = (issue: ZodIssue, value: unknown): string => {
   if (value === undefined) return `is required: ${expectedOf(issue)}`
   if (value === null) return 'is empty: leave the key out, or give it a value'
   switch (issue.code) {
@@ -127,7 +127,7 @@ const messageOf = (issue: Issue, value: unknown): string => {
   }
 }
 
-const allowedWords = (issue: Issue): string[] => {
+const allowedWords = (issue: ZodIssue): string[] => {
   if (issue.code === 'invalid_value') return issue.values.map(String)
   return issue.code === 'invalid_union' && issue.discriminator !== undefined ? [...contractNames] : []
 }
@@ -162,7 +162,7 @@ const nearOrigin = (message: string, value: unknown): string | undefined =>
 let schemaOfShape: JsonSchema | undefined
 
 /** Turns the issues of zod into faults: one for each unknown key, with a similar known name. */
-export const shapeFaults = (issues: readonly Issue[], value: unknown): UnplacedFault[] => {
+export const shapeFaults = (issues: readonly ZodIssue[], value: unknown): UnplacedFault[] => {
   schemaOfShape ??= configJsonSchema()
   const schema = schemaOfShape
   const faults = issues.flatMap((issue): UnplacedFault[] => {

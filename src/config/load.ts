@@ -9,7 +9,13 @@ import { shapeFaults } from './json-schema.ts'
 import { crossChecks } from './load/cross-checks.ts'
 import { readDocuments, withDocuments } from './load/documents.ts'
 import { resolveConfig } from './load/resolve.ts'
-import { type Environment, readSecretFiles, readSource, type Source, unreadableFile } from './load/source.ts'
+import {
+  type ConfigSource,
+  type Environment,
+  readSecretFiles,
+  readSource,
+  unreadableFile,
+} from './load/source.ts'
 import { redactedConfig } from './redacted-config.ts'
 import { type ConfigShape, configShape } from './schema/shape.ts'
 
@@ -68,7 +74,7 @@ const withoutFaults = (value: unknown, faults: readonly UnplacedFault[]): Config
   return undefined
 }
 
-const withPosition = (source: Source, { path, at, ...fault }: UnplacedFault): ConfigFault => ({
+const withPosition = (source: ConfigSource, { path, at, ...fault }: UnplacedFault): ConfigFault => ({
   path: pathText(path),
   ...source.locate(path, at),
   message: fault.message,

@@ -16,13 +16,17 @@ import { interfacesBehind } from './sites.ts'
 /** A setting that is allowed, but that its administrator should know about. */
 export type ConfigWarning = { readonly path: string; readonly message: string }
 
-type Row = { readonly path: string; readonly isUsed: (config: Config) => boolean; readonly message: string }
+type WarningRow = {
+  readonly path: string
+  readonly isUsed: (config: Config) => boolean
+  readonly message: string
+}
 
 const loopback = /^(127\.|localhost$|::1$)/
 
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
-const advice: readonly Row[] = [
+const advice: readonly WarningRow[] = [
   {
     path: 'cache.compression.encodings',
     isUsed: ({ cache }) => cache.compression.encodings.includes('zstd') && !('zstdCompress' in zlib),

@@ -91,7 +91,7 @@ const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promis
 const rememberedTargets = 8192
 
 /** Parts taken over when a service is built: its upstream, and its access. */
-type Known = {
+type TakenOver = {
   readonly upstream?: BuiltUpstream
   readonly access?: BuiltAccess | undefined
 }
@@ -106,7 +106,7 @@ const contentIdIn =
 export const buildService = async (
   config: ServiceConfig,
   parts: ServiceParts,
-  known: Known = {},
+  known: TakenOver = {},
 ): Promise<BuiltService> => {
   const limits = limitsOf(config, parts.config.limits)
   const built = known.upstream ?? (await buildUpstream(config, parts))

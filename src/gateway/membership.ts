@@ -10,7 +10,7 @@ import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import { sharedStore } from '../cluster/shared-store.ts'
 import type { Ask } from '../cluster/supervisor.ts'
-import type { Question, WorkerLink } from '../cluster/worker-link.ts'
+import type { WorkerLink, WorkerQuestion } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
 import { applyInvalidations } from '../exchange/invalidate-write.ts'
@@ -226,7 +226,7 @@ type WorkerAnswers = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
   ({ cache, warmer, metrics, diagnosis, reload, note, told }: WorkerAnswers) =>
-  (question: Question): unknown => {
+  (question: WorkerQuestion): unknown => {
     switch (question.topic) {
       case 'metrics':
         return metrics.snapshot()
@@ -296,7 +296,7 @@ export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<C
   let asked: HandedConfig = inForce
   let before: Promise<unknown> = Promise.resolve()
 
-  const reload = async (question: Question, ask: Ask): Promise<readonly unknown[]> => {
+  const reload = async (question: WorkerQuestion, ask: Ask): Promise<readonly unknown[]> => {
     const read = asHanded(await readConfig())
     if (read.kind === 'filled') asked = read
     // A slow worker, which reads a site's index, applies it as well.
@@ -311,14 +311,14 @@ export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<C
     get inForce() {
       return inForce
     },
-    through: (question: Question, ask: Ask): Promise<readonly unknown[]> => {
+    through: (question: WorkerQuestion, ask: Ask): Promise<readonly unknown[]> => {
       if (question.topic !== 'reload') return ask(question, 'brief')
       const answers = before.then(() => reload(question, ask)).catch(readingFailed)
       before = answers
       return answers
     },
     // It got one configuration at its start, and another one was applied meanwhile.
-    outdated: (told: unknown): Question | undefined =>
+    outdated: (told: unknown): WorkerQuestion | undefined =>
       told === asked ? undefined : { topic: 'reload', content: asked },
   }
 }

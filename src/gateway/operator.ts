@@ -32,19 +32,19 @@ type PurgeParts = {
 }
 
 type Selector = Purge['selector']
-type Selection =
+type PurgeSelectors =
   | { readonly kind: 'selectors'; readonly selectors: readonly Selector[] }
   | { readonly kind: 'refused'; readonly detail: string }
 
-const refused = (detail: string): Selection => ({ kind: 'refused', detail })
-const one = (selector: Selector): Selection => ({ kind: 'selectors', selectors: [selector] })
+const refused = (detail: string): PurgeSelectors => ({ kind: 'refused', detail })
+const one = (selector: Selector): PurgeSelectors => ({ kind: 'selectors', selectors: [selector] })
 
 const selectorOf = (found: Extract<ReturnType<PublicTargets>, { kind: 'found' }>, target: string) => {
   const { host, service } = found
   return { kind: 'target', service: service.config.name, target, ...(host === '' ? {} : { host }) } as const
 }
 
-const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): Selection => {
+const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): PurgeSelectors => {
   const found = targets(url)
   if (found.kind !== 'found') return refused(noServiceTexts[found.kind])
   const { name } = found.service.config
@@ -69,7 +69,7 @@ const spelledPrefix = (text: string): string | undefined => {
   return cleaned.kind === 'cleaned' ? spelled(cleaned.text) + ascii.slice(path.length) : undefined
 }
 
-const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefined): Selection => {
+const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefined): PurgeSelectors => {
   const prefix = spelledPrefix(text)
   if (prefix === undefined)
     return refused('the prefix is not the beginning of a path that a request can have')
@@ -85,7 +85,7 @@ const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefin
 }
 
 /** A tag of the gateway begins with the name of its service; a tag that an upstream sent has the name that the upstream gave it. */
-const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined): Selection => {
+const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined): PurgeSelectors => {
   const owner = services.find(({ config }) => tag.startsWith(`${config.name}/`))?.config.name
   if (owner !== undefined && only !== undefined && owner !== only)
     return refused('the tag belongs to another service')
@@ -99,7 +99,7 @@ const select = (
   parts: PurgeParts,
   selection: PurgeSelection,
   service: PurgeRequest['service'],
-): Selection => {
+): PurgeSelectors => {
   switch (selection.by) {
     case 'url':
       return byUrl(parts, selection.text, service)

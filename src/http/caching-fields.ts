@@ -15,15 +15,15 @@ const directive =
 /** RFC 9110 §5.6.1: a recipient accepts empty members. */
 const emptyMember = /[ \t]*(?:,|$)/y
 
-type Member = {
+type DirectiveMember = {
   readonly name: string
   readonly argument: string | undefined
   readonly isQuoted: boolean
 }
 
 /** Undefined where the text has something that is no directive. */
-const readMembers = (value: string): readonly Member[] | undefined => {
-  const members: Member[] = []
+const readMembers = (value: string): readonly DirectiveMember[] | undefined => {
+  const members: DirectiveMember[] = []
   let at = 0
   while (at < value.length) {
     directive.lastIndex = at

@@ -1,5 +1,5 @@
 import { isForwardable, namedAway } from './forwardable-fields.ts'
-import { isJsonObject } from './json-text.ts'
+import { isJsonObject, type JsonObject } from './json-text.ts'
 import { remembered } from './memo.ts'
 import { type FieldLines, type RequestFields, requestField } from './message.ts'
 
@@ -152,8 +152,6 @@ export const keyedFields = (fields: RequestFields, excepted: readonly string[]):
   const names = keyedFieldsOf(fields, excepted)
   return names.length === 0 ? undefined : withValues(fields, names)
 }
-
-type JsonObject = Readonly<Record<string, unknown>>
 
 /** A segment that could begin with `{` in base64, before it is decoded. */
 const maybeJson = /^(?:e[w-z\d+/_-]|[CDI])/

@@ -93,12 +93,12 @@ export const printable = (text: string, longest: number): string => {
 const longestPath = 512
 const longestAgent = 200
 
-type Shown = Pick<AccessLine, 'path' | 'client' | 'userAgent'>
+type ShownLine = Pick<AccessLine, 'path' | 'client' | 'userAgent'>
 
 /** Makes the members that show what the client sent. */
 const createShown =
   ({ path, client, userAgent }: AccessLogOptions) =>
-  (address: string, target: string, fields: RequestFields, secrets: readonly string[] = []): Shown => {
+  (address: string, target: string, fields: RequestFields, secrets: readonly string[] = []): ShownLine => {
     const agent = userAgent ? requestField(fields, 'user-agent') : undefined
     return {
       path: path ? printable(redactTarget(target, secrets).replaceAll(' ', '?'), longestPath) : undefined,

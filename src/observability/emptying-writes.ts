@@ -9,7 +9,7 @@ const mostLines = 3
 /** Routes are from closed lists; plugins may announce thousands. */
 const mostRoutes = 200
 
-type Count = { readonly service: string; readonly route: string; writes: number; responses: number }
+type WriteCount = { readonly service: string; readonly route: string; writes: number; responses: number }
 
 /** Did the write reach all responses of a service, because nothing is known of it? */
 const emptied = ({ taken, invalidated }: ExchangeEvent): boolean =>
@@ -17,7 +17,7 @@ const emptied = ({ taken, invalidated }: ExchangeEvent): boolean =>
 
 /** Once an hour, names the routes whose unknown writes removed the most. */
 const createEmptyingLog = (log: Pick<Log, 'warn'>): ((event: ExchangeEvent) => void) => {
-  const counts = new Map<string, Count>()
+  const counts = new Map<string, WriteCount>()
   const write = (): void => {
     const most = [...counts.values()]
       .filter(({ writes, responses }) => writes >= fewestWrites && responses > 0)

@@ -60,7 +60,7 @@ export type RecentEvents = {
 }
 
 /** What happened within ten seconds: requests, those answered from the cache, those answered 5xx, then the counts of the buckets. */
-type Row = readonly [number: number, ...counts: readonly number[]]
+type HistoryRow = readonly [number: number, ...counts: readonly number[]]
 
 /** The counts of one service, or of all together, in one process: plain data for other processes. */
 export type HistoryPart = {
@@ -69,7 +69,7 @@ export type HistoryPart = {
   readonly since: number
   /** Those of the last sample. */
   readonly until: number
-  readonly rows: readonly Row[]
+  readonly rows: readonly HistoryRow[]
 }
 
 export type PurgeRecord = { readonly cause: string; readonly reach: string; readonly entries: number }
@@ -162,7 +162,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       services: [...last.keys()].slice(0, mostServices),
       since,
       until,
-      rows: [...samples].flatMap(([at, services]): Row[] => {
+      rows: [...samples].flatMap(([at, services]): HistoryRow[] => {
         const row = service === '' ? sum([...services.values()]) : services.get(service)
         return row === undefined || row.length === 0 ? [] : [[at, ...row]]
       }),

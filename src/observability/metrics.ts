@@ -1,5 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
-import type { Standing } from '../cluster/worker-link.ts'
+import type { WorkersStanding } from '../cluster/worker-link.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
@@ -34,7 +34,7 @@ type ScrapeSource = {
   /** Where services report changes. */
   readonly changes?: ChangeFeeds['standings']
   /** Where several processes share the port. */
-  readonly workers?: () => Omit<Standing, 'complete'>
+  readonly workers?: () => Omit<WorkersStanding, 'complete'>
 }
 
 type UpstreamReading = { readonly service: string } & Omit<

@@ -28,22 +28,22 @@ const writeDrift = (log: UpstreamLog, event: DiscoveryEvent): void => {
   }
 }
 
-type Change = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
+type StateChange = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
 
 /** Bound of log lines about one target or breaker; faster changes are summed up at the end of the period. */
 const mostLines = 10
 const everyMs = 60_000
 
-const write = (log: UpstreamLog, { kind, ...facts }: Change, held: number): void => {
+const write = (log: UpstreamLog, { kind, ...facts }: StateChange, held: number): void => {
   const members = held === 0 ? facts : { ...facts, held }
   if (facts.to === 'closed' || facts.to === 'healthy' || facts.to === 'half-open') log.info(members, kind)
   else log.warn(members, kind)
 }
 
-type Fault = Extract<UpstreamEvent, { kind: 'connection-fault' }>
+type ConnectionFault = Extract<UpstreamEvent, { kind: 'connection-fault' }>
 
 /** One line a minute for each target, with the number of those held back. */
-const createFaultLog = (log: UpstreamLog): ((fault: Fault) => void) => {
+const createFaultLog = (log: UpstreamLog): ((fault: ConnectionFault) => void) => {
   const sampled = createSampled(everyMs, systemClock.monotonic)
   return ({ kind, service, target, cause }) => {
     const held = sampled.pass(`${service} ${target}`)
@@ -51,13 +51,13 @@ const createFaultLog = (log: UpstreamLog): ((fault: Fault) => void) => {
   }
 }
 
-type Window = { written: number; held: number; last: Change | undefined }
+type Window = { written: number; held: number; last: StateChange | undefined }
 
 /**
  * Logs each change of state once. A flapping state gets ten lines a minute, and after the minute one line for the last change held
  * back: the last line always shows the current state.
  */
-const createChangeLog = (log: UpstreamLog): ((change: Change) => void) => {
+const createChangeLog = (log: UpstreamLog): ((change: StateChange) => void) => {
   const windows = new Map<string, Window>()
   const endLater = (key: string, window: Window): void => {
     setTimeout(() => {

@@ -64,16 +64,16 @@ const asRefusal = (error: unknown): GatewayError => {
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
 const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
 
-type Refused = Exclude<ServiceChoice<Service>, { kind: 'found' }>
+type NoService = Exclude<ServiceChoice<Service>, { kind: 'found' }>
 
 /** Why no service takes a request. */
-const refusals: Readonly<Record<Refused['kind'], ErrorCode>> = {
+const refusals: Readonly<Record<NoService['kind'], ErrorCode>> = {
   'no-service': 'no_route',
   'unknown-host': 'misdirected_request',
   ambiguous: 'ambiguous_request',
 }
 
-const refusalOf = ({ kind }: Refused): GatewayError => new GatewayError(refusals[kind])
+const refusalOf = ({ kind }: NoService): GatewayError => new GatewayError(refusals[kind])
 
 const noQuery: Record<string, never> = {}
 
@@ -99,7 +99,7 @@ type RoutesOptions = {
   ): void
 }
 
-type Routing = {
+type HostRouting = {
   readonly take: EdgeHandlers['request']
   /** Takes a request for a WebSocket, with its connection. */
   readonly upgrade: NonNullable<EdgeHandlers['upgrade']>
@@ -107,7 +107,7 @@ type Routing = {
 }
 
 /** Fastify in front of the services: a plugin for each, chosen by Fastify's router. */
-export const createRoutes = async (options: RoutesOptions): Promise<Routing> => {
+export const createRoutes = async (options: RoutesOptions): Promise<HostRouting> => {
   const { services, table, urlBytes, messageBytes, ask, cors, nextId, early, handle, refuse } = options
   const handshakes = new WeakSet<IncomingMessage>()
   const serviceOf = (incoming: IncomingMessage): Service | undefined => {
@@ -170,7 +170,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<Routing> => 
   const createInstance = async (
     routes: Routes<Service>,
     groupOf: (authority: string) => string,
-  ): Promise<Routing> => {
+  ): Promise<HostRouting> => {
     let routing: EdgeHandlers['request'] | undefined
     const server = fastify({
       // The phases log failures once; Fastify would create a logger for each request.
@@ -243,8 +243,8 @@ export const createRoutes = async (options: RoutesOptions): Promise<Routing> => 
   if (only === undefined) throw new TypeError('there is no Fastify instance')
   const instanceFor =
     instances.length === 1
-      ? (): Routing => only
-      : (incoming: IncomingMessage): Routing => instances[plan.partOf(authorityOf(incoming))] ?? only
+      ? (): HostRouting => only
+      : (incoming: IncomingMessage): HostRouting => instances[plan.partOf(authorityOf(incoming))] ?? only
 
   return {
     take:

@@ -25,11 +25,11 @@ export type WebSocketEvent =
   | { readonly kind: 'websockets-configured'; readonly service: string }
   | { readonly kind: 'websocket-ended'; readonly service: string; readonly outcome: WebSocketOutcome }
 
-type ProxyOptions = Extract<Parameters<typeof httpProxy>[1], { websocket: true }>
-type Connected = NonNullable<NonNullable<ProxyOptions['wsHooks']>['onConnect']>
+type HttpProxyOptions = Extract<Parameters<typeof httpProxy>[1], { websocket: true }>
+type OnConnect = NonNullable<NonNullable<HttpProxyOptions['wsHooks']>['onConnect']>
 
 /** One side of a WebSocket, as the library has it. */
-export type WebSocket = Parameters<Connected>[1]
+export type WebSocket = Parameters<OnConnect>[1]
 
 type WebSocketsOptions = {
   limits(): LimitsConfig['websockets']

@@ -2,7 +2,7 @@ import { createHostTable, hostOf } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
 import { folded, pathReadings } from '../http/path-readings.ts'
 
-type Located = {
+type LocatedService = {
   /** Host patterns in lower case; none = every host. */
   readonly hosts: readonly string[]
   /** Path prefix; '' for the root. */
@@ -28,7 +28,7 @@ const isUnder = (mount: string, target: string): boolean => {
   return next === slash || next === questionMark || target.length === mount.length
 }
 
-const hasNested = ({ mount }: Located, services: readonly Located[]): boolean =>
+const hasNested = ({ mount }: LocatedService, services: readonly LocatedService[]): boolean =>
   services.some((other) => other.mount.startsWith(`${mount}/`))
 
 const pathOf = (target: string): string => {
@@ -39,7 +39,7 @@ const pathOf = (target: string): string => {
 /** The services of a host, in the order in which they are tried. */
 type Candidates<Service> = { readonly services: readonly Service[]; readonly outer: ReadonlySet<Service> }
 
-const candidates = <Service extends Located>(services: readonly Service[]): Candidates<Service> => ({
+const candidates = <Service extends LocatedService>(services: readonly Service[]): Candidates<Service> => ({
   services,
   outer: new Set(services.filter((service) => hasNested(service, services))),
 })
@@ -48,7 +48,7 @@ const ambiguous = { kind: 'ambiguous' } as const
 const unknownHost = { kind: 'unknown-host' } as const
 const noService = { kind: 'no-service' } as const
 
-const firstUnder = <Service extends Located>(
+const firstUnder = <Service extends LocatedService>(
   services: readonly Service[],
   target: string,
 ): Service | undefined => {
@@ -66,7 +66,7 @@ export const isCertain = (mount: string, isOuter: boolean, target: string): bool
 const hasOneReading = (path: string): boolean => pathReadings(path).every((reading) => reading === path)
 
 /** May an upstream read the path as one of another service? */
-const hasOtherReading = <Service extends Located>(
+const hasOtherReading = <Service extends LocatedService>(
   services: readonly Service[],
   service: Service,
   target: string,
@@ -82,7 +82,7 @@ const hasOtherReading = <Service extends Located>(
  * Chooses the service that answers a request. `atHost` gives the form of a service for one host; it is called once for each host that
  * is remembered.
  */
-export const createServiceTable = <Service extends Located>(
+export const createServiceTable = <Service extends LocatedService>(
   services: readonly Service[],
   atHost: (service: Service, host: string) => Service = (service) => service,
 ) => {
@@ -109,7 +109,7 @@ export const createServiceTable = <Service extends Located>(
     /** The most specific service: the host itself before the longest wildcard before every host, then the longest mount. */
     find,
     /** Does a request for the target reach this service, at any host of it? Batch items name a service, and no host. */
-    reaches: ({ hosts: own, mount }: Located, target: string): boolean =>
+    reaches: ({ hosts: own, mount }: LocatedService, target: string): boolean =>
       (own.length === 0 ? [''] : own).some((host) => {
         const choice = find(host, target)
         return choice.kind === 'found' && choice.service.mount === mount
@@ -117,7 +117,7 @@ export const createServiceTable = <Service extends Located>(
   }
 }
 
-export type ServiceTable<Service extends Located> = ReturnType<typeof createServiceTable<Service>>
+export type ServiceTable<Service extends LocatedService> = ReturnType<typeof createServiceTable<Service>>
 
 /** The routes of some services: `groups` are the groups of hosts that a service answers; undefined: hosts do not matter. */
 export type Routes<Service> = readonly {
@@ -133,7 +133,10 @@ const mostPerMount = 15
  * The same choice as routes for a router that compares paths first. Hosts are grouped by the most specific pattern that they match ('':
  * none), because all hosts of a group have the same services. In `parts`, because of `mostPerMount`.
  */
-export const planRoutes = <Service extends Located>(services: readonly Service[], usesGroups = false) => {
+export const planRoutes = <Service extends LocatedService>(
+  services: readonly Service[],
+  usesGroups = false,
+) => {
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const hosts = createHostTable(byMount.map((value) => ({ hosts: value.hosts, value })))
   const ofEveryHost = byMount.filter((service) => service.hosts.length === 0)

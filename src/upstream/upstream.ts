@@ -7,7 +7,7 @@ import type { UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './messages.ts'
 import type { UpstreamOptions } from './options.ts'
 import { createBreaker, createRetryBudget } from './send/circuit-breaking.ts'
-import { createPaceLook, InFlight, lookEveryMs } from './send/in-flight.ts'
+import { createPaceLook, lookEveryMs, RequestsInFlight } from './send/in-flight.ts'
 import { createSlots } from './send/slots.ts'
 import { type UpstreamContext, UpstreamRequest } from './send/upstream-request.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
@@ -48,7 +48,7 @@ export const createUpstream = (
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const longResponses = createFairTurns(longResponsesPerTurn)
-  const inFlight = new InFlight<UpstreamRequest>()
+  const inFlight = new RequestsInFlight<UpstreamRequest>()
   let isClosing = false
   const limits = { slots, budget, breaker, longResponses }
   const context: UpstreamContext = { ...deps, ...limits, options, targets, inFlight }

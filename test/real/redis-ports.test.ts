@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
-import { type Connection, connect } from '../../src/cluster/redis/connections.ts'
+import { connect, type RedisConnection } from '../../src/cluster/redis/connections.ts'
 import { createRedisLedger } from '../../src/cluster/redis/redis-ledger.ts'
 import { createCountedRequests, createIdempotencyKeys } from '../../src/cluster/redis/stores.ts'
 import { createSignatures } from '../../src/cluster/redis/values.ts'
@@ -12,7 +12,7 @@ import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
 describeWith('redis', 'the stores of several instances on a real Redis', () => {
   let redis: RedisServer
-  let connection: Connection
+  let connection: RedisConnection
   let prefix = 0
   const options = () => ({
     url: `redis://127.0.0.1:${redis.port}`,

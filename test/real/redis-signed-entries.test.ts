@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Push } from '../../src/cluster/ledger.ts'
+import type { LedgerPush } from '../../src/cluster/ledger.ts'
 import { createRedisLedger } from '../../src/cluster/redis/redis-ledger.ts'
 import { createSignatures } from '../../src/cluster/redis/values.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -198,7 +198,7 @@ describeWith('redis', 'a Redis whose content is signed', () => {
       changed: () => undefined,
       signatures: { notes: createSignatures([key], 'note'), acknowledgements },
     })
-    const pushes: Push[] = []
+    const pushes: LedgerPush[] = []
     ledger.listen((push) => pushes.push(push))
     const channel = '{test}:applied:m'
     await expect.poll(async () => (await writer.redis.pubsub('NUMSUB', channel))[1]).toBe(1)

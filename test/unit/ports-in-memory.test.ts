@@ -1,6 +1,6 @@
 import { beforeEach, describe } from 'vitest'
 import { createMemoryIdempotencyStore } from '../../src/batch/idempotency.ts'
-import type { Push } from '../../src/cluster/ledger.ts'
+import type { LedgerPush } from '../../src/cluster/ledger.ts'
 import { createMemoryLedger, type MemoryLedger } from '../../src/cluster/workers/memory-ledger.ts'
 import { testIdempotencyStore } from '../support/port-suites/idempotency-store.ts'
 import { testLedger } from '../support/port-suites/ledger.ts'
@@ -15,7 +15,7 @@ describe('idempotency keys in memory', () => {
 describe('rate limits counted in memory', () => testRateLimiter(() => undefined))
 
 describe('the ledger that a parent process holds for its workers', () => {
-  const listeners = new Map<string, (push: Push) => void>()
+  const listeners = new Map<string, (push: LedgerPush) => void>()
   let ledger: MemoryLedger
   beforeEach(() => {
     ledger = createMemoryLedger({

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import type { ItemReading } from '../../service/contract.ts'
 import { type BatchEnvelope, type EnvelopeItem, envelopeItem, rawBodies } from '../envelope.ts'
-import type { Admission, BatchItem, ItemError } from '../item.ts'
+import type { BatchItem, ItemAdmission, ItemError } from '../item.ts'
 import { type OrderFacts, planOrder, type Waits } from './plan-order.ts'
 
 /** Names of the parameters an item sets, in query and body, down to the first bracket. */
@@ -18,7 +18,7 @@ export type BatchInput = {
   /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
   readonly text: string | undefined
   /** Route match, `allow_batch` and validation, without running the item. */
-  admit(item: BatchItem): Admission
+  admit(item: BatchItem): ItemAdmission
 }
 
 export type PlannedItem =

@@ -1,5 +1,5 @@
 import type { ConflictFacts, ItemReach } from '../item.ts'
-import type { Parts } from '../split.ts'
+import type { SplitParts } from '../split.ts'
 
 /** What is sent as one upstream request: a single item, or several in one upstream batch. Members are in order. */
 export type Unit = {
@@ -10,7 +10,7 @@ export type Unit = {
 
 /** How a batch is split: the number of upstream batches, and the most items of one. */
 type Cut = {
-  readonly parts: Parts
+  readonly parts: SplitParts
   readonly mostItems: number
   /** May the item be part of an upstream batch? Otherwise its whole group is sent item by item. */
   isChunkable(index: number): boolean
@@ -84,7 +84,7 @@ export type OrderFacts = ConflictFacts & { readonly parameters: readonly string[
  * `read` changes nothing, `update` only its own item, `claim` something that the items of a collection share
  * (slugs, order, counts, the next number), `everything` is unknown.
  */
-type Reach = 'read' | 'update' | 'claim' | 'everything'
+type OrderReach = 'read' | 'update' | 'claim' | 'everything'
 
 /** Parameters that change nothing but the item itself. Anything else may be unique, counted or ordered in its collection. */
 const ownParameters: ReadonlySet<string> = new Set([
@@ -139,21 +139,21 @@ const independent: ReadonlySet<string> = new Set(
 const isPlainId = (itemId: string | undefined): boolean =>
   itemId !== undefined && /^[1-9]\d{0,18}$/.test(itemId)
 
-const reachOfWrite = (facts: OrderFacts): Reach => {
+const reachOfWrite = (facts: OrderFacts): OrderReach => {
   if (facts.kind === 'collection') return facts.method === 'POST' ? 'claim' : 'everything'
   // Deleting a user hands the contents over to another one.
   if (facts.method === 'DELETE') return facts.collection === 'users' ? 'everything' : 'claim'
   return facts.parameters.every((name) => ownParameters.has(name)) ? 'update' : 'claim'
 }
 
-const reachOf = (facts: OrderFacts): Reach => {
+const reachOf = (facts: OrderFacts): OrderReach => {
   const known = facts.kind === 'item' || facts.kind === 'collection'
   if (facts.collection === '' || !known || facts.reach !== undefined) return 'everything'
   if (facts.kind === 'item' && !isPlainId(facts.itemId)) return 'everything'
   return facts.method === 'GET' || facts.method === 'HEAD' ? 'read' : reachOfWrite(facts)
 }
 
-type Reaching = { readonly facts: OrderFacts; readonly reach: Reach }
+type Reaching = { readonly facts: OrderFacts; readonly reach: OrderReach }
 
 /** A list, or a create: the new item may get the number that another one names, before or after. */
 const isOnWholeCollection = ({ facts }: Reaching): boolean => facts.kind === 'collection'

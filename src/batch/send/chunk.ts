@@ -172,7 +172,7 @@ export const itemsPerTurn = 3
 type ChunkOptions = {
   readonly size: number
   /** Sends a request to the upstream's batch route, and reads the response. */
-  ask(content: Buffer): Promise<Asked>
+  ask(content: Buffer): Promise<AskedChunk>
   /** Aborted when nothing more shall begin. */
   readonly stop: AbortSignal
   /** Until the batch must be answered; infinite where it need not. */
@@ -182,7 +182,7 @@ type ChunkOptions = {
   readonly watch: ChunkWatch
 }
 
-type Asked = { readonly response: GatewayResponse; readonly content: Buffer }
+type AskedChunk = { readonly response: GatewayResponse; readonly content: Buffer }
 
 /** Called for each request to the upstream: there are two after a 429 with Retry-After. */
 export type ChunkWatch = {
@@ -194,7 +194,7 @@ export type ChunkWatch = {
  * Items that are sent to the upstream in one batch. Each passes the pipeline and joins, or leaves when it was answered
  * before; when all have joined or left, the batch is sent, and each item continues with its own answer.
  */
-type Chunk = {
+type ItemChunk = {
   join(place: number, request: ChunkRequest): Promise<SeatAnswer>
   leave(place: number): void
 }
@@ -228,7 +228,7 @@ const resultOf = (thrown: unknown): ChunkResult =>
   thrown instanceof GatewayError && neverSent.has(thrown.code) ? 'not-sent' : 'broken'
 
 /** An empty chunk; nothing is sent until all items have joined or left. */
-export const createChunk = (options: ChunkOptions): Chunk => {
+export const createChunk = (options: ChunkOptions): ItemChunk => {
   const seats = new Map<number, Seat | 'left'>()
 
   const giveBack = async (present: readonly Seat[], answers: readonly ItemAnswer[]): Promise<void> => {
@@ -258,13 +258,13 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     }
   }
 
-  const askOnce = (content: Buffer): Promise<Asked> => {
+  const askOnce = (content: Buffer): Promise<AskedChunk> => {
     options.watch.begun()
     return options.ask(content)
   }
 
   /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
-  const ask = async (content: Buffer): Promise<Asked> => {
+  const ask = async (content: Buffer): Promise<AskedChunk> => {
     const first = await askOnce(content)
     const waited = await waitedFor(first.response, options.leftMs(), options.stop)
     if (waited === 'none') return first
@@ -277,7 +277,7 @@ export const createChunk = (options: ChunkOptions): Chunk => {
     const places = [...seats].sort(([one], [other]) => one - other)
     const present = places.map(([, seat]) => seat).filter((seat) => seat !== 'left')
     if (present.length === 0) return
-    let asked: Asked
+    let asked: AskedChunk
     try {
       asked = await ask(chunkContent(present.map(({ request }) => request)))
     } catch (thrown) {

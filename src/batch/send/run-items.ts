@@ -107,7 +107,7 @@ export type ItemSender = {
   ): readonly Promise<ItemAnswer>[]
 }
 
-type Made = ItemAnswer | ItemError
+export type Made = ItemAnswer | ItemError
 
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]

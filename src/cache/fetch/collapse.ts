@@ -67,7 +67,7 @@ export type FetchOutcome =
 export type RunFetch = (fetch: FetchRequest) => FetchOutcome | Promise<FetchOutcome>
 
 /** A member of the table; `next` belongs to the table. */
-export type InFlight<Self> = {
+export type FetchInFlight<Self> = {
   readonly key: string
   /** Secondary key, where the selecting fields were already known; '' otherwise. */
   readonly variant: string
@@ -89,7 +89,7 @@ const chainOf = (key: string): number => {
  * The fetches that later readers of a key may join. A hash table of fixed length, not a Map: the tables that a growing and shrinking
  * Map leaves behind kept each fetch alive until the next full collection (docs/decisions/0014).
  */
-export class InFlightTable<Fetch extends InFlight<Fetch>> {
+export class InFlightTable<Fetch extends FetchInFlight<Fetch>> {
   readonly #first: (Fetch | undefined)[] = Array.from({ length: chains }, () => undefined)
 
   find(key: string, variant: string): Fetch | undefined {

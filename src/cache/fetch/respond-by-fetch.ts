@@ -53,7 +53,7 @@ const retriesAlone = (
 const followersPerTurn = 32
 
 /** A reader from its first wait to its response. */
-type Reader = {
+type FetchReader = {
   readonly read: CacheRead
   readonly forward: Forward
   readonly first: FetchNeeded
@@ -133,7 +133,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
   }
 
   /** What a reader does next is decided at once, so that all of them join the same retry; its response is made in its turn. */
-  const inTurn = ({ read, reject }: Reader, isLeader: boolean, work: () => void): void => {
+  const inTurn = ({ read, reject }: FetchReader, isLeader: boolean, work: () => void): void => {
     if (isLeader) {
       work()
       return
@@ -148,7 +148,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
   }
 
   /** One turn of the loop: waits for a fetch, and answers by it or waits again. By calls, since each promise shows in what a miss costs. */
-  const wait = (reader: Reader, attempt: WaitAttempt): void => {
+  const wait = (reader: FetchReader, attempt: WaitAttempt): void => {
     const { read, reject } = reader
     const waiting = join(read, reader.forward, attempt.need, attempt.alone, attempt.hasRetried)
     const { isLeader } = waiting
@@ -167,7 +167,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
   }
 
   const answerOrRetry = (
-    reader: Reader,
+    reader: FetchReader,
     attempt: WaitAttempt,
     isLeader: boolean,
     resolution: Resolution,

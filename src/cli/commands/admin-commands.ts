@@ -134,9 +134,9 @@ const duration = (seconds: number): string => {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
 }
 
-type Target = StatusReport['upstreams'][number]['targets'][number]
+type ReportedTarget = StatusReport['upstreams'][number]['targets'][number]
 
-const targetState = ({ isKnown, up, leftOut }: Target): string => {
+const targetState = ({ isKnown, up, leftOut }: ReportedTarget): string => {
   if (!isKnown) return 'unknown, not contacted yet'
   if (up) return 'healthy'
   return leftOut ? 'failing, gets no requests' : 'failing, still used'

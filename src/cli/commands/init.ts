@@ -10,7 +10,7 @@ import {
   quoted,
   readDocument,
   readUpstream,
-  type Upstream,
+  type UpstreamUrl,
 } from '../document-config.ts'
 import { printable } from '../texts.ts'
 
@@ -28,7 +28,7 @@ type Initial =
 
 const fault = (message: string): Initial => ({ kind: 'fault', message })
 
-const openLines = ({ origin, path }: Upstream): string[] => [
+const openLines = ({ origin, path }: UpstreamUrl): string[] => [
   ...commonLines(undefined),
   'services:',
   '  api:',
@@ -44,7 +44,7 @@ const openLines = ({ origin, path }: Upstream): string[] => [
 ]
 
 /** A site known by its name gets that name as Host; a server known by its address gets the one of the target. */
-const wordpressLines = ({ origin, isInternal }: Upstream, root: string): string[] => {
+const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): string[] => {
   const rest = quoted(root)
   const host = isInternal
     ? 'host: target # Host that WordPress gets; preserve = that of publicUrl, once clients use it'
@@ -112,7 +112,7 @@ const documentInitial = async (operands: readonly string[], initFile: string): P
   // A server that is only a path is on the host that clients ask.
   const { server } = read.document
   const assumed = server?.startsWith('/') === true ? readUpstream(defaultUrls.open + server) : undefined
-  const upstream = known ?? assumed ?? (readUpstream(defaultUrls.open) as Upstream)
+  const upstream = known ?? assumed ?? (readUpstream(defaultUrls.open) as UpstreamUrl)
   const lines = documentServiceLines(read.document, path, upstream, 'suggested')
   return {
     kind: 'file',
@@ -128,7 +128,7 @@ const documentInitial = async (operands: readonly string[], initFile: string): P
 const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`
 
 /** The file for a site, with the path at which it announces its REST API. */
-const announcedSite = async (upstream: Upstream, siteFacts: CliPorts['siteFacts'] | undefined) => {
+const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
   const usual = `${upstream.path.replace(/(?:\/index\.php)?\/wp-json$/, '')}/wp-json`
   const lines = wordpressLines(upstream, usual)
   const checked = await checkConfig(textOf(lines), {})

@@ -120,12 +120,12 @@ export const createAcknowledgements = (leaseMs: number) => {
 
 type Delivery = Heard | 'isolated'
 
-type Waiting = { readonly done: (delivery: Delivery) => void }
+type WaitingWrite = { readonly done: (delivery: Delivery) => void }
 
 export type Batch = {
   readonly notes: readonly string[]
   readonly settled: readonly string[]
-  readonly waiting: readonly Waiting[]
+  readonly waiting: readonly WaitingWrite[]
 }
 
 /** Total length of all notes: clients choose the length of the targets that they write to. */
@@ -141,7 +141,7 @@ export const createBacklog = () => {
   let notes = new Set<string>()
   let characters = 0
   let settled: string[] = []
-  let waiting: Waiting[] = []
+  let waiting: WaitingWrite[] = []
   const addNotes = (more: readonly string[]): void => {
     for (const note of more) {
       if (notes.has(note)) continue
@@ -233,7 +233,7 @@ export const createContact = (leaseMs: number, canBeCutOff: boolean) => {
 /** Whether a write may be sent, and the name that settles it later. */
 export type Begun = { readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }
 
-type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 'report'> & {
+type AnnounceParts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 'report'> & {
   readonly backlog: Pick<ReturnType<typeof createBacklog>, 'add'>
   readonly contact: Pick<ReturnType<typeof createContact>, 'isFailing' | 'isNews'>
   readonly failed: () => void
@@ -241,7 +241,7 @@ type Parts = Pick<CoherenceOptions, 'ledger' | 'member' | 'refusesUnheard' | 're
 
 /** Names writes, and records them in the ledger before they are sent. */
 export const createWriteAnnouncer = (
-  parts: Parts,
+  parts: AnnounceParts,
 ): ((notes: readonly Note[], mayMatter: boolean) => Promise<Begun>) => {
   const { backlog, contact, report } = parts
   let writes = 0

@@ -94,7 +94,7 @@ const checkedSlots = (reply: unknown): unknown => {
   throw new Error('MALFORMED slots')
 }
 
-export type ConnectionOptions = ReplyLimits & {
+export type RedisConnectionOptions = ReplyLimits & {
   /** redis:// or rediss://, of one server or of any node of a cluster. */
   readonly url: string
   readonly cluster: boolean
@@ -114,7 +114,7 @@ const silentTimeouts = 3
 Command.setReplyTransformer('cluster', checkedSlots)
 
 /** A connection for one purpose, so that a large value never stands before a short command. */
-export type Connection = Redis | Cluster
+export type RedisConnection = Redis | Cluster
 
 /** Runs a script by its digest, and sends its text only where the server does not have it. */
 export type RunScript = (
@@ -129,7 +129,7 @@ const credentialsOf = (url: URL) => ({
 })
 
 /** Undefined: in the clear. The name is sent as well as checked; none is sent for an address (RFC 6066 §3). */
-const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']) => {
+const tlsOf = (url: URL, { ca, cert, key, serverName }: RedisConnectionOptions['tls']) => {
   if (url.protocol !== 'rediss:') return {}
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const name = serverName === '' && isIP(host) === 0 ? host : serverName
@@ -138,7 +138,7 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: ConnectionOptions['tls']
 }
 
 /** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
-const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: ConnectionOptions) => ({
+const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: RedisConnectionOptions) => ({
   Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
   // Its replies have five types, and only connections that subscribed receive messages.
   protocol: 2 as const,
@@ -166,7 +166,7 @@ const common = { lazyConnect: true, enableOfflineQueue: false } as const
  * No pipelines: those of a cluster are sent again as a whole, each time for as long as a command may take, hold up what comes
  * after them, and end the process when they are redirected (ASK) once too often.
  */
-const clusterOptions = (options: ConnectionOptions) => ({
+const clusterOptions = (options: RedisConnectionOptions) => ({
   ...common,
   redisOptions: nodeOptions(options),
   clusterRetryStrategy: pauseMs,
@@ -179,7 +179,7 @@ const clusterOptions = (options: ConnectionOptions) => ({
   retryDelayOnTryAgain: options.timeoutMs / 4,
 })
 
-const openCluster = (options: ConnectionOptions): Cluster => {
+const openCluster = (options: RedisConnectionOptions): Cluster => {
   const cluster = new Cluster([options.url], clusterOptions(options))
   // While a connection to a node is being opened, its first command waits and all others are refused. Until the cluster is ready,
   // that first command is the check of ioredis whether it is.
@@ -201,8 +201,11 @@ const openCluster = (options: ConnectionOptions): Cluster => {
 }
 
 /** Opens a connection that looks for its server until it is closed. `changed` is called when the server is found or lost. */
-export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'down') => void): Connection => {
-  const connection: Connection = options.cluster
+export const connect = (
+  options: RedisConnectionOptions,
+  changed: (state: 'up' | 'down') => void,
+): RedisConnection => {
+  const connection: RedisConnection = options.cluster
     ? openCluster(options)
     : new Redis(options.url, {
         ...common,
@@ -224,7 +227,7 @@ export const connect = (options: ConnectionOptions, changed: (state: 'up' | 'dow
   return connection
 }
 
-export const scriptOn = (connection: Connection, text: string): RunScript => {
+export const scriptOn = (connection: RedisConnection, text: string): RunScript => {
   const digest = createHash('sha1').update(text).digest('hex')
   return async (keys, argv) => {
     try {

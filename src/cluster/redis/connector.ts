@@ -3,7 +3,7 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
 
 /** A connection either sends commands or subscribes to channels. */
-type Purpose = 'calls' | 'listens'
+type ConnectionUse = 'calls' | 'listens'
 
 export type ReplyLimits = {
   /** Longest wait for one command. */
@@ -103,7 +103,11 @@ const isMessage = ({ first, isFlat }: Reply): boolean =>
  * Ends the connection at an invalid reply. The client trusts its server: an unexpected null, a reply without a command or a
  * redirect without an address ends the process, and 72 bytes that announce lists allocate 1.5 GB (docs/decisions/0012).
  */
-const guardReplies = (stream: Socket, purpose: Purpose, { timeoutMs, mostReplyBytes }: ReplyLimits): void => {
+const guardReplies = (
+  stream: Socket,
+  purpose: ConnectionUse,
+  { timeoutMs, mostReplyBytes }: ReplyLimits,
+): void => {
   let sent = 0
   let answered = 0
   /** All commands sent by then have to be answered in time: late ones stay in the memory of the client. */
@@ -137,7 +141,7 @@ const guardReplies = (stream: Socket, purpose: Purpose, { timeoutMs, mostReplyBy
   }
 }
 
-type Options = {
+type ConnectorOptions = {
   readonly host: string
   readonly port: number
   readonly family?: number
@@ -150,12 +154,12 @@ type Options = {
  * failed write (Node closes a socket at the first error only during the handshake). A second error without a listener ends the
  * process.
  */
-export const connectorFor = (purpose: Purpose, limits: ReplyLimits) =>
+export const connectorFor = (purpose: ConnectionUse, limits: ReplyLimits) =>
   class Connector extends AbstractConnector {
-    readonly #options: Options
+    readonly #options: ConnectorOptions
 
     constructor(options: unknown) {
-      const known = options as Options
+      const known = options as ConnectorOptions
       super(known.disconnectTimeout)
       this.#options = known
     }

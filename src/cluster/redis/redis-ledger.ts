@@ -5,17 +5,17 @@ import {
   type Appended,
   type LeaseRefusal,
   type Ledger,
+  type LedgerPush,
+  type LedgerStanding,
   type Noted,
-  type Push,
   rememberedNotes,
-  type Standing,
   type Synced,
 } from '../ledger.ts'
 import {
-  type Connection,
-  type ConnectionOptions,
   connect,
   pauseMs,
+  type RedisConnection,
+  type RedisConnectionOptions,
   type RunScript,
   scriptOn,
   type Troubled,
@@ -24,7 +24,7 @@ import { connectorFor } from './connector.ts'
 import { ledgerScripts } from './ledger-scripts.ts'
 import { isTexts, type Signatures } from './values.ts'
 
-export type ListenerOptions = {
+export type SubscriberOptions = {
   readonly channels: readonly string[]
   /** Interval of the pings that detect a silent server. */
   readonly everyMs: number
@@ -35,7 +35,7 @@ export type ListenerOptions = {
 }
 
 /** Receives published messages from any available server, until it is closed. */
-export type Listener = { close(): void }
+export type Subscriber = { close(): void }
 
 /** A node that has left its cluster, or is cut off from it, still answers but forwards no messages. */
 const mostUnheard = 3
@@ -43,7 +43,7 @@ const mostUnheard = 3
 const addressOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
 /** Any node of a cluster serves, since all nodes get every message; prefer another node than the last. */
-const serverOf = (calls: Connection, last: string): Redis | undefined => {
+const serverOf = (calls: RedisConnection, last: string): Redis | undefined => {
   if (!(calls instanceof Cluster)) return calls
   const nodes = calls.nodes()
   const others = nodes.filter((node) => addressOf(node) !== last)
@@ -56,10 +56,10 @@ const serverOf = (calls: Connection, last: string): Redis | undefined => {
  * with its own sockets (see connector.ts): it would wait for a silent node as long as the kernel does.
  */
 export const listen = (
-  calls: Connection,
-  { channels, connector, everyMs, speak, troubled }: ListenerOptions,
+  calls: RedisConnection,
+  { channels, connector, everyMs, speak, troubled }: SubscriberOptions,
   hear: (channel: string, message: string) => void,
-): Listener => {
+): Subscriber => {
   let subscriber: Redis | undefined
   let last = ''
   let attempts = 0
@@ -153,7 +153,7 @@ const rowsIn = (value: unknown, width: number, what: string): readonly (readonly
   return Array.from({ length: value.length / width }, (_, row) => value.slice(row * width, (row + 1) * width))
 }
 
-const standingsIn = (value: unknown): readonly Standing[] =>
+const standingsIn = (value: unknown): readonly LedgerStanding[] =>
   rowsIn(value, 3, 'members').map(([member, applied, beat]) => ({
     member: nameIn(member, 'member'),
     applied: numberIn(applied, 'position of a member'),
@@ -198,7 +198,7 @@ const readDone = (reply: unknown): void => {
 const isNumber = (text: unknown): boolean => typeof text === 'string' && /^\d{1,15}$/.test(text)
 
 /** A message of a channel; undefined unless the scripts could have sent it. Any client that may publish can send anything. */
-const readPush = (channel: string, message: string): Push | undefined => {
+const readPush = (channel: string, message: string): LedgerPush | undefined => {
   const content = parsedJson(message)
   if (!Array.isArray(content) || content.length !== 4 || !isTexts(content.slice(0, 3))) return undefined
   const [epoch, seq, name, last] = content as unknown as readonly [string, string, string, unknown]
@@ -211,7 +211,7 @@ const readPush = (channel: string, message: string): Push | undefined => {
     : undefined
 }
 
-export type RedisLedgerOptions = ConnectionOptions & {
+export type RedisLedgerOptions = RedisConnectionOptions & {
   /** Prefix of every key and channel: gateways with other content use another prefix. */
   readonly prefix: string
   readonly member: string
@@ -257,7 +257,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     return verified ?? everything
   }
   /** Where notes are signed, a message is only a hint: its number is not signed, and it may be a replay. */
-  const pushOf = (channel: string, message: string): Push | undefined => {
+  const pushOf = (channel: string, message: string): LedgerPush | undefined => {
     if (message === signOfLife) return undefined
     if (channel === notedChannel) {
       const push = readPush(channel, message)
@@ -275,7 +275,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
   let proof = { epoch: '', time: '0' }
   const notedChannel = `${base}noted`
   const channels = [notedChannel, `${base}applied:${member}`, `${base}applied:all`]
-  let listener: Listener | undefined
+  let listener: Subscriber | undefined
 
   return {
     sync: async ({ epoch, applied }): Promise<Synced> => {

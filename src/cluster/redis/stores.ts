@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState, RateLimitStore } from '../../exchange/ports.ts'
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
-import { type Connection, scriptOn } from './connections.ts'
+import { type RedisConnection, scriptOn } from './connections.ts'
 import type { Signatures } from './values.ts'
 
 /** The window begins with its first request; a key without an expiry (PTTL -1) gets one again. */
@@ -18,7 +18,7 @@ return { count, left }
 const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** Counts requests of clients for all instances together. */
-export const createCountedRequests = (connection: Connection, prefix: string): RateLimitStore => {
+export const createCountedRequests = (connection: RedisConnection, prefix: string): RateLimitStore => {
   const count = scriptOn(connection, countScript)
   return {
     increment: async (limit, key, windowMs) => {
@@ -73,7 +73,7 @@ const answerIn = (
 
 /** Keys of requests that no two instances may carry out. */
 export const createIdempotencyKeys = (
-  connection: Connection,
+  connection: RedisConnection,
   { prefix, ttlMs, mostBytes, signatures }: IdempotencyOptions,
 ): IdempotencyStore => {
   const begin = scriptOn(connection, beginScript)
@@ -167,7 +167,7 @@ const isPosition = (value: unknown): value is ChangePosition => {
 
 /** Keeps the position of one service for all instances. A value that cannot be read counts as absent. */
 export const createChangePositions = (
-  connection: Connection,
+  connection: RedisConnection,
   options: { readonly prefix: string; readonly service: string; readonly signatures: Signatures },
 ): ChangePositions => {
   const key = `${options.prefix}:changes:{${options.service}}`

@@ -4,7 +4,7 @@ import type { SharedTier, Tagged, TierQuery } from '../../cache/shared-tier.ts'
 import type { Clock } from '../../clock.ts'
 import { createLastNumbers } from '../../http/memo.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../events.ts'
-import { type Connection, scriptOn, type Troubled } from './connections.ts'
+import { type RedisConnection, scriptOn, type Troubled } from './connections.ts'
 import {
   decodeEntry,
   type Entry,
@@ -37,7 +37,7 @@ export const createNotedTags = (mostTags: number) => {
 }
 
 export type TierOptions = {
-  readonly connection: Connection
+  readonly connection: RedisConnection
   readonly prefix: string
   readonly noted: Pick<ReturnType<typeof createNotedTags>, 'touchedSince'>
   readonly targetTag: (key: string) => string
@@ -70,7 +70,7 @@ const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature
 
 const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
-type Named = Pick<TierQuery<unknown>, 'key' | 'contentId'>
+type NamedEntry = Pick<TierQuery<unknown>, 'key' | 'contentId'>
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
@@ -81,9 +81,10 @@ export const createTier = (options: TierOptions): SharedTier => {
   let restsUntil = Number.NEGATIVE_INFINITY
 
   // The digest is the hash tag: all entries of one key are in one slot of a cluster.
-  const entryKey = (named: Named): string => `${prefix}:e:{${digest(named.contentId + named.key)}}`
-  const claimKey = (named: Named): string => `${prefix}:c:{${digest(named.contentId + named.key)}}`
-  const variantKey = (named: Named, secondary: string): string => `${entryKey(named)}:${digest(secondary)}`
+  const entryKey = (named: NamedEntry): string => `${prefix}:e:{${digest(named.contentId + named.key)}}`
+  const claimKey = (named: NamedEntry): string => `${prefix}:c:{${digest(named.contentId + named.key)}}`
+  const variantKey = (named: NamedEntry, secondary: string): string =>
+    `${entryKey(named)}:${digest(secondary)}`
 
   const isResting = (): boolean => clock.monotonic() < restsUntil
   const failed = (step: TierStep, cause: unknown): void => {

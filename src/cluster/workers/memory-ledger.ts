@@ -1,32 +1,32 @@
 import type { LedgerPosition } from '../../cache/shared-tier.ts'
-import type { Appended, Noted, Push, Standing, Synced } from '../ledger.ts'
+import type { Appended, LedgerPush, LedgerStanding, Noted, Synced } from '../ledger.ts'
 
 /** Total length of the remembered notes: clients choose how long the targets are that they write to. */
 const mostCharacters = 8 * 1024 * 1024
 
-type Member = { applied: number; beat: number; readonly pending: Map<string, readonly string[]> }
+type LedgerMember = { applied: number; beat: number; readonly pending: Map<string, readonly string[]> }
 
 export type MemoryLedgerOptions = {
   readonly epoch: string
   readonly rememberedNotes: number
-  readonly push: (member: string, push: Push) => void
+  readonly push: (member: string, push: LedgerPush) => void
 }
 
 /** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
 export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedgerOptions) => {
-  const members = new Map<string, Member>()
+  const members = new Map<string, LedgerMember>()
   /** Ordered by the last append of each. */
   const log = new Map<string, number>()
   let seq = 0
   let floor = 0
   let characters = 0
 
-  const memberOf = (name: string): Member => {
+  const memberOf = (name: string): LedgerMember => {
     const known = members.get(name) ?? { applied: 0, beat: 0, pending: new Map() }
     members.set(name, known)
     return known
   }
-  const others = (name: string): readonly Standing[] =>
+  const others = (name: string): readonly LedgerStanding[] =>
     [...members]
       .filter(([member]) => member !== name)
       .map(([member, { applied, beat }]) => ({ member, applied, beat }))

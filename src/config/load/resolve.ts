@@ -7,8 +7,8 @@ import { cacheRule } from '../schema/cache-shape.ts'
 import type { ConfigShape } from '../schema/shape.ts'
 
 type Services = ConfigShape['services'][string]
-type Service<Contract extends Services['contract']> = Extract<Services, { contract: Contract }>
-type OwnLimits = Service<'site'>['limits']
+type ServiceOf<Contract extends Services['contract']> = Extract<Services, { contract: Contract }>
+type OwnLimits = ServiceOf<'site'>['limits']
 
 /** Addresses that mean "every interface" are good to listen on and bad to link to. */
 const linkHost = (host: string): string => {
@@ -31,17 +31,17 @@ const resolveLimits = (own: OwnLimits, general: OwnLimits, byDefault: typeof gen
   jsonDepth: own.jsonDepth ?? general.jsonDepth ?? byDefault.jsonDepth,
 })
 
-const resolveTargets = <Upstream extends Service<'site'>['upstream']>(upstream: Upstream) => ({
+const resolveTargets = <Upstream extends ServiceOf<'site'>['upstream']>(upstream: Upstream) => ({
   ...upstream,
   targets: upstream.targets.includes('embedded') ? ('embedded' as const) : upstream.targets,
 })
 
-const resolveCache = <Cache extends Service<'open'>['cache']>(
+const resolveCache = <Cache extends ServiceOf<'open'>['cache']>(
   cache: Cache,
   defaultRules: readonly Parameters<typeof cacheRule.parse>[0][],
 ) => ({ ...cache, rules: cache.rules ?? defaultRules.map((rule) => cacheRule.parse(rule)) })
 
-const resolveDiscovery = ({ source, refreshMs, identity }: Service<'site'>['discovery']) =>
+const resolveDiscovery = ({ source, refreshMs, identity }: ServiceOf<'site'>['discovery']) =>
   source === 'static' && identity !== undefined
     ? { source, refreshMs, identity }
     : { source: 'upstream' as const, refreshMs }
@@ -50,7 +50,7 @@ const resolveDiscovery = ({ source, refreshMs, identity }: Service<'site'>['disc
  * With `names: same` clients use the upstream's own spelling of the namespace, which is the neutral one only where its
  * root ends in the neutral segment.
  */
-const siteNamespace = ({ names, upstream }: Service<'site'>): string =>
+const siteNamespace = ({ names, upstream }: ServiceOf<'site'>): string =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? 'site' : 'wp'
 
 /** `GET /pets/*`: an operation is found by its template, and the match is for people and for comparisons. */
@@ -64,7 +64,7 @@ const matchOf = ({ method, template }: Pick<Operation, 'method' | 'template'>): 
 }
 
 /** Rules of the configuration, then those of the document; `operation` is the text of an operation's `match`. */
-const resolveDocumentCache = ({ cache, document }: Service<'openapi'>) => {
+const resolveDocumentCache = ({ cache, document }: ServiceOf<'openapi'>) => {
   const { operations } = document.contract
   const configured = cache.rules.flatMap(({ match, operation, ...rule }) => {
     if (match !== undefined) return [{ ...rule, match, operation: '' }]
@@ -83,13 +83,13 @@ const resolveDocumentCache = ({ cache, document }: Service<'openapi'>) => {
 }
 
 /** The cache rules in the document of the plant store, in the form of a configuration. */
-const plantRules = ({ limitParameter }: Service<'plants'>) =>
+const plantRules = ({ limitParameter }: ServiceOf<'plants'>) =>
   plantsDocument(limitParameter).contract.operations.flatMap(({ method, template, cache }) =>
     cache === undefined ? [] : [{ ...cache, match: `${method} ${template}` }],
   )
 
 /** The settings of the configuration for the resources of each operation. */
-const resolveResources = ({ document, resources }: Service<'openapi'>): readonly DeclaredResource[] =>
+const resolveResources = ({ document, resources }: ServiceOf<'openapi'>): readonly DeclaredResource[] =>
   document.contract.operations.flatMap(({ method, template, operationId }) => {
     const rule = resources.find(({ match, operation }) =>
       match === undefined ? operation === operationId : matchesRule(match, method, template),

@@ -56,7 +56,7 @@ export const interpolate = (
 }
 
 /** A configuration file parsed as YAML, with the environment filled in. */
-export type Source = {
+export type ConfigSource = {
   readonly value: unknown
   /** Faulty references to the environment. */
   readonly faults: readonly UnplacedFault[]
@@ -65,7 +65,7 @@ export type Source = {
 }
 
 type SourceReading =
-  | { readonly kind: 'source'; readonly source: Source }
+  | { readonly kind: 'source'; readonly source: ConfigSource }
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
 
 type Document = ReturnType<typeof parseDocument>

@@ -25,9 +25,9 @@ const pemFault = (otherwise: string, texts: readonly string[], code: string): st
 
 const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
 
-type Shown = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
+type TlsFiles = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
 
-function* clientCertificateFaults(path: Path, tls: Shown): Iterable<UnplacedFault> {
+function* clientCertificateFaults(path: Path, tls: TlsFiles): Iterable<UnplacedFault> {
   const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
   // OpenSSL accepts a text without any certificate, and then trusts none.
   const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
@@ -47,7 +47,7 @@ function* pairFaults(
     yield faultAt([...path, 'cert'], pemFault('cert and key do not match or are not PEM', [cert, key], code))
 }
 
-function* serverCertificateFaults(path: Path, tls: Pick<Shown, 'cert' | 'key'>): Iterable<UnplacedFault> {
+function* serverCertificateFaults(path: Path, tls: Pick<TlsFiles, 'cert' | 'key'>): Iterable<UnplacedFault> {
   const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
   if (cert === '' || key === '')
     yield faultAt([...path, cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')

@@ -24,9 +24,9 @@ const mostRanges = 16
 
 const whole: RangeSelection = { kind: 'whole' }
 
-type Parsed = ByteRange | 'outside' | undefined
+type ParsedRange = ByteRange | 'outside' | undefined
 
-const parseSpec = (spec: string, length: number): Parsed => {
+const parseSpec = (spec: string, length: number): ParsedRange => {
   const found = /^(\d{0,15})-(\d{0,15})$/.exec(spec)
   if (found === null) return undefined
   const [, from = '', to = ''] = found

@@ -258,21 +258,23 @@ const createFamily = <Label extends string, Series>(
   }
 }
 
-type Table = typeof metricTable
-type LabelOf<Key extends MetricKey> = Table[Key]['labels'][number]
-type SeriesOf<Key extends MetricKey> = Table[Key]['type'] extends 'histogram' ? HistogramSeries : NumberSeries
+type MetricTable = typeof metricTable
+type LabelOf<Key extends MetricKey> = MetricTable[Key]['labels'][number]
+type SeriesOf<Key extends MetricKey> = MetricTable[Key]['type'] extends 'histogram'
+  ? HistogramSeries
+  : NumberSeries
 
 export type Families = { readonly [Key in MetricKey]: Family<LabelOf<Key>, SeriesOf<Key>> }
 
-type Row = Table[MetricKey]
+type TableRow = MetricTable[MetricKey]
 
-const numberFamily = (row: Row, maxSeries: number, onOverflow: () => void) => {
+const numberFamily = (row: TableRow, maxSeries: number, onOverflow: () => void) => {
   const create = (): NumberSeries => ({ value: 0 })
   const family = createFamily<string, NumberSeries>({ labels: row.labels, maxSeries, create, onOverflow })
   return { family, metric: collected(row, family.entries) }
 }
 
-type HistogramRow = Extract<Row, { type: 'histogram' }>
+type HistogramRow = Extract<TableRow, { type: 'histogram' }>
 
 const histogramFamily = (row: HistogramRow, maxSeries: number, onOverflow: () => void) => {
   const create = () => createHistogramSeries(row.counted)

@@ -1,10 +1,10 @@
+import type { JsonObject } from '../../http/json-text.ts'
+
 /** A document with the files that it refers to, parsed. Names are paths relative to the folder of the document. */
 export type ApiBundle = {
   readonly root: string
   readonly files: Readonly<Record<string, unknown>>
 }
-
-export type JsonObject = { readonly [member: string]: unknown }
 
 /** A value of the bundle, with its position: faults name it, and schemas are identified by it. */
 export type Located = { readonly file: string; readonly path: readonly string[]; readonly node: unknown }

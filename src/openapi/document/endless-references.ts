@@ -1,7 +1,7 @@
 import { isObject } from './bundle.ts'
 import { definitionName, type RequestSchema } from './request-schema.ts'
 
-type Growing = Record<string, unknown>
+type GrowingSchema = Record<string, unknown>
 
 /** Keywords with schemas for the same value as the one that contains them, and not for a part of it. */
 const inPlace = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as const
@@ -13,14 +13,14 @@ const inPlace = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as cons
 export const cutEndlessReferences = (definitions: ReadonlyMap<string, RequestSchema>): void => {
   const done = new Set<string>()
   const open = new Set<string>()
-  const visitKeyword = (schema: Growing, keyword: (typeof inPlace)[number]): boolean => {
-    const inner = [schema[keyword]].flat().filter((one): one is Growing => isObject(one))
+  const visitKeyword = (schema: GrowingSchema, keyword: (typeof inPlace)[number]): boolean => {
+    const inner = [schema[keyword]].flat().filter((one): one is GrowingSchema => isObject(one))
     const isCut = inner.map(visitSchema).includes(true)
     if (keyword !== 'allOf' && isCut) delete schema[keyword]
     return isCut
   }
   /** Was something of this schema removed? */
-  const visitSchema = (schema: Growing): boolean => {
+  const visitSchema = (schema: GrowingSchema): boolean => {
     const isCut = inPlace.map((keyword) => visitKeyword(schema, keyword)).includes(true)
     const target = schema['$ref']
     if (typeof target !== 'string') return isCut

@@ -109,12 +109,12 @@ export const createExtensionCheck = (
   return (declared) => extensionFault(declared, shapes)
 }
 
-type Found = { readonly operation: Operation; readonly located: Located }
+type FoundOperation = { readonly operation: Operation; readonly located: Located }
 
 /** Operations of one method and of templates that match the same paths. */
-type Slots = Map<string, Found[]>
+type OperationSlots = Map<string, FoundOperation[]>
 
-const addOperation = (reader: OperationReader, slots: Slots, found: Found): void => {
+const addOperation = (reader: OperationReader, slots: OperationSlots, found: FoundOperation): void => {
   const { operation, located } = found
   const { method, template } = operation
   if (hasUnseenCredential(operation))
@@ -139,8 +139,8 @@ const addOperation = (reader: OperationReader, slots: Slots, found: Found): void
 }
 
 /** Templates that match the same paths are faults (OpenAPI 3.1 §4.8.8), but 2 % of the documents in use have some. */
-const noteEquivalentTemplates = (reader: OperationReader, found: readonly Found[]): void => {
-  const firsts = new Map<string, Found>()
+const noteEquivalentTemplates = (reader: OperationReader, found: readonly FoundOperation[]): void => {
+  const firsts = new Map<string, FoundOperation>()
   const noted = new Set<string>()
   const methods = new Set<string>()
   for (const one of found) {
@@ -165,7 +165,7 @@ const operationsOf = (
   listed: Located,
   path: Located | undefined,
   key: string,
-): readonly Found[] => {
+): readonly FoundOperation[] => {
   if (path === undefined) reader.fault(listed, nowhere)
   else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
   else {
@@ -202,7 +202,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
   if (paths.node !== undefined && !isObject(paths.node)) return at(['paths'], 'expected an object')
 
   const reader = new OperationReader(bundle, dialect)
-  const slots: Slots = new Map()
+  const slots: OperationSlots = new Map()
   const found = membersOf(paths.node).flatMap(([key]) => {
     const listed = below(paths, key)
     return key.startsWith('x-') ? [] : operationsOf(reader, listed, dereferenced(bundle, listed), key)

@@ -23,8 +23,8 @@ import type {
 import {
   createSchemaTranslator,
   type Dialect,
+  type ReferenceFault,
   type RequestSchema,
-  type SchemaFault,
   type SchemaTranslator,
 } from './request-schema.ts'
 
@@ -100,7 +100,7 @@ const exactText = (value: unknown): string | undefined => {
 
 export const nowhere = 'the reference leads to nothing in this document or below its folder'
 
-const schemaFaults: Readonly<Record<SchemaFault['kind'], string>> = {
+const schemaFaults: Readonly<Record<ReferenceFault['kind'], string>> = {
   nowhere,
   'too-deep': 'the schema is behind more than 300 others, one inside of the other or by reference',
 }

@@ -1,9 +1,9 @@
 import { jsonTypes } from '../../http/json-content.ts'
+import type { JsonObject } from '../../http/json-text.ts'
 import {
   type ApiBundle,
   below,
   isObject,
-  type JsonObject,
   type Located,
   listOf,
   member,
@@ -140,7 +140,7 @@ const boundsOf = (node: JsonObject): JsonObject => {
 }
 
 /** A reference that leads nowhere, or a schema behind more others than can be followed. */
-export type SchemaFault = { readonly located: Located; readonly kind: 'nowhere' | 'too-deep' }
+export type ReferenceFault = { readonly located: Located; readonly kind: 'nowhere' | 'too-deep' }
 
 /** Schemas inside of one another, or behind references: each takes a part of the stack. */
 const mostNested = 300
@@ -153,7 +153,7 @@ export type SchemaTranslator = {
   translate(located: Located): RequestSchema
   /** Definitions that translated schemas refer to with `$ref`, by that text; grows with each translation. */
   readonly definitions: ReadonlyMap<string, RequestSchema>
-  readonly faults: readonly SchemaFault[]
+  readonly faults: readonly ReferenceFault[]
   hasStrictIntegers(): boolean
 }
 
@@ -204,7 +204,7 @@ export const createSchemaTranslator = (
 ): SchemaTranslator => {
   const names = new Map<string, string>()
   const definitions = new Map<string, RequestSchema>()
-  const faults: SchemaFault[] = []
+  const faults: ReferenceFault[] = []
   const resources = new SchemaResources(bundle, dialect === '3.1')
   let hasStrictIntegers = false
 

@@ -65,9 +65,9 @@ const escapeRows: readonly EscapeRow[] = [
 ]
 
 /** A piece of a pattern in the syntax of RE2, and the number of characters that it stands for. */
-type Piece = { readonly text: string; readonly length: number }
+type PatternPiece = { readonly text: string; readonly length: number }
 
-const translatedEscape = (rest: string, inClass: boolean): Piece | undefined => {
+const translatedEscape = (rest: string, inClass: boolean): PatternPiece | undefined => {
   for (const row of escapeRows) {
     const found = row.inClass === undefined || row.inClass === inClass ? row.pattern.exec(rest) : null
     if (found === null) continue
@@ -77,10 +77,10 @@ const translatedEscape = (rest: string, inClass: boolean): Piece | undefined => 
   return undefined
 }
 
-const asItIs = (text: string): Piece => ({ text, length: text.length })
+const asItIs = (text: string): PatternPiece => ({ text, length: text.length })
 
 /** What is neither an escape nor inside of brackets. */
-const translatedPlain = (rest: string): Piece | undefined => {
+const translatedPlain = (rest: string): PatternPiece | undefined => {
   switch (rest[0]) {
     case '.':
       return { text: notLineEnd, length: 1 }
@@ -111,7 +111,7 @@ const translated = (pattern: string): string | undefined => {
   for (let at = 0; at < pattern.length; ) {
     const rest = pattern.slice(at, at + lookAhead)
     const character = rest[0]
-    let piece: Piece | undefined
+    let piece: PatternPiece | undefined
     if (character === '\\') piece = translatedEscape(rest, inClass)
     else if (inClass) piece = { text: character === '[' ? '\\[' : (character ?? ''), length: 1 }
     else piece = translatedPlain(rest)

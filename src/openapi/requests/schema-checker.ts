@@ -57,12 +57,12 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
 
 type IntegerSchema = { readonly [keyword: string]: unknown }
 
-type Bounds = { readonly min: bigint; readonly max: bigint }
+type IntegerBounds = { readonly min: bigint; readonly max: bigint }
 
 const exactBound = (value: unknown): bigint | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
 
-const formatBounds = (format: unknown): Bounds | undefined =>
+const formatBounds = (format: unknown): IntegerBounds | undefined =>
   format === 'int64' ? int64 : format === 'int32' ? int32 : undefined
 
 /** Whether an integer is within the bounds of its schema, compared without a loss of digits. */

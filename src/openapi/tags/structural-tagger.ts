@@ -49,9 +49,9 @@ const kindOf = (id: string): KindOfId => {
   return aliases.test(id) ? 'alias' : 'name'
 }
 
-type Member = string | number
+type IdValue = string | number
 
-const isMember = (value: unknown): value is Member => typeof value === 'string' || typeof value === 'number'
+const isMember = (value: unknown): value is IdValue => typeof value === 'string' || typeof value === 'number'
 
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
@@ -151,7 +151,7 @@ const tagNames = (service: string) => ({
   belowOne: (collection: string) => `${service}/below${collection}##`,
 })
 
-type Names = ReturnType<typeof tagNames>
+type ResourceTagNames = ReturnType<typeof tagNames>
 
 /** An item in a path, with its collection where declarations name that. */
 type ItemInPath = {
@@ -176,7 +176,7 @@ const itemsIn = (bound: BoundPath, { named, itemsAt }: Resources): readonly Item
 const kindAt = ({ segments, values }: BoundPath, index: number): KindOfId =>
   parameterIn(segments[index]) === undefined ? 'alias' : kindOf(values[index] ?? '')
 
-const storedAt = (names: Names, bound: BoundPath, { parameterOf }: Resources): readonly string[] =>
+const storedAt = (names: ResourceTagNames, bound: BoundPath, { parameterOf }: Resources): readonly string[] =>
   bound.segments.flatMap((_, index) => {
     const length = index + 1
     const tags = [names.within(keyAt(bound, length)), names.within(shapeAt(bound, length))]
@@ -188,7 +188,7 @@ const storedAt = (names: Names, bound: BoundPath, { parameterOf }: Resources): r
 
 /** Of responses that a write to another path changes, by declaration. */
 const storedByDeclaration = (
-  names: Names,
+  names: ResourceTagNames,
   resources: Resources,
   resource: Resource,
   bound: BoundPath,
@@ -215,7 +215,7 @@ const storedByDeclaration = (
 ]
 
 /** The same items by other ids: `me` may be any item, and an id of another kind another name of the same one. */
-const otherNames = (names: Names, bound: BoundPath): readonly string[] =>
+const otherNames = (names: ResourceTagNames, bound: BoundPath): readonly string[] =>
   bound.segments.flatMap((segment, index) => {
     if (parameterIn(segment) === undefined) return []
     const collection = keyAt(bound, index)
@@ -229,7 +229,7 @@ const otherNames = (names: Names, bound: BoundPath): readonly string[] =>
 
 /** Responses that show items of the path, by declaration. */
 const writtenByDeclaration = (
-  names: Names,
+  names: ResourceTagNames,
   resources: Resources,
   bound: BoundPath,
   created: BoundPath | undefined,
@@ -255,7 +255,7 @@ type WrittenPath = readonly [bound: BoundPath, created: BoundPath | undefined]
 
 /** Responses that a write to the path changes; undefined for all of the service. */
 const writtenAt = (
-  names: Names,
+  names: ResourceTagNames,
   resources: Resources,
   [bound, created]: WrittenPath,
 ): readonly string[] | undefined => {

@@ -65,7 +65,7 @@ export type StreamBounds = {
 }
 
 /** Response bytes that wait, and the number of checks without progress. */
-type Watched = { waiting: number; stalledChecks: number }
+type WatchedStream = { waiting: number; stalledChecks: number }
 
 /** `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once. */
 const end = (stream: ServerHttp2Stream, reason: string): void => {
@@ -74,10 +74,10 @@ const end = (stream: ServerHttp2Stream, reason: string): void => {
 
 /** Checks each response by itself: pings and other streams keep Node's timer of the session from firing. */
 const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: StreamBounds): void => {
-  const open = new Map<ServerHttp2Stream, Watched>()
+  const open = new Map<ServerHttp2Stream, WatchedStream>()
   const everyMs = Math.max(50, Math.min(5_000, readerTimeoutMs / 4))
 
-  const countStalled = (stream: ServerHttp2Stream, watched: Watched): void => {
+  const countStalled = (stream: ServerHttp2Stream, watched: WatchedStream): void => {
     watched.stalledChecks += 1
     // The number of waiting bytes may be equal although the stream makes progress.
     if (watched.stalledChecks === 1) {

@@ -29,7 +29,7 @@ type Handlers = {
 }
 
 type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
-type Waiting = Exchange | { readonly error: Error }
+type WaitingRequest = Exchange | { readonly error: Error }
 
 const hasLeft = (incoming: IncomingMessage): boolean =>
   isHttp2(incoming) ? isReset(incoming) : !incoming.socket.writable
@@ -44,7 +44,7 @@ const createPipelining = (
   fail: Handlers['clientError'],
   report: (event: EdgeEvent) => void,
 ) => {
-  const queues = new Map<Socket, Waiting[]>()
+  const queues = new Map<Socket, WaitingRequest[]>()
   let all = 0
 
   /** A listener of `close`, whose argument is not the socket. */
@@ -76,14 +76,14 @@ const createPipelining = (
     // The error is the response to the request that is incomplete.
     if (behind !== undefined && 'error' in behind && !next.incoming.complete) proceed(socket)
   }
-  const createQueue = (socket: Socket): Waiting[] => {
-    const queue: Waiting[] = []
+  const createQueue = (socket: Socket): WaitingRequest[] => {
+    const queue: WaitingRequest[] = []
     queues.set(socket, queue)
     socket.once('close', leave)
     currentResponse(socket)?.once('finish', () => proceed(socket))
     return queue
   }
-  const wait = (socket: Socket, next: Waiting): void => {
+  const wait = (socket: Socket, next: WaitingRequest): void => {
     const queue = queues.get(socket) ?? createQueue(socket)
     if (all >= mostWaiting && queue.length >= mostOfConnection) {
       report({ kind: 'connection-cut', reason: 'pipelining' })

@@ -66,7 +66,7 @@ export type BreakerOptions = {
 /** How an admitted request ended: `unknown` = its client disconnected before the upstream answered. */
 export type RequestResult = 'answered' | 'failed' | 'unknown'
 
-type Admission =
+type BreakerAdmission =
   | { readonly kind: 'admitted'; readonly next: BreakerState }
   | { readonly kind: 'refused'; readonly waitMs: number }
 
@@ -75,7 +75,7 @@ const closedBreaker: BreakerState = { state: 'closed' }
 /** It is unknown when the probes will be answered. */
 const whileProbingMs = 1_000
 
-const admit = (breaker: BreakerState, nowMs: number, probes: number): Admission => {
+const admit = (breaker: BreakerState, nowMs: number, probes: number): BreakerAdmission => {
   switch (breaker.state) {
     case 'closed':
       return { kind: 'admitted', next: breaker }

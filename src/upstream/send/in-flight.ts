@@ -5,7 +5,7 @@ import type { Slots } from './slots.ts'
 export type Abortable = { index: number; abort(reason: Error): void }
 
 /** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
-export class InFlight<One extends Abortable> {
+export class RequestsInFlight<One extends Abortable> {
   readonly #all: One[] = []
   #idle: (() => void)[] = []
 

@@ -31,9 +31,9 @@ type SlotOptions = {
 }
 
 /** Counts of one client; removed when all are 0. */
-type Client = { held: number; arriving: number; queued: number }
+type ClientCounts = { held: number; arriving: number; queued: number }
 
-type Waiter = {
+type SlotWaiter = {
   readonly request: SlotRequest
   readonly granted: () => void
   readonly refused: (why: SlotRefusal) => void
@@ -41,7 +41,7 @@ type Waiter = {
 }
 
 /** Waiting requests of one client; either all of them may be served, or none. */
-type Line = { readonly client: string; readonly arriving: boolean; readonly waiters: Waiter[] }
+type Line = { readonly client: string; readonly arriving: boolean; readonly waiters: SlotWaiter[] }
 
 const partOf = (whole: number, share: number): number =>
   share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
@@ -61,18 +61,18 @@ export const createSlots = (options: SlotOptions) => {
   let arriving = 0
   let arrivingQueued = 0
   let serving = false
-  const clients = new Map<string, Client>()
+  const clients = new Map<string, ClientCounts>()
   // A Map keeps insertion order: the first line is served next and moves to the end.
   const lines = new Map<string, Line>()
 
-  const clientOf = (name: string): Client => {
+  const clientOf = (name: string): ClientCounts => {
     const known = clients.get(name)
     if (known !== undefined) return known
     const client = { held: 0, arriving: 0, queued: 0 }
     clients.set(name, client)
     return client
   }
-  const forgetIdle = (name: string, { held, queued: waiting }: Client): void => {
+  const forgetIdle = (name: string, { held, queued: waiting }: ClientCounts): void => {
     if (held === 0 && waiting === 0) clients.delete(name)
   }
 
@@ -116,7 +116,7 @@ export const createSlots = (options: SlotOptions) => {
   const keyOf = ({ client, line, arriving: isArriving }: SlotRequest): string =>
     `${client} ${line} ${isArriving}`
 
-  const leave = (waiter: Waiter): boolean => {
+  const leave = (waiter: SlotWaiter): boolean => {
     const { request } = waiter
     const key = keyOf(request)
     const line = lines.get(key)
@@ -133,7 +133,7 @@ export const createSlots = (options: SlotOptions) => {
     return true
   }
 
-  const next = (): Waiter | undefined => {
+  const next = (): SlotWaiter | undefined => {
     for (const [key, line] of lines) {
       if (!mayHold(line.client, line.arriving)) continue
       lines.delete(key)
@@ -166,7 +166,7 @@ export const createSlots = (options: SlotOptions) => {
       largest = other
       count = client.queued
     }
-    let longest: readonly Waiter[] = []
+    let longest: readonly SlotWaiter[] = []
     for (const line of lines.values())
       if (line.client === largest && line.waiters.length > longest.length) longest = line.waiters
     const last = longest.at(-1)
@@ -187,7 +187,7 @@ export const createSlots = (options: SlotOptions) => {
   const lateRefusal = ({ client, arriving: isArriving }: SlotRequest): SlotRefusal =>
     inFlight >= max || hasShare(client, isArriving) ? 'timeout' : 'client-share'
 
-  const enqueue = (waiter: Waiter): void => {
+  const enqueue = (waiter: SlotWaiter): void => {
     const { request } = waiter
     const key = keyOf(request)
     const line = lines.get(key)
@@ -217,7 +217,7 @@ export const createSlots = (options: SlotOptions) => {
         if (leave(waiter)) refused(lateRefusal(request))
       }
       const timer = queueTimeoutMs > 0 ? setTimeout(expire, queueTimeoutMs) : undefined
-      const waiter: Waiter = { request, granted, refused, timer }
+      const waiter: SlotWaiter = { request, granted, refused, timer }
       enqueue(waiter)
       return () => {
         leave(waiter)

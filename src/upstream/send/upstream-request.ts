@@ -29,7 +29,7 @@ import {
   retryAfterMs,
   type Ticket,
 } from './circuit-breaking.ts'
-import { type Abortable, type InFlight, type PacedRequest, TotalTimeout } from './in-flight.ts'
+import { type Abortable, type PacedRequest, type RequestsInFlight, TotalTimeout } from './in-flight.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 export type UpstreamContext = AttemptContext & {
@@ -39,7 +39,7 @@ export type UpstreamContext = AttemptContext & {
   readonly slots: Slots
   readonly budget: ReturnType<typeof createRetryBudget>
   readonly breaker: Breaker
-  readonly inFlight: InFlight<UpstreamRequest>
+  readonly inFlight: RequestsInFlight<UpstreamRequest>
 }
 
 /**

@@ -6,7 +6,7 @@ import { resetCode } from '../failure.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { correctHeads, ResponseHeads } from './response-heads.ts'
 
-type Found = Parameters<LookupFunction>[2]
+type LookupCallback = Parameters<LookupFunction>[2]
 
 /**
  * Connections to one name share a running lookup. Each lookup occupies one of two threads (libuv keeps the others free for files),
@@ -15,7 +15,7 @@ type Found = Parameters<LookupFunction>[2]
  * (resolv.conf, timeout and attempts).
  */
 export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
-  const inFlight = new Map<string, Found[]>()
+  const inFlight = new Map<string, LookupCallback[]>()
   return (name, options, found) => {
     const asked = JSON.stringify([name, options])
     const others = inFlight.get(asked)
@@ -25,7 +25,7 @@ export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
     }
     const waiting = [found]
     inFlight.set(asked, waiting)
-    const settle: Found = (...result) => {
+    const settle: LookupCallback = (...result) => {
       inFlight.delete(asked)
       for (const one of waiting) one(...result)
     }
@@ -45,7 +45,7 @@ export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
  */
 export const systemLookup = sharedLookup((name, options, found) => dns.lookup(name, options, found))
 
-type Handler = Parameters<Client['dispatch']>[1]
+type ConnectHandler = Parameters<Client['dispatch']>[1]
 
 /**
  * One connection of a pool. It corrects the heads of its responses, and closes at its maximum age, if it has one (0 = none): at once when it is idle, otherwise after the next response, by
@@ -81,7 +81,7 @@ export class AgingClient extends Client {
     this.on('disconnect', () => clearTimeout(this.#timer))
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Handler): boolean {
+  override dispatch(options: Dispatcher.DispatchOptions, handler: ConnectHandler): boolean {
     // A pool gives a client its next request when the response to the last one is complete.
     this.#heads.expect()
     return super.dispatch(this.#isOld ? { ...options, reset: true } : options, handler)

@@ -8,9 +8,9 @@ import type { UpstreamOptions } from '../options.ts'
 import { poolOf, type Target, type Targets } from './targets.ts'
 
 /** How a check ended. The words of the cause contain nothing that the target sent, except a status. */
-type Finding = { readonly result: CheckResult; readonly cause: string }
+type CheckEnd = { readonly result: CheckResult; readonly cause: string }
 
-const passed: Finding = { result: 'good', cause: '' }
+const passed: CheckEnd = { result: 'good', cause: '' }
 
 /** More of an answer is not read. */
 const mostBytes = 64 * 1024
@@ -46,7 +46,7 @@ const statusOf = (
   })
 
 /** One GET. Redirects are responses like others. Throws without a complete response. */
-const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<Finding> => {
+const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<CheckEnd> => {
   const statusCode = await statusOf(pool, {
     path: joined(basePath, health.path),
     headers: ['user-agent', 'trellis', ...(hostField === '' ? [] : ['host', hostField])],
@@ -62,7 +62,7 @@ const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions)
  * One check, beside the slots: an upstream that is busy must not look like a dead one. It has its own connection, as a new
  * client would: a target may close a kept one at any moment, which is no sign of a fault.
  */
-const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal): Promise<Finding> => {
+const check = async (pool: Pool, options: UpstreamOptions, stopped: AbortSignal): Promise<CheckEnd> => {
   const { timeoutMs } = options.health
   const end = (): void => void pool.destroy()
   let timedOut = false

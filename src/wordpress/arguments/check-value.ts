@@ -1,7 +1,7 @@
 import { ownMember } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import type { ArgumentSchema, JsonTypeName } from '../../service/row.ts'
-import { type Match, matchAnyOf, matchOneOf } from './combining.ts'
+import { matchAnyOf, matchOneOf, type SchemaMatch } from './combining.ts'
 import { asList, entriesOf, hasMember, isContainer, memberOf, namesOf, PhpArray } from './php-query.ts'
 import { booleanOf, compilePattern, formats, isIntegral, numberOf, scalarOf, typeFor } from './scalars.ts'
 import { countOf, type Issue, issueOf, listInWords, wrongType } from './site-errors.ts'
@@ -265,7 +265,7 @@ const checkFormat = (value: unknown, schema: ArgumentSchema, path: string): Issu
   return issueOf(format.code, format.message(path))
 }
 
-const combine = (value: unknown, schema: ArgumentSchema, path: string): Match | undefined => {
+const combine = (value: unknown, schema: ArgumentSchema, path: string): SchemaMatch | undefined => {
   if (schema.anyOf !== undefined) {
     const match = matchAnyOf(value, schema, schema.anyOf, path, checkValue)
     if (match.kind === 'unmatched' || schema.oneOf === undefined) return match

@@ -7,11 +7,11 @@ import { type Issue, listInWords } from './site-errors.ts'
 type Check = (value: unknown, schema: ArgumentSchema, path: string) => Issue | undefined
 
 /** The schema that a value matches, or why it matches none or more than one. */
-export type Match =
+export type SchemaMatch =
   | { readonly kind: 'matched'; readonly schema: ArgumentSchema }
   | { readonly kind: 'unmatched'; readonly issue: Issue }
 
-type Failure = { readonly index: number; readonly schema: ArgumentSchema; readonly issue: Issue }
+type SchemaFailure = { readonly index: number; readonly schema: ArgumentSchema; readonly issue: Issue }
 
 /** With the type of its parent where it has none; created once for each pair: a list can hold thousands of values. */
 const inheritedFrom = rememberedFor(({ type }: ArgumentSchema) =>
@@ -27,7 +27,7 @@ const noMatch = (message: string, data: Issue['data'] = null): Issue => ({
   data,
 })
 
-const noMatchBecause = (path: string, failure: Failure): Issue => {
+const noMatchBecause = (path: string, failure: SchemaFailure): Issue => {
   const { title } = failure.schema
   const text =
     title === undefined ? `${path} does not match the expected format.` : `${path} is not a valid ${title}.`
@@ -35,16 +35,16 @@ const noMatchBecause = (path: string, failure: Failure): Issue => {
 }
 
 /** Whether the value failed for another reason than its own type. */
-const isInformative = (path: string, { issue }: Failure): boolean => {
+const isInformative = (path: string, { issue }: SchemaFailure): boolean => {
   if (issue.code !== 'rest_invalid_type') return true
   const at = issue.data?.['param']
   return at !== undefined && at !== path
 }
 
 /** Of several object schemas the one that shares most properties with the value: the client probably meant that one. */
-const closestMatch = (value: unknown, failures: readonly Failure[]): Failure | undefined => {
+const closestMatch = (value: unknown, failures: readonly SchemaFailure[]): SchemaFailure | undefined => {
   if (!isContainer(value)) return undefined
-  let best: Failure | undefined
+  let best: SchemaFailure | undefined
   let most = 0
   for (const failure of failures) {
     const shared = Object.keys(failure.schema.properties ?? {}).filter((name) =>
@@ -63,7 +63,7 @@ const titlesOf = (all: readonly { readonly schema: ArgumentSchema }[]): string |
   return titles.length === all.length ? listInWords(titles) : undefined
 }
 
-const explain = (value: unknown, path: string, failures: readonly Failure[]): Issue => {
+const explain = (value: unknown, path: string, failures: readonly SchemaFailure[]): Issue => {
   const [first] = failures
   if (first !== undefined && failures.length === 1) return noMatchBecause(path, first)
   const informative = failures.filter((failure) => isInformative(path, failure))
@@ -102,8 +102,8 @@ export const matchAnyOf = (
   schemas: readonly ArgumentSchema[],
   path: string,
   check: Check,
-): Match => {
-  const failures: Failure[] = []
+): SchemaMatch => {
+  const failures: SchemaFailure[] = []
   for (const [index, candidate] of schemas.entries()) {
     const schema = inheritedFrom(parent)(candidate)
     const issue = check(value, schema, path)
@@ -131,7 +131,7 @@ export const matchOneOf = (
   schemas: readonly ArgumentSchema[],
   path: string,
   check: Check,
-): Match => {
+): SchemaMatch => {
   const candidates = schemas.map((candidate, index) => ({ index, schema: inheritedFrom(parent)(candidate) }))
   // Error texts are only written when no schema matches: lists can hold thousands of values.
   const matches = candidates.filter(
@@ -140,7 +140,7 @@ export const matchOneOf = (
   const [only] = matches
   if (only !== undefined && matches.length === 1) return { kind: 'matched', schema: only.schema }
   if (matches.length > 1) return { kind: 'unmatched', issue: tooManyMatches(path, matches) }
-  const failures = candidates.flatMap(({ index, schema }): Failure[] => {
+  const failures = candidates.flatMap(({ index, schema }): SchemaFailure[] => {
     const issue = check(value, schema, path)
     return issue === undefined ? [] : [{ index, schema, issue }]
   })

@@ -20,14 +20,14 @@ export type IndexSourceOptions = {
 
 type Failure = { readonly reason: IndexRefusal; readonly cause: unknown }
 
-type Attempt = { readonly generation: number; readonly done: Promise<void> }
+type IndexAttempt = { readonly generation: number; readonly done: Promise<void> }
 
 /** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. It has sent no request yet. */
 export const createIndexSource = (options: IndexSourceOptions) => {
   const closing = new AbortController()
   let generation = 0
   let acceptedGeneration = -1
-  let inFlight: Attempt | undefined
+  let inFlight: IndexAttempt | undefined
   let timer: NodeJS.Timeout | undefined
   let lastFailureMs = Number.NEGATIVE_INFINITY
 

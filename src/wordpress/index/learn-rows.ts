@@ -26,42 +26,46 @@ const schemaLimits = {
   pattern: 512,
 } as const
 
-type Reader = (value: unknown, depth: number) => unknown
+type SchemaReader = (value: unknown, depth: number) => unknown
 
 const text =
-  (longest: number): Reader =>
+  (longest: number): SchemaReader =>
   (value) =>
     typeof value === 'string' && value.length <= longest ? value : undefined
 
 const list =
-  (longest: number, reader: Reader): Reader =>
+  (longest: number, reader: SchemaReader): SchemaReader =>
   (value, depth) => {
     if (!Array.isArray(value) || value.length > longest) return undefined
     const items = value.map((item: unknown) => reader(item, depth))
     return items.includes(undefined) ? undefined : items
   }
 
-const truth: Reader = (value) => (typeof value === 'boolean' ? value : undefined)
-const finite: Reader = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
-const count: Reader = (value) => (Number.isSafeInteger(value) && (value as number) >= 0 ? value : undefined)
+const truth: SchemaReader = (value) => (typeof value === 'boolean' ? value : undefined)
+const finite: SchemaReader = (value) =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined
+const count: SchemaReader = (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? value : undefined
 /** A PHP list with explicit keys is written as a map: `users?has_published_posts` announces its enum so. */
 const listOrMap =
-  (reader: Reader): Reader =>
+  (reader: SchemaReader): SchemaReader =>
   (value, depth) =>
     reader(isJsonObject(value) ? Object.values(value) : value, depth)
-const typeName: Reader = (value) => (jsonTypes.has(value) ? value : undefined)
-const scalar: Reader = (value) =>
+const typeName: SchemaReader = (value) => (jsonTypes.has(value) ? value : undefined)
+const scalar: SchemaReader = (value) =>
   value === null || typeof value === 'boolean'
     ? value
     : (finite(value, 0) ?? text(schemaLimits.text)(value, 0))
-const small: Reader = (value) => (JSON.stringify(value).length <= schemaLimits.default ? value : undefined)
-const schema: Reader = (value, depth) =>
+const small: SchemaReader = (value) =>
+  JSON.stringify(value).length <= schemaLimits.default ? value : undefined
+const schema: SchemaReader = (value, depth) =>
   isJsonObject(value) && depth < schemaLimits.depth ? cleanSchema(value, depth + 1) : undefined
-const map: Reader = (value, depth) => (depth < schemaLimits.depth ? cleanMap(value, depth + 1) : undefined)
+const map: SchemaReader = (value, depth) =>
+  depth < schemaLimits.depth ? cleanMap(value, depth + 1) : undefined
 const schemas = list(schemaLimits.options, schema)
 
 /** One reader a keyword: gives the value back when it is what the keyword takes, else undefined. */
-const keywords: Readonly<Record<keyof ArgumentSchema, Reader>> = {
+const keywords: Readonly<Record<keyof ArgumentSchema, SchemaReader>> = {
   title: text(schemaLimits.text),
   description: text(schemaLimits.text),
   type: (value, depth) => typeName(value, depth) ?? list(jsonTypes.size, typeName)(value, depth),

@@ -16,10 +16,10 @@ export type HarmlessRequest = {
   readonly shownBy?: ShownBy
 }
 
-type Parameter = { readonly name: string; readonly value: string }
+type FormParameter = { readonly name: string; readonly value: string }
 
 /** The parameters of a form, decoded; none when one of them may be read in another way. */
-const formOf = (content: Buffer): readonly Parameter[] => {
+const formOf = (content: Buffer): readonly FormParameter[] => {
   const text = content.toString('latin1')
   // PHP can be told to separate parameters by semicolons.
   if (text.includes(';')) return []

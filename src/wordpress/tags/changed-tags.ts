@@ -17,7 +17,7 @@ import {
 import { describedChange, tagOfBlog } from './companion-tags.ts'
 import { lookUp, type Properties } from './described-items.ts'
 import type { CollectionTags, WriteAction } from './tags.ts'
-import type { Write } from './written-tags.ts'
+import type { SiteWrite } from './written-tags.ts'
 
 /** The object before and after, with the names of the interface. */
 type Item = {
@@ -86,7 +86,7 @@ const shownBefore = (item: Item, { refinement }: CollectionTags): readonly Buffe
 }
 
 /** The change as the write through the gateway that would have the same effect. */
-const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): Write => {
+const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): SiteWrite => {
   const { collection, id, before, after } = item
   const last = after ?? before
   const properties = { ...(id === undefined ? {} : { id }), ...(last ? asItem(collection, last) : {}) }
@@ -128,7 +128,7 @@ const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): numb
 export const createChangedTags = (
   names: TagNames,
   table: Readonly<Record<string, CollectionTags>>,
-  writtenTags: (write: Write) => readonly string[],
+  writtenTags: (write: SiteWrite) => readonly string[],
 ): ((changes: readonly Change[]) => readonly string[] | undefined) => {
   const ofItem = (reported: Item): readonly string[] | undefined => {
     const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }

@@ -150,10 +150,10 @@ const positionOf = (state: ChangedState) => {
     : { status, slug, relations: related, ...others }
 }
 
-type Position = NonNullable<ReturnType<typeof positionOf>>
+type TermPosition = NonNullable<ReturnType<typeof positionOf>>
 
 /** Kinds of lists that show a post in this state, or may. */
-const kindsShowing = (type: string, { status }: Position): readonly string[] => [
+const kindsShowing = (type: string, { status }: TermPosition): readonly string[] => [
   `${type}:${status}`,
   `${type}:any`,
   `any:${status}`,
@@ -161,7 +161,12 @@ const kindsShowing = (type: string, { status }: Position): readonly string[] => 
 ]
 
 /** Values that a list may filter by, as the companion spells them, by the letter of the column. */
-const filtersOf = ({ slug, parent, author, relations }: Position): readonly (readonly [string, string])[] => [
+const filtersOf = ({
+  slug,
+  parent,
+  author,
+  relations,
+}: TermPosition): readonly (readonly [string, string])[] => [
   ['w', `:name:${digestOf(slug)}`],
   ['p', `:parent:${parent}`],
   ['a', `:author:${author}`],
@@ -184,7 +189,7 @@ const movedTexts = (after: ChangedState): readonly string[] => {
 }
 
 /** The letters of the columns that differ. */
-const movedColumns = (before: Position, after: Position): readonly string[] => {
+const movedColumns = (before: TermPosition, after: TermPosition): readonly string[] => {
   const pairs: readonly (readonly [string, unknown, unknown])[] = [
     ['d', before.date, after.date],
     ['w', before.slug, after.slug],
@@ -197,7 +202,7 @@ const movedColumns = (before: Position, after: Position): readonly string[] => {
 }
 
 /** The tags of lists that a post in this position reaches, by what has moved it; `s`: it has come or gone. */
-const listsAt = (type: string, position: Position, moved: readonly string[]): readonly string[] => {
+const listsAt = (type: string, position: TermPosition, moved: readonly string[]): readonly string[] => {
   const filters = filtersOf(position)
   // With another value of a filter it has come to the lists of the one, and gone from those of the other.
   const classesOf = (letter: string): readonly string[] =>
@@ -223,7 +228,7 @@ const changedLists = (type: string, before: MaybeState, after: MaybeState): read
 type Post = Extract<Change, { kind: 'post' }>
 type Term = Extract<Change, { kind: 'term' }>
 type Comment = Extract<Change, { kind: 'comment' }>
-type Table = Extract<Change, { kind: 'table' }>
+type TableChange = Extract<Change, { kind: 'table' }>
 
 /** Has nothing changed but the number of posts of a term, or of comments of a post? */
 const isCountOnly = ({ before, after }: Term | Post): boolean => {
@@ -258,7 +263,7 @@ const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
   return [...own, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
 }
 
-const ofTable = (tagOf: TagOf, { name, rows }: Table): readonly string[] => {
+const ofTable = (tagOf: TagOf, { name, rows }: TableChange): readonly string[] => {
   const table = plainName(name)
   const reached =
     rows === undefined ? [tagOf('rows', table)] : rows.map((row) => tagOf('r', ownText(`${table}:${row}`)))

@@ -29,7 +29,7 @@ import {
 import { pageLists, staticBlocks, staticClasses, staticElements } from './static-content.ts'
 import type { CollectionTags, WriteAction } from './tags.ts'
 import { outcomeOf } from './written-change.ts'
-import { createWrittenTags, type Write } from './written-tags.ts'
+import { createWrittenTags, type SiteWrite } from './written-tags.ts'
 
 /** A quotation mark in HTML inside JSON. */
 const quote = '(?:\\\\?["\'])'
@@ -227,18 +227,18 @@ const addedTags = (names: TagNames, { added }: Description, reaches: Reaches): r
 }
 
 /** May the write change the rights of a user, or delete the user? */
-const mayChangeRights = ({ entry: { rights }, action, found, given }: Write): boolean => {
+const mayChangeRights = ({ entry: { rights }, action, found, given }: SiteWrite): boolean => {
   if (rights === undefined) return false
   const isUpdate = action === 'update' && found.row.kind === 'item'
   return !isUpdate || given === undefined || !given.every((name) => rights.unlessOnly.includes(name))
 }
 
 /** WordPress creates a first navigation where it renders a block for one; a response that was not read may have rendered it. */
-const mayCreateNavigation = ({ response }: Write): boolean =>
+const mayCreateNavigation = ({ response }: SiteWrite): boolean =>
   response?.content?.includes('wp-block-navigation') ?? true
 
 /** Changes of a write besides those of its row in the table. */
-const besidesTags = (names: TagNames, write: Write): readonly string[] => [
+const besidesTags = (names: TagNames, write: SiteWrite): readonly string[] => [
   ...(mayChangeRights(write) ? [names.callers] : []),
   ...(mayCreateNavigation(write) ? [names.any('navigation')] : []),
 ]
@@ -296,7 +296,7 @@ export const createSiteTagger = ({ service, table, properties }: SiteTaggerOptio
       if (found === undefined || entry === undefined) return onBoth([...asked, names.all])
       const action = actionOf(found, method)
       const done = outcomeOf(response) === 'done' ? response : undefined
-      const write: Write = {
+      const write: SiteWrite = {
         found,
         collection,
         entry,

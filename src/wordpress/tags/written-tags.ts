@@ -23,7 +23,7 @@ import {
 } from './written-change.ts'
 
 /** A write that succeeded, or without a response may have. */
-export type Write = {
+export type SiteWrite = {
   readonly found: Pick<Found, 'pathParameters'> & { readonly row: Pick<Row, 'kind'> }
   readonly collection: string
   readonly entry: CollectionTags
@@ -33,9 +33,9 @@ export type Write = {
   readonly given: readonly string[] | undefined
 }
 
-type Change = { readonly before: ItemState; readonly after: ItemState }
+type ItemChange = { readonly before: ItemState; readonly after: ItemState }
 
-const unknownChange: Change = { before: undefined, after: undefined }
+const unknownChange: ItemChange = { before: undefined, after: undefined }
 
 const onlyItem = (description: Description | undefined): DescribedItem | undefined =>
   description?.items?.length === 1 ? description.items[0] : undefined
@@ -44,11 +44,11 @@ const onlyItem = (description: Description | undefined): DescribedItem | undefin
 const mostSearched = 8
 
 /** Responses show only links to autosaves; but an autosave may replace the texts of a draft. */
-const isAutosave = ({ found, entry }: Write): boolean =>
+const isAutosave = ({ found, entry }: SiteWrite): boolean =>
   found.row.kind === 'autosaves' && entry.refinement !== undefined
 
-export const createWrittenTags = (names: TagNames): ((write: Write) => readonly string[]) => {
-  const stateBefore = ({ collection, entry, shown }: Write, tag: string): ItemState => {
+export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => readonly string[]) => {
+  const stateBefore = ({ collection, entry, shown }: SiteWrite, tag: string): ItemState => {
     const { refinement } = entry
     if (refinement === undefined) return undefined
     for (const content of shown(tag).slice(0, mostSearched)) {
@@ -59,7 +59,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return undefined
   }
 
-  const changeOf = (write: Write, description: Description | undefined): Change => {
+  const changeOf = (write: SiteWrite, description: Description | undefined): ItemChange => {
     const { found, collection, response } = write
     const item = onlyItem(description)
     if (item?.collection !== collection) return unknownChange
@@ -76,7 +76,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Tags of lists that filter by one of these properties and contain the item. */
   const filteredLists = (
-    { collection, entry }: Write,
+    { collection, entry }: SiteWrite,
     state: ItemState,
     properties?: readonly string[],
   ): readonly string[] => {
@@ -107,8 +107,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Tags of lists that may lose, gain or move the item, including uncertain ones. */
   const listsOf = (
-    write: Write,
-    { before, after }: Change,
+    write: SiteWrite,
+    { before, after }: ItemChange,
     items: readonly DescribedItem[],
   ): readonly string[] => {
     const { collection } = write
@@ -124,7 +124,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Tags of the written item or its parts; undefined if it is unknown. */
   const itemsOf = (
-    { found, collection }: Write,
+    { found, collection }: SiteWrite,
     items: readonly DescribedItem[],
     parts: readonly ('item' | 'revisionsOf' | 'autosavesOf')[] = ['item', 'revisionsOf', 'autosavesOf'],
   ): readonly string[] | undefined => {
@@ -163,8 +163,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   /** Tags of terms that count the written item, and of lists of terms, which depend on the counts. */
   const countedByTags = (
     counting: string,
-    { entry }: Write,
-    { before, after }: Change,
+    { entry }: SiteWrite,
+    { before, after }: ItemChange,
   ): readonly string[] => {
     const named = [before, after].map((state) => termsNamed(state, counting, entry.refinement))
     if (named.includes(undefined)) return [names.any(counting)]
@@ -182,8 +182,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   const effectTags = (
     effect: NamedEffect,
-    write: Write,
-    change: Change,
+    write: SiteWrite,
+    change: ItemChange,
     items: readonly DescribedItem[],
   ): readonly string[] => {
     const { collection } = write
@@ -204,7 +204,11 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   }
 
   /** The owners of an item; undefined if the version does not contain them. */
-  const ownersOf = ({ entry }: Write, state: ItemState, isGone = false): readonly string[] | undefined => {
+  const ownersOf = (
+    { entry }: SiteWrite,
+    state: ItemState,
+    isGone = false,
+  ): readonly string[] | undefined => {
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
     const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
     if (showing.length === 0) return undefined
@@ -220,8 +224,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** A new or deleted item is shown only by its owners, so only they are invalidated. */
   const ownedTags = (
-    write: Write,
-    { before, after }: Change,
+    write: SiteWrite,
+    { before, after }: ItemChange,
     items: readonly DescribedItem[],
   ): readonly string[] | undefined => {
     const { entry } = write
@@ -239,14 +243,14 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   }
 
   /** The owners after an update, which may have moved it. */
-  const newOwners = (write: Write, { after }: Change): readonly string[] => {
+  const newOwners = (write: SiteWrite, { after }: ItemChange): readonly string[] => {
     const { action, entry } = write
     if (action !== 'update' || entry.owners === undefined) return []
     return ownersOf(write, after) ?? entry.owners.flatMap(({ collections }) => collections.map(names.any))
   }
 
   /** Was another item of the same owner rendered, so that a stored response shows what renders it? */
-  const hasFellow = ({ collection, entry, shown }: Write, { before, after }: Change): boolean => {
+  const hasFellow = ({ collection, entry, shown }: SiteWrite, { before, after }: ItemChange): boolean => {
     const { fellows } = entry
     if (fellows === undefined || before !== 'absent' || after === undefined || after === 'absent')
       return false
@@ -262,7 +266,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   }
 
   /** Did a stored object without an id show a text in that property? */
-  const wasShown = ({ collection, shown }: Write, name: string): boolean =>
+  const wasShown = ({ collection, shown }: SiteWrite, name: string): boolean =>
     shown(names.any(collection))
       .slice(0, mostSearched)
       .some((content) => {
@@ -272,7 +276,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
       })
 
   /** Tags for an update by the arguments that it sets; undefined if one of them is not listed. */
-  const tagsByArgument = (write: Write): readonly string[] | undefined => {
+  const tagsByArgument = (write: SiteWrite): readonly string[] | undefined => {
     const { action, collection, entry, given, response } = write
     const { byArgument } = entry
     if (byArgument === undefined || action === 'delete' || given === undefined || response === undefined) {
@@ -289,7 +293,11 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return reached
   }
 
-  const fullTags = (write: Write, change: Change, items: readonly DescribedItem[]): readonly string[] => {
+  const fullTags = (
+    write: SiteWrite,
+    change: ItemChange,
+    items: readonly DescribedItem[],
+  ): readonly string[] => {
     const { collection, entry, action } = write
     const own = items.length === 0 ? undefined : itemsOf(write, items)
     const lists =
@@ -307,7 +315,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
   }
 
   /** An autosave in its own record, which does not change the item. */
-  const isBeside = ({ found }: Write, items: readonly DescribedItem[]): boolean => {
+  const isBeside = ({ found }: SiteWrite, items: readonly DescribedItem[]): boolean => {
     const [saved] = items
     const parent = itemInPath(found)
     return parent !== undefined && saved?.id !== parent && String(saved?.properties['parent']) === parent
@@ -315,8 +323,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Parts that an update does not change: autosaves always, revisions if they are equal. */
   const keptParts = (
-    write: Write,
-    { before, after }: Change,
+    write: SiteWrite,
+    { before, after }: ItemChange,
     items: readonly DescribedItem[],
     related: readonly string[],
   ): readonly string[] | undefined => {
@@ -327,8 +335,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Tags for an update of texts and of properties that only some lists use. */
   const minorTags = (
-    write: Write,
-    change: Change,
+    write: SiteWrite,
+    change: ItemChange,
     items: readonly DescribedItem[],
     refinement: Refinement,
     changed: readonly string[],
@@ -356,8 +364,8 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
 
   /** Tags for a write by what it can have changed; undefined if that may be anything. */
   const refinedTags = (
-    write: Write,
-    change: Change,
+    write: SiteWrite,
+    change: ItemChange,
     items: readonly DescribedItem[],
   ): readonly string[] | undefined => {
     const { collection, response } = write
@@ -381,7 +389,7 @@ export const createWrittenTags = (names: TagNames): ((write: Write) => readonly 
     return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
   }
 
-  const tagsOf = (write: Write): readonly string[] => {
+  const tagsOf = (write: SiteWrite): readonly string[] => {
     const byArgument = tagsByArgument(write)
     if (byArgument !== undefined) return byArgument
     const { collection, response } = write

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryIdempotencyStore } from '../../../src/batch/idempotency.ts'
 import { systemClock } from '../../../src/clock.ts'
-import type { Connection } from '../../../src/cluster/redis/connections.ts'
+import type { RedisConnection } from '../../../src/cluster/redis/connections.ts'
 import { createTier } from '../../../src/cluster/redis/tier.ts'
 import { createSignatures } from '../../../src/cluster/redis/values.ts'
 import { isAll } from '../../support/breadth.ts'
@@ -320,7 +320,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       defineCommand: () => undefined,
     }
     const tier = createTier({
-      connection: connection as unknown as Connection,
+      connection: connection as unknown as RedisConnection,
       prefix: 'test',
       noted: { touchedSince: () => false },
       targetTag: (key) => key,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LedgerPosition } from '../../../src/cache/shared-tier.ts'
-import type { Ledger, Push, Synced } from '../../../src/cluster/ledger.ts'
+import type { Ledger, LedgerPush, Synced } from '../../../src/cluster/ledger.ts'
 import { pause } from '../origin.ts'
 
 const nowhere: LedgerPosition = { epoch: '', applied: 0 }
@@ -8,7 +8,7 @@ const nowhere: LedgerPosition = { epoch: '', applied: 0 }
 /** What every ledger must do. `join` makes a member of one ledger that is empty at the start of each test. */
 export const testLedger = (join: (member: string) => Ledger): void => {
   const listening = (member: string) => {
-    const pushes: Push[] = []
+    const pushes: LedgerPush[] = []
     const ledger = join(member)
     ledger.listen((push) => pushes.push(push))
     return { ledger, pushes }
@@ -23,7 +23,10 @@ export const testLedger = (join: (member: string) => Ledger): void => {
     }
     throw new Error('the ledger never gave the expected answer')
   }
-  const pushed = async (pushes: readonly Push[], wanted: (push: Push) => boolean): Promise<Push> => {
+  const pushed = async (
+    pushes: readonly LedgerPush[],
+    wanted: (push: LedgerPush) => boolean,
+  ): Promise<LedgerPush> => {
     for (let tries = 0; tries < 200; tries += 1) {
       const found = pushes.find(wanted)
       if (found !== undefined) return found

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { Admission, ItemAnswer } from '../../../src/batch/item.ts'
+import type { ItemAdmission, ItemAnswer } from '../../../src/batch/item.ts'
 import { asciiJson } from '../../../src/http/message.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 
@@ -38,7 +38,7 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
     const { request, status, answer } = recording(name)
     const responses = (answer as { responses: Recorded[] }).responses
     const batch = batchOf({
-      admit: (item): Admission => {
+      admit: (item): ItemAdmission => {
         const recorded = responses[item.index]
         const facts = { collection: 'posts', kind: 'collection', itemId: undefined, method: item.method }
         if (recorded === undefined || !isRefused(recorded.body)) return { kind: 'runnable', conflict: facts }
@@ -66,7 +66,7 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
   const invalid = (answer as { responses: (Recorded | null)[] }).responses[1] as Recorded
   let ran = 0
   const batch = batchOf({
-    admit: (item): Admission =>
+    admit: (item): ItemAdmission =>
       item.index === 1
         ? { kind: 'refused', status: 400, body: invalid.body, fields: ['Allow', 'GET, POST'] }
         : {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type InFlight, InFlightTable } from '../../../src/cache/fetch/collapse.ts'
+import { type FetchInFlight, InFlightTable } from '../../../src/cache/fetch/collapse.ts'
 
-class One implements InFlight<One> {
+class One implements FetchInFlight<One> {
   next: One | undefined
   readonly key: string
   readonly variant: string

@@ -2,7 +2,7 @@ import type { Note } from '../../../src/cache/invalidation.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { type Coherence, createCoherence } from '../../../src/cluster/coherence.ts'
 import type { CoherenceEvent } from '../../../src/cluster/events.ts'
-import type { Ledger, Push } from '../../../src/cluster/ledger.ts'
+import type { Ledger, LedgerPush } from '../../../src/cluster/ledger.ts'
 import { createMemoryLedger, type MemoryLedger } from '../../../src/cluster/workers/memory-ledger.ts'
 import { pause } from '../../support/origin.ts'
 
@@ -23,7 +23,7 @@ const clockOfTest: Clock = { now: () => Date.now(), monotonic: () => performance
 
 /** A ledger in memory with members in this process. */
 export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesUnheard = false) => {
-  const takers = new Map<string, (push: Push) => void>()
+  const takers = new Map<string, (push: LedgerPush) => void>()
   const lines = new Map<string, TestLine>()
   const ledger: MemoryLedger = createMemoryLedger({
     epoch: 'one',

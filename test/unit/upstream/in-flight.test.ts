@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type Abortable, InFlight } from '../../../src/upstream/send/in-flight.ts'
+import { type Abortable, RequestsInFlight } from '../../../src/upstream/send/in-flight.ts'
 
-const entered = (all: InFlight<Abortable>, aborted: string[], ...names: string[]): Abortable[] =>
+const entered = (all: RequestsInFlight<Abortable>, aborted: string[], ...names: string[]): Abortable[] =>
   names.map((name) => {
     const one: Abortable = {
       index: -1,
@@ -15,7 +15,7 @@ const entered = (all: InFlight<Abortable>, aborted: string[], ...names: string[]
   })
 
 test('a request that has been removed is not aborted with the others, nor is the one that took over its position forgotten', () => {
-  const all = new InFlight<Abortable>()
+  const all = new RequestsInFlight<Abortable>()
   const aborted: string[] = []
   const [a, , c] = entered(all, aborted, 'a', 'b', 'c', 'd') as [Abortable, Abortable, Abortable]
   all.remove(a)
@@ -27,7 +27,7 @@ test('a request that has been removed is not aborted with the others, nor is the
 })
 
 test('a request that is removed twice removes no other one', () => {
-  const all = new InFlight<Abortable>()
+  const all = new RequestsInFlight<Abortable>()
   const aborted: string[] = []
   const [a] = entered(all, aborted, 'a', 'b') as [Abortable]
   all.remove(a)

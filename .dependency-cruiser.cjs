@@ -79,7 +79,6 @@ const privacyRules = levels
 const packageHomes = {
   fastify: '^src/(server|admin)/|^src/gateway\\.ts$',
   '@fastify/http-proxy': '^src/server/',
-  '@fastify/cors': '^src/server/',
   undici: '^src/upstream/',
   'lru-cache': '^src/(cache|server)/',
   'p-limit': '^src/batch/',

@@ -45,7 +45,7 @@ export async function startWorld() {
 /** Starts a peer on the server's core and waits until it answers. */
 export async function startPeer(
   peer: Peer,
-  context: Pick<PeerContext, 'originPort' | 'answers'> & { readonly pin: Pin },
+  context: Pick<PeerContext, 'originPort' | 'answers' | 'settings'> & { readonly pin: Pin },
 ): Promise<RunningPeer> {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'trellis-bench-'))

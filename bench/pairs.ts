@@ -13,7 +13,7 @@ import {
 } from './measure.ts'
 import type { Peer, ReadyAnswer } from './peer.ts'
 import { peers } from './peers/index.ts'
-import { otherBuild, trellis } from './peers/trellis.ts'
+import { otherBuild, plain, trellis } from './peers/trellis.ts'
 import { readyAnswers } from './ready-answers.ts'
 import { factsOf, type Scenario, type ScenarioFacts } from './scenarios.ts'
 import { inTurns, inWords } from './turns.ts'
@@ -41,6 +41,11 @@ type Both = {
   readonly loadPin: Pin
 }
 
+const settingsFor = (
+  peer: Peer,
+  [first]: readonly ScenarioFacts[],
+): NonNullable<ScenarioFacts['settings']> => (peer === trellis ? (first?.settings ?? []) : [])
+
 /** Starts this build and another server, probes and fills both for each of the scenarios, and stops them when the work is done. */
 export async function withBoth(
   against: string,
@@ -54,7 +59,8 @@ export async function withBoth(
   try {
     const chosen = chooseScenarios(named, other, generator.runsScripts)
     for (const peer of [trellis, other]) {
-      const started = await startPeer(peer, { originPort, answers, pin: serverPin })
+      const settings = settingsFor(peer, chosen)
+      const started = await startPeer(peer, { originPort, answers, pin: serverPin, settings })
       running.push(started)
       for (const { name, fill: filled, revalidates } of chosen) {
         if (filled !== undefined) await fill(started, name)
@@ -74,7 +80,7 @@ export async function withBoth(
 
 /** The peer of that name, or the build in that folder; throws where there is neither, or where it cannot be started here. */
 export function chooseOther(against: string): Peer {
-  const named = peers.find(({ name }) => name === against)
+  const named = [...peers, plain].find(({ name }) => name === against)
   const other = named ?? otherBuild(resolve(against, 'main.js'))
   const missing = other.missing()
   if (missing === undefined) return other

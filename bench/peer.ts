@@ -1,4 +1,4 @@
-import type { Scenario } from './scenarios.ts'
+import type { Scenario, ScenarioFacts } from './scenarios.ts'
 
 /** One answer with its fields, for peers that serve from memory what Trellis serves from its cache: the same bytes. */
 export type ReadyAnswer = {
@@ -14,6 +14,7 @@ export type PeerContext = {
   /** A separate folder for configuration files. */
   readonly folder: string
   readonly answers: readonly ReadyAnswer[]
+  readonly settings?: ScenarioFacts['settings']
 }
 
 /** An answer as it was sent: content still coded. */

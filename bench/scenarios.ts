@@ -1,6 +1,10 @@
 /** What is measured. */
 export type Scenario =
   | 'hit'
+  | 'hit-cors'
+  | 'hit-headers'
+  | 'hit-limits'
+  | 'hit-all'
   | 'hit-20k'
   | 'hit-192k'
   | 'hit-192k-gzip'
@@ -13,6 +17,9 @@ export type Scenario =
   | 'zipf'
   | 'purge-storm'
   | 'mixed'
+
+/** Settings that every response pays for. */
+type Settings = { readonly of: 'gateway' | 'site'; readonly tree: object }[]
 
 export type ScenarioFacts = {
   readonly name: Scenario
@@ -31,6 +38,8 @@ export type ScenarioFacts = {
   readonly expects: 'hit' | 'forwarded' | 'refused'
   /** Targets to be asked for once before anything is measured: this many, numbered from 1. */
   readonly fill?: number
+  /** Of this build alone, in pairs with `plain`. */
+  readonly settings?: Settings
   /** What is asked again and again is purged fifty times a second meanwhile. */
   readonly purges?: boolean
 }
@@ -106,9 +115,54 @@ export const scenarios: readonly ScenarioFacts[] = [
   },
 ]
 
+const cors: Settings = [{ of: 'gateway', tree: { cors: { origins: ['https://shop.example'] } } }]
+const headers: Settings = [
+  {
+    of: 'site',
+    tree: {
+      responseHeaders: {
+        set: { 'Strict-Transport-Security': 'max-age=31536000', 'X-Content-Type-Options': 'nosniff' },
+        remove: ['X-WP-Total'],
+      },
+    },
+  },
+]
+const limit = { name: 'reads', service: 'site', match: 'GET /**', by: 'address', max: 1e9, window: '1h' }
+const limits: Settings = [{ of: 'gateway', tree: { rateLimits: [limit] } }]
+const sampled: Settings = [{ of: 'gateway', tree: { log: { access: 'sample' } } }]
+
+const configuredHit = (
+  name: Scenario,
+  title: string,
+  settings: Settings,
+  fields: readonly string[] = [],
+): ScenarioFacts => ({
+  name,
+  title: `cache hit with ${title}`,
+  yardstick: 'plain',
+  fields,
+  expects: 'hit',
+  settings,
+})
+
+const fromPage = ['Origin: https://shop.example']
+
+/** In pairs alone: `npm run bench pairs plain hit-cors`, one at a time. */
+const configuredHits: readonly ScenarioFacts[] = [
+  configuredHit('hit-cors', 'cors and Origin', cors, fromPage),
+  configuredHit('hit-headers', 'responseHeaders', headers),
+  configuredHit('hit-limits', 'a rate limit', limits),
+  configuredHit(
+    'hit-all',
+    'all three and a sampled log',
+    [...cors, ...headers, ...limits, ...sampled],
+    fromPage,
+  ),
+]
+
 /** What holds for a scenario. */
 export function factsOf(scenario: Scenario): ScenarioFacts {
-  const facts = scenarios.find(({ name }) => name === scenario)
+  const facts = [...scenarios, ...configuredHits].find(({ name }) => name === scenario)
   if (facts === undefined) throw new RangeError(`no scenario ${scenario}`)
   return facts
 }

@@ -15,6 +15,10 @@ const targets = {
   ...fileTargets,
   ...plainTargets,
   hit: `${posts}?per_page=8`,
+  'hit-cors': `${posts}?per_page=8`,
+  'hit-headers': `${posts}?per_page=8`,
+  'hit-limits': `${posts}?per_page=8`,
+  'hit-all': `${posts}?per_page=8`,
   'not-modified': `${posts}?per_page=8`,
   'miss-site': `${posts}?per_page=8&offset=`,
   refusal: `${posts}?per_page=1000`,
@@ -35,7 +39,9 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
     title,
     targets,
     missing: () => (existsSync(main) ? undefined : 'dist/main.js: run npm run build'),
-    async command({ port, originPort, folder }) {
+    async command({ port, originPort, folder, settings = [] }) {
+      const added = (to: 'gateway' | 'site') =>
+        Object.assign({}, ...settings.filter(({ of }) => of === to).map(({ tree }) => tree)) as object
       const file = join(folder, 'gateway.yaml')
       const upstreams = [`http://127.0.0.1:${originPort}`]
       const upstream = (basePath: string) => ({ targets: upstreams, basePath })
@@ -57,6 +63,7 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
             discovery: { source: 'static', identity: { name: 'Benchmark' } },
             upstream: upstream('/index.php/wp-json'),
             cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
+            ...added('site'),
           },
           files: {
             contract: 'open',
@@ -66,6 +73,7 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
           },
           plain: { contract: 'open', mount: '/plain', upstream: upstream('/plain') },
         },
+        ...added('gateway'),
       }
       await writeFile(file, JSON.stringify(config))
       return [process.execPath, '--no-allocation-site-pretenuring', ...profiling(), main, 'start', '-c', file]
@@ -89,6 +97,9 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
 
 /** The built gateway with everything on: checks, Cache-Status, request ids, metrics, log. */
 export const trellis: Peer = builtGateway({ name: 'trellis', title: 'Trellis', targets, main })
+
+/** This build without the settings of a scenario. */
+export const plain: Peer = builtGateway({ name: 'plain', title: 'without them', targets, main })
 
 /** Another build of the gateway, with everything on. */
 export const otherBuild = (file: string): Peer =>

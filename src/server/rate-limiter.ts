@@ -6,6 +6,7 @@ import { sameSettings } from '../config/same-settings.ts'
 import type { Identity } from '../exchange/access.ts'
 import type { CountRequest, RateLimitStore, RateLimitVerdict } from '../exchange/ports.ts'
 import { addressGroup } from '../http/bounds.ts'
+import { remembered } from '../http/memo.ts'
 
 /** `by`: `address`, `credential`, `key`, or `claim:` and its name. */
 type RateLimit = Pick<RateLimitConfig, 'name' | 'by' | 'max' | 'windowMs'>
@@ -97,11 +98,20 @@ export type RateLimits = {
     readonly config: RateLimitConfig
     readonly mostKeys: number
     readonly limiter: ReturnType<typeof createRateLimiter>
+    /** A method and a path, with a space between them. */
+    appliesTo(route: string): boolean
   }[]
   readonly count: CountRequest
 }
 
 type LimitsConfigured = Pick<Config, 'rateLimits' | 'rateLimitKeys'>
+
+const appliesTo =
+  ({ match }: RateLimitConfig) =>
+  (route: string): boolean => {
+    const at = route.indexOf(' ')
+    return mayMatchRule(match, route.slice(0, at), route.slice(at + 1))
+  }
 
 /** Apart from `count`: closures of one function hold all that any of them uses, and each configuration would hold the last one. */
 const countedLimits = (
@@ -111,7 +121,9 @@ const countedLimits = (
 ): RateLimits['counted'] =>
   rateLimits.map((config) => {
     const known = last?.counted.find((one) => one.mostKeys === mostKeys && sameSettings(one.config, config))
-    return known ?? { config, mostKeys, limiter: createRateLimiter(config, { ...options, mostKeys }) }
+    if (known !== undefined) return known
+    const limiter = createRateLimiter(config, { ...options, mostKeys })
+    return { config, mostKeys, limiter, appliesTo: remembered(appliesTo(config)) }
   })
 
 /** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
@@ -125,12 +137,11 @@ export const buildRateLimits = (
   return {
     counted,
     count: ({ service, method, path, ...caller }) => {
-      const matching = counted.filter(
-        ({ config }) => config.service === service && mayMatchRule(config.match, method, path),
-      )
+      const route = `${method} ${path}`
       const verdicts: RateLimitVerdict[] = []
       const later: Promise<RateLimitVerdict>[] = []
-      for (const { limiter } of matching) {
+      for (const { config: limit, limiter, appliesTo } of counted) {
+        if (limit.service !== service || !appliesTo(route)) continue
         const verdict = limiter.count(caller)
         if (verdict instanceof Promise) later.push(verdict)
         else verdicts.push(verdict)

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, METHODS } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import type { Config } from '../config/config.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Service } from '../exchange/service.ts'
 import { hostOf } from '../http/hosts.ts'
@@ -12,9 +11,9 @@ import {
   type ServiceChoice,
   type ServiceTable,
 } from '../service/service-table.ts'
-import { registerCors } from './cors.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { authorityOf } from './read-request.ts'
+import { isPreflight } from './response-changes.ts'
 import type { Agreed } from './websocket/handshake.ts'
 
 type Strategy = Parameters<FastifyInstance['addConstraintStrategy']>[0]
@@ -81,8 +80,9 @@ type RoutesOptions = {
   readonly services: readonly Service[]
   readonly table: Pick<ServiceTable<Service>, 'find'>
   readonly urlBytes: number
-  /** Undefined: the upstream's CORS fields pass through. */
-  readonly cors: Config['cors'] | undefined
+  /** Preflights are answered by `permit`, before the phases and without an upstream. */
+  readonly permits: boolean
+  permit(service: Service | undefined, reply: FastifyReply): void
   nextId(): string
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   readonly early: WeakMap<IncomingMessage, GatewayError>
@@ -108,7 +108,7 @@ type HostRouting = {
 
 /** Fastify in front of the services: a plugin for each, chosen by Fastify's router. */
 export const createRoutes = async (options: RoutesOptions): Promise<HostRouting> => {
-  const { services, table, urlBytes, messageBytes, ask, cors, nextId, early, handle, refuse } = options
+  const { services, table, urlBytes, messageBytes, ask, nextId, early, handle, refuse } = options
   const handshakes = new WeakSet<IncomingMessage>()
   const serviceOf = (incoming: IncomingMessage): Service | undefined => {
     const choice = table.find(authorityOf(incoming), incoming.url as string)
@@ -210,19 +210,11 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
       const choice = table.find(authorityOf(raw), raw.url as string)
       throw choice.kind === 'found' ? new GatewayError('no_route') : refusalOf(choice)
     })
-    if (cors !== undefined) {
-      // Before preflights are answered.
-      server.addHook('onRequest', (request, _reply, next) => next(early.get(request.raw)))
-      await registerCors(server, cors)
-      // Fastify sends nothing but preflights.
-      server.addHook('onSend', async ({ raw }, reply) => {
-        const changes = serviceOf(raw)?.responseChanges
-        if (changes === undefined) return
-        for (const name of changes.removed) reply.removeHeader(name)
-        for (let i = 0; i < changes.set.length; i += 2)
-          reply.header(changes.set[i] as string, changes.set[i + 1])
+    if (options.permits)
+      server.addHook('onRequest', ({ raw }, reply, next) => {
+        if (isPreflight(raw) && !early.has(raw)) options.permit(serviceOf(raw), reply)
+        else next()
       })
-    }
     for (const route of routes) await registerService(server, route)
     await server.ready()
     if (routing === undefined) throw new TypeError('Fastify made no server')
@@ -236,8 +228,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     }
   }
 
-  // @fastify/cors has a route for OPTIONS of every path; with a constraint those of services come before it.
-  const plan = planRoutes(services, cors !== undefined)
+  const plan = planRoutes(services)
   const instances = await Promise.all(plan.parts.map((routes) => createInstance(routes, plan.groupOf)))
   const [only] = instances
   if (only === undefined) throw new TypeError('there is no Fastify instance')

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -18,7 +18,6 @@ import {
 } from '../http/message.ts'
 import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
 import type { BufferedBytes, UnreadAnswers } from './buffered-bytes.ts'
-import { withCorsFields } from './cors.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest } from './listener/http2.ts'
@@ -32,6 +31,7 @@ import {
   isReset,
   withUnreadContent,
 } from './read-request.ts'
+import { createChangesFor } from './response-changes.ts'
 import { createRoutes } from './routes.ts'
 import { createGathering, type SendOptions, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
@@ -86,13 +86,10 @@ export type Edge = Front &
   Pick<ServiceTable<Service>, 'reaches'> &
   Pick<FrontOptions, 'serviceFor'> & { close(): Promise<void> }
 
-/** Where a response goes: `cors` has the CORS fields that Fastify has made for it. */
-type Destination = { readonly outgoing: ServerResponse; readonly cors: OutgoingHttpHeaders | undefined }
-
 /** `isWatched`: it counts as in flight already. */
 type ReadyAnswer = {
   exchange: Received
-  destination: Destination
+  outgoing: ServerResponse
   response: GatewayResponse
   isWatched: boolean
 }
@@ -117,9 +114,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     broken,
   }
 
+  const changesFor = createChangesFor(options.cors)
   /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
   const sendTo = (
-    { outgoing, cors }: Destination,
+    outgoing: ServerResponse,
     service: Service | undefined,
     response: GatewayResponse,
   ): void => {
@@ -127,9 +125,8 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       discard(response.content)
       return
     }
-    const complete = cors === undefined ? response : withCorsFields(response, cors)
-    const changed = changedResponse(complete, service)
-    sendResponse(outgoing, withUnreadContent(outgoing, changed, options.distrusted), sending)
+    const changes = changesFor(service?.responseChanges, outgoing.req)
+    sendResponse(outgoing, withUnreadContent(outgoing, response, options.distrusted), sending, changes)
   }
   const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
     isHttp2(incoming)
@@ -162,21 +159,21 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     return id
   }
   const refuse = (
-    destination: Destination,
+    outgoing: ServerResponse,
     service: Service | undefined,
     error: GatewayError,
     id: string,
   ): void => {
-    const { req } = destination.outgoing
+    const { req } = outgoing
     try {
       const answer = errorAnswer(service, error, refusedEarly(error, service, req.socket, req, id))
       const origins = service?.anyOrigins
       // The request has no route: the index of a site speaks for it.
       const permitted = origins && ownAnswerFor(answer, origins.site(), plainOrigin(req.headers))
-      sendTo(destination, service, permitted ?? answer)
+      sendTo(outgoing, service, permitted ?? answer)
     } catch (cause) {
       broken(cause as Error)
-      destination.outgoing.destroy()
+      outgoing.destroy()
     }
   }
   const receive = (
@@ -209,30 +206,29 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     if (Buffer.isBuffer(content) && isUnderWay(outgoing))
       options.unread.hold(outgoing, content, client.address)
   }
-  const failed = ({ service, id }: Received, destination: Destination, cause: unknown): void =>
-    refuse(destination, service, new GatewayError('internal', { cause }), id)
+  const failed = ({ service, id }: Received, outgoing: ServerResponse, cause: unknown): void =>
+    refuse(outgoing, service, new GatewayError('internal', { cause }), id)
   /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
-  const mayWait = ({ exchange: { request }, destination: { outgoing } }: ReadyAnswer): boolean =>
+  const mayWait = ({ exchange: { request }, outgoing }: ReadyAnswer): boolean =>
     request.method === 'GET' || outgoing.req.complete
-  const answer = createGathering<ReadyAnswer>(({ exchange, destination, response, isWatched }) => {
-    const { outgoing } = destination
+  const answer = createGathering<ReadyAnswer>(({ exchange, outgoing, response, isWatched }) => {
     try {
-      sendTo(destination, exchange.service, response)
+      sendTo(outgoing, exchange.service, response)
       holdUnread(outgoing, response.content, exchange.client)
     } catch (error) {
-      failed(exchange, destination, error)
+      failed(exchange, outgoing, error)
     }
     if (!isWatched && isUnderWay(outgoing)) watch(outgoing)
   }, mayWait)
   const answerLater = (
     exchange: Received,
-    destination: Destination,
+    outgoing: ServerResponse,
     later: Promise<GatewayResponse>,
   ): void => {
-    watch(destination.outgoing)
+    watch(outgoing)
     later.then(
-      (response) => answer({ exchange, destination, response, isWatched: true }),
-      (cause: unknown) => failed(exchange, destination, cause),
+      (response) => answer({ exchange, outgoing, response, isWatched: true }),
+      (cause: unknown) => failed(exchange, outgoing, cause),
     )
   }
   const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
@@ -241,9 +237,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     return choice.kind === 'found' ? choice.service : undefined
   }
   /** Takes the response out of Fastify's hands: the gateway writes head and content itself. */
-  const hijacked = (reply: FastifyReply): Destination => {
+  const hijacked = (reply: FastifyReply): ServerResponse => {
     reply.hijack()
-    return { outgoing: reply.raw, cors: options.cors && (reply.getHeaders() as OutgoingHttpHeaders) }
+    return reply.raw
   }
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   const early = new WeakMap<IncomingMessage, GatewayError>()
@@ -258,9 +254,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     const exchange = receive(service, incoming, requestOf(incoming, outgoing), request.id)
     contentOf(incoming)?.count(options.buffered.budget('request-body', exchange.client.address))
     const response = options.run(exchange)
-    const destination = hijacked(reply)
-    if (response instanceof Promise) answerLater(exchange, destination, response)
-    else answer({ exchange, destination, response, isWatched: false })
+    // What it throws is a matter of Fastify's error handler.
+    reply.hijack()
+    if (response instanceof Promise) answerLater(exchange, outgoing, response)
+    else answer({ exchange, outgoing, response, isWatched: false })
   }
   const ask = createHandshake({
     sockets: options.websockets,
@@ -277,12 +274,15 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     table,
     urlBytes: limits.urlBytes,
     messageBytes: limits.websockets.messageBytes,
-    cors: options.cors,
+    permits: options.cors !== undefined,
     nextId,
     early,
     handle,
     ask,
     refuse: (service, error, { id }, reply) => refuse(hijacked(reply), service, error, id),
+    // Safari waits for a content where there is no length.
+    permit: (service, reply) =>
+      sendTo(hijacked(reply), service, { status: 204, fields: ['Content-Length', '0'], content: undefined }),
   })
   const refuseEarly: FrontOptions['refuse'] = (incoming, outgoing, error) => {
     early.set(incoming, error)

@@ -126,17 +126,14 @@ export type Routes<Service> = readonly {
   readonly isOuter: boolean
 }[]
 
-/** The router has at most 31 handlers for a path that depend on the host: two of each service (WebSockets), one of @fastify/cors. */
+/** The router has at most 31 handlers for a path that depend on the host: two of each service (WebSockets). */
 const mostPerMount = 15
 
 /**
  * The same choice as routes for a router that compares paths first. Hosts are grouped by the most specific pattern that they match ('':
  * none), because all hosts of a group have the same services. In `parts`, because of `mostPerMount`.
  */
-export const planRoutes = <Service extends LocatedService>(
-  services: readonly Service[],
-  usesGroups = false,
-) => {
+export const planRoutes = <Service extends LocatedService>(services: readonly Service[]) => {
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const hosts = createHostTable(byMount.map((value) => ({ hosts: value.hosts, value })))
   const ofEveryHost = byMount.filter((service) => service.hosts.length === 0)
@@ -176,7 +173,7 @@ export const planRoutes = <Service extends LocatedService>(
     const host = hostOf(authority)
     return URL.canParse(`http://${host}`) ? (groupTable.matching(host)[0] ?? '') : ''
   })
-  const needsGroups = usesGroups || patterns.length > 0
+  const needsGroups = patterns.length > 0
   return {
     parts: parts.map(
       (part): Routes<Service> =>

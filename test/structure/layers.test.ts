@@ -77,7 +77,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['demo/fault-3.ts', "import '../src/cache/fetch/collapse.ts'", 'subfolders-of-cache-are-private'],
   ['src/gateway/fault-5.ts', "import '../../demo/site.ts'", 'gateway-loads-the-demo-when-it-is-used'],
   ['src/gateway-fault.ts', "void import('../demo/site.ts')", 'only-gateway-loads-the-demo'],
-  ['src/admin/fault-2.ts', "import '@fastify/cors'", 'fastifycors-has-one-home'],
+  ['src/admin/fault-2.ts', "import '@fastify/http-proxy'", 'fastifyhttp-proxy-has-one-home'],
   ['src/wordpress/fault-4.ts', "import 'jose'", 'jose-has-one-home'],
 ]
 

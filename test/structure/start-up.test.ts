@@ -50,7 +50,6 @@ describe('a gateway is loaded without', () => {
     ['the demo', /^demo\//],
     ['OpenTelemetry, except its API, which prom-client uses', /@opentelemetry\/(?!api\/)/],
     ['a client of Redis', /node_modules\/ioredis\//],
-    ['CORS', /node_modules\/@fastify\/cors\//],
     ['the checks of OpenAPI documents', /node_modules\/js-yaml\/|openapi-requests\.ts/],
   ])('%s', (_description, modules) => {
     const loaded = loadedWith('src/workers.ts')

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { type Answer, requestField, whenKnown } from '../../http/message.ts'
+import { type Answer, requestField, whenKnown, withAdded } from '../../http/message.ts'
 import {
   type Access,
   type AccessRefusal,
@@ -109,20 +109,22 @@ export type RateLimitOptions = {
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-10 §3 and §4: names, quotas and windows; what is left of each, and when its window ends. */
-const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => [
-  'RateLimit-Policy',
-  verdicts.map(({ name, max, windowMs }) => `"${name}";q=${max};w=${Math.ceil(windowMs / 1000)}`).join(', '),
-  'RateLimit',
-  verdicts
-    .map(({ name, remaining, resetSeconds }) => `"${name}";r=${remaining};t=${resetSeconds}`)
-    .join(', '),
-]
+const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => {
+  let policies = ''
+  let left = ''
+  for (const { name, max, windowMs, remaining, resetSeconds } of verdicts) {
+    const separator = policies === '' ? '' : ', '
+    policies += `${separator}"${name}";q=${max};w=${Math.ceil(windowMs / 1000)}`
+    left += `${separator}"${name}";r=${remaining};t=${resetSeconds}`
+  }
+  return ['RateLimit-Policy', policies, 'RateLimit', left]
+}
 
 /** Counts requests by route, hits and items of a batch among them. In the list only when limits are configured. */
 export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> => {
   const refuse = (verdicts: readonly RateLimitVerdict[]): void => {
+    if (!verdicts.some(({ exceeded: isExceeded }) => isExceeded)) return
     const exceeded = verdicts.filter((verdict) => verdict.exceeded)
-    if (exceeded.length === 0) return
     for (const { name } of exceeded) report({ kind: 'rate-limited', limit: name })
     throw new GatewayError('rate_limited', {
       retryAfterSeconds: Math.max(...exceeded.map(({ resetSeconds }) => resetSeconds)),
@@ -134,10 +136,7 @@ export const rateLimit = ({ count, report }: RateLimitOptions): Phase<Matched> =
     refuse(verdicts)
     // The fields of an item are part of the response to its batch, which has its own format.
     if (verdicts.length === 0 || exchange.origin !== 'client') return next(exchange)
-    return whenKnown(next(exchange), (response) => ({
-      ...response,
-      fields: [...response.fields, ...limitFields(verdicts)],
-    }))
+    return whenKnown(next(exchange), (response) => withAdded(response, limitFields(verdicts)))
   }
   return {
     name: 'rate-limit',

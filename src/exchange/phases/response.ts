@@ -29,6 +29,7 @@ import {
   type RequestFields,
   requestField,
   whenKnown,
+  withAdded,
   withField,
   withoutFields,
 } from '../../http/message.ts'
@@ -66,7 +67,6 @@ export const stamp = (options: {
 
   const stamped = (exchange: Received, began: number, response: GatewayResponse): GatewayResponse => {
     const { record, request } = exchange
-    const { status, fields, content, text, headText } = response
     report({
       kind: 'exchange-finished',
       id: exchange.id,
@@ -75,7 +75,7 @@ export const stamp = (options: {
       service: exchange.service.name,
       route: record.route,
       method: methodName(request.method),
-      status,
+      status: response.status,
       cache: record.cache,
       durationSeconds: (clock.monotonic() - began) / 1000,
       upstreamSeconds: record.upstreamMs / 1000,
@@ -83,20 +83,7 @@ export const stamp = (options: {
       trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
       origin: exchange.origin,
     })
-    const stampedFields = [...fields, 'Via', '1.1 trellis', 'X-Request-Id', exchange.id]
-    return {
-      status,
-      fields: stampedFields,
-      content,
-      text,
-      headText:
-        headText?.of === fields
-          ? {
-              of: stampedFields,
-              text: `${headText.text}Via: 1.1 trellis\r\nX-Request-Id: ${exchange.id}\r\n`,
-            }
-          : undefined,
-    }
+    return withAdded(response, ['Via', '1.1 trellis', 'X-Request-Id', exchange.id])
   }
 
   return {

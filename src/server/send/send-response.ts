@@ -13,6 +13,7 @@ import {
   withoutFields,
 } from '../../http/message.ts'
 import { isHttp2 } from '../read-request.ts'
+import type { ResponseChanges } from '../response-changes.ts'
 
 /** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
 const cut = (raw: ServerResponse): void => {
@@ -129,7 +130,12 @@ const keepsHead = ((): boolean => {
  * Begins a response with lines that were checked before: node:http checks each line of each response again, which takes an eighth of a hit.
  * False: node:http must write the head.
  */
-const beginsWithText = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): boolean => {
+const beginsWithText = (
+  raw: ServerResponse,
+  response: GatewayResponse,
+  options: SendOptions,
+  changes: ResponseChanges | undefined,
+): boolean => {
   const { status, fields, headText } = response
   if (headText?.of !== fields || !keepsHead) return false
   const { req } = raw
@@ -138,19 +144,27 @@ const beginsWithText = (raw: ServerResponse, response: GatewayResponse, options:
   const known = raw as WithHead
   known.statusCode = status
   if (status === 204 || status === 304) known._hasBody = false
-  known._header = `${statusLine(status)}${headText.text}${options.keepAliveLines}\r\n`
+  const lines = changes === undefined ? headText.text : changes.text(headText.text)
+  known._header = `${statusLine(status)}${lines}${options.keepAliveLines}\r\n`
   return true
 }
 
 /** Writes head and content. A content that breaks off destroys the connection: a truncated response must not look complete. */
-export const sendResponse = (raw: ServerResponse, response: GatewayResponse, options: SendOptions): void => {
-  if (isHttp2(raw)) {
-    sendOverHttp2(raw as unknown as Http2ServerResponse, response, options)
-    return
-  }
-  const { status, fields, content } = response
-  if (!beginsWithText(raw, response, options))
+export const sendResponse = (
+  raw: ServerResponse,
+  response: GatewayResponse,
+  options: SendOptions,
+  changes?: ResponseChanges,
+): void => {
+  const { status, content } = response
+  if (isHttp2(raw) || !beginsWithText(raw, response, options, changes)) {
+    const fields = changes === undefined ? response.fields : changes.fields(response.fields)
+    if (isHttp2(raw)) {
+      sendOverHttp2(raw as unknown as Http2ServerResponse, { status, fields, content }, options)
+      return
+    }
     raw.writeHead(status, options.isDraining() ? closing(fields) : (fields as string[]))
+  }
   if (content === undefined) {
     raw.end()
     return

@@ -1,0 +1,118 @@
+import type { IncomingMessage } from 'node:http'
+import type { Config } from '../config/config.ts'
+import { remembered, rememberedFor } from '../http/memo.ts'
+import { type FieldChanges, type FieldLines, linesText, withChanges } from '../http/message.ts'
+
+/** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
+const corsFields: readonly string[] = [
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-allow-methods',
+  'access-control-allow-headers',
+  'access-control-expose-headers',
+  'access-control-max-age',
+]
+
+/** What all responses of a service to one kind of origin have in common, made once: `cors`, then its `responseHeaders`. */
+export type ResponseChanges = {
+  /** Of lines as `FieldLines`. */
+  fields(lines: FieldLines): FieldLines
+  /** Of checked lines as text. */
+  text(lines: string): string
+}
+
+const nothing: FieldChanges = { set: [], removed: new Set() }
+
+/** The value of Vary with Origin in it. */
+const withOrigin = remembered((value: string): string => {
+  const names = value.split(',').flatMap((name) => name.trim() || [])
+  return (names.some((name) => name.toLowerCase() === 'origin') ? names : [...names, 'Origin']).join(', ')
+})
+
+const compile = (own: FieldLines, changes: FieldChanges, removesCors: boolean): ResponseChanges => {
+  const set = withChanges(own, changes)
+  const removed = removesCors ? new Set([...corsFields, ...changes.removed]) : changes.removed
+  const varies = removesCors && !changes.removed.has('vary')
+  const setText = linesText(set)
+  // Names are tokens (RFC 9110 §5.1), of which `.`, `*` and others mean something else in a pattern.
+  const names = [...removed].map((name) => name.replace(/[.*+?^$|]/g, '\\$&'))
+  const removedLine = new RegExp(
+    `^(?:${names.join('|')}${varies ? '|(vary)' : ''}): ([^\\r\\n]*)\\r\\n`,
+    'gim',
+  )
+  return {
+    fields: (lines) => {
+      const kept: string[] = []
+      const vary: string[] = []
+      for (let i = 0; i < lines.length; i += 2) {
+        const [name, value] = [lines[i] as string, lines[i + 1] as string]
+        const known = name.toLowerCase()
+        if (varies && known === 'vary') vary.push(value)
+        else if (!removed.has(known)) kept.push(name, value)
+      }
+      if (varies) kept.push('Vary', withOrigin(vary.join(',')))
+      kept.push(...set)
+      return kept
+    },
+    text: (lines) => {
+      const vary: string[] = []
+      const kept = lines.replace(removedLine, (_line, ...groups: (string | undefined)[]) => {
+        if (varies && groups[0] !== undefined) vary.push(groups[1] as string)
+        return ''
+      })
+      return varies ? `${kept}Vary: ${withOrigin(vary.join(','))}\r\n${setText}` : kept + setText
+    },
+  }
+}
+
+type Kinds = {
+  readonly ofOthers: ResponseChanges | undefined
+  readonly byOrigin: ReadonlyMap<string, ResponseChanges>
+}
+
+/** By kind of origin: none or refused, and each that is allowed; `*` allows all, also requests without one. */
+const kindsOf = (cors: Config['cors'] | undefined, forAllowed: FieldLines, changes: FieldChanges): Kinds => {
+  if (cors === undefined)
+    return { ofOthers: changes === nothing ? undefined : compile([], changes, false), byOrigin: new Map() }
+  const allow = (origin: string): ResponseChanges =>
+    compile(['Access-Control-Allow-Origin', origin, ...forAllowed], changes, true)
+  if (cors.origins.includes('*')) return { ofOthers: allow('*'), byOrigin: new Map() }
+  const byOrigin = new Map(cors.origins.map((origin) => [origin, allow(origin)]))
+  return { ofOthers: compile([], changes, true), byOrigin }
+}
+
+/** A preflight (Fetch standard, CORS-preflight fetch); any other OPTIONS is a request like others. */
+export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' &&
+  headers['access-control-request-method'] !== undefined &&
+  headers.origin !== undefined
+
+/** The changes for a response; undefined: it has none. Preflights are answered with these alone. */
+export type ChangesFor = (
+  changes: FieldChanges | undefined,
+  incoming: IncomingMessage,
+) => ResponseChanges | undefined
+
+/** `cors` undefined: the upstream's CORS fields pass through. */
+export const createChangesFor = (cors: Config['cors'] | undefined): ChangesFor => {
+  const credentials = cors?.credentials === true ? ['Access-Control-Allow-Credentials', 'true'] : []
+  const exposed = ['Access-Control-Expose-Headers', cors?.exposedHeaders.join(', ') ?? '']
+  const allowed = cors?.exposedHeaders.length === 0 ? credentials : [...credentials, ...exposed]
+  const ofPreflights =
+    cors === undefined
+      ? []
+      : [
+          ...['Access-Control-Allow-Methods', cors.methods.join(', ')],
+          ...['Access-Control-Allow-Headers', cors.headers.join(', ')],
+          ...['Access-Control-Max-Age', String(Math.floor(cors.maxAgeMs / 1000))],
+        ]
+  const made = rememberedFor((changes: FieldChanges) => kindsOf(cors, allowed, changes))
+  const madeForPreflights = rememberedFor((changes: FieldChanges) =>
+    kindsOf(cors, [...allowed, ...ofPreflights], changes),
+  )
+  return (changes = nothing, incoming) => {
+    const kinds = cors !== undefined && isPreflight(incoming) ? madeForPreflights(changes) : made(changes)
+    const { origin } = incoming.headers
+    return (origin === undefined ? undefined : kinds.byOrigin.get(origin)) ?? kinds.ofOthers
+  }
+}

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
+import { pause } from '../support/origin.ts'
 import { programPid } from '../support/processes.ts'
 
 const mebibyte = 1024 * 1024
@@ -49,13 +50,19 @@ const residentBytes = async (): Promise<number> => {
 const growthDuring = async (work: () => Promise<void>): Promise<number> => {
   const before = await residentBytes()
   let most = before
-  const watch = setInterval(() => {
-    void residentBytes().then((now) => {
-      most = Math.max(most, now)
-    })
-  }, 20)
-  await work()
-  clearInterval(watch)
+  let isOver = false
+  const watch = async (): Promise<void> => {
+    while (!isOver) {
+      most = Math.max(most, await residentBytes())
+      await pause(20)
+    }
+  }
+  const watching = watch()
+  await work().finally(() => {
+    isOver = true
+  })
+  // The gateway ends only after the last look.
+  await watching
   return most - before
 }
 

@@ -44,6 +44,8 @@ describeWith('mariadb', 'an import into a WordPress with the companion', () => {
 
   beforeAll(async () => {
     started = await startSiteBehindGateway()
+    // The first script compiles WordPress, and takes more memory.
+    await started.site.php('')
   }, 300_000)
   afterAll(() => started?.stop())
 

@@ -115,13 +115,14 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     const marker = join(site.site, 'wp-content/paused')
     await rm(marker, { force: true })
     const running = site.php(
-      `function pause() { touch( WP_CONTENT_DIR . '/paused' ); sleep( 2 ); } $w = $GLOBALS['wpdb']; ${code}`,
+      `function pause() { $marker = WP_CONTENT_DIR . '/paused'; touch( $marker ); while ( file_exists( $marker ) ) { usleep( 20000 ); clearstatcache(); } } $w = $GLOBALS['wpdb']; ${code}`,
     )
     const ids = () => [
       ...new Set(site.intake.pushes.slice(count).flatMap(({ changes }) => changes.map(({ id }) => id))),
     ]
     await expect.poll(() => existsSync(marker), { timeout: 30_000 }).toBe(true)
     const before = ids()
+    await rm(marker)
     await running
     return { before, after: ids() }
   }

@@ -5,6 +5,7 @@ import { plantFault, plants } from './promise-fuzz/plants.ts'
 import { type RunOptions, runFuzz } from './promise-fuzz/run.ts'
 import { type FuzzedSites, startFuzzedSites } from './promise-fuzz/site-under-fuzz.ts'
 
+/** More: `PROMISE_WRITES=10000 npm run fuzz:promise`. */
 const common: Pick<RunOptions, 'seed' | 'answersPerWrite' | 'firstOnly' | 'tell'> = {
   seed: 20_261_122,
   answersPerWrite: 14,

@@ -5,19 +5,19 @@ import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
 import type { Received } from '../src/exchange/exchange.ts'
-import { buildPhases, createPipeline } from '../src/exchange/phases.ts'
+import { type HandleContext, handle } from '../src/exchange/handle.ts'
 import type { Service } from '../src/exchange/service.ts'
 import { buildService } from '../src/gateway/build-service.ts'
 import { type BuiltService, closeServices } from '../src/gateway/built-service.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
 import { unlimited } from '../src/http/bounds.ts'
-import { fieldValue } from '../src/http/message.ts'
+import { fieldValue, type GatewayResponse } from '../src/http/message.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 
 /** What came back: all that a reader could tell an old state by. */
 export type TraceAnswer = { readonly status: number; readonly text: string; readonly total: string }
 
-/** The phases, the cache and the contract as in the product, without sockets in front and with a separate clock. */
+/** `handle`, the cache and the contract as in the product, without sockets in front and with a separate clock. */
 export type TraceGateway = {
   ask(method: string, target: string, content?: string): Promise<TraceAnswer & { readonly hit: boolean }>
   readonly upstreamRequests: number
@@ -102,26 +102,22 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     clock,
     report: () => {},
   })
-  const run = createPipeline(
-    buildPhases({
-      clock,
-      finished: () => {},
-      report: () => {},
-      failed: () => {},
-      cacheContext: {
-        cache,
-        budget: () => unlimited,
-        partitionOf: createPartitions(),
-        forwarding: { via: 'trellis-trace' },
-      },
-      checksAccess: false,
-      limits: undefined,
-      compression: undefined,
-      overload: undefined,
-      watches: undefined,
-      spans: undefined,
-    }),
-  )
+  const context: HandleContext = {
+    clock,
+    finished: () => {},
+    report: () => {},
+    failed: () => {},
+    cache,
+    budget: () => unlimited,
+    partitionOf: createPartitions(),
+    forwarding: { via: 'trellis-trace' },
+    limits: undefined,
+    compress: undefined,
+    overload: undefined,
+    watches: [],
+    spans: undefined,
+  }
+  const run = (exchange: Received): Promise<GatewayResponse> => handle(context, exchange)
   const built: BuiltService = await buildService(service, {
     config,
     publicUrl,

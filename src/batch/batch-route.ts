@@ -4,7 +4,7 @@ import type { Received } from '../exchange/exchange.ts'
 import type { IdempotencyStore, KeptAnswer } from '../exchange/ports.ts'
 import type { LocalRequest, Service } from '../exchange/service.ts'
 import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
-import { type Answer, type GatewayResponse, requestField } from '../http/message.ts'
+import { type GatewayResponse, requestField } from '../http/message.ts'
 import type { Contract } from '../service/contract.ts'
 import { type BatchRequest, createBatch } from './batch.ts'
 import { admitItem, type BatchEnvelope } from './envelope.ts'
@@ -22,7 +22,7 @@ type BatchParts = {
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
   readonly budget: ByteBudget
-  run(exchange: Received): Answer
+  run(exchange: Received): Promise<GatewayResponse>
   /** Does a request for this public target reach the service, and not one that is mounted below it? */
   reaches(service: Service, target: string): boolean
 }

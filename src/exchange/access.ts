@@ -1,8 +1,5 @@
-import type { Sensitivity } from '../cache/decide-caching.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { RequestFields } from '../http/message.ts'
-import type { Contract } from '../service/contract.ts'
-import type { Matching } from '../service/decide.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {
@@ -88,24 +85,6 @@ export type Access = {
   readonly withheld: ReadonlySet<string>
   readonly credentialFields: readonly string[]
   readonly claimFields: readonly string[]
-}
-
-/** A request whose route and method are known; `sensitive` as in its contract. */
-type RoutedRequest = {
-  readonly method: string
-  readonly matching: Matching
-  readonly sensitive: Sensitivity | undefined
-}
-
-/** Does a request count as a write? The envelope of a batch does not: each of its items is checked when it runs. */
-export const isAccessWrite = (
-  contract: Pick<Contract, 'actsAsWrite'>,
-  { method, matching, sensitive }: RoutedRequest,
-): boolean => {
-  if ('row' in matching && matching.row.handledBy === 'batch') return false
-  const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-  const writes = matching.kind === 'found' && matching.endpoint.effect === 'writes'
-  return !isRead || writes || (sensitive !== undefined && contract.actsAsWrite(sensitive))
 }
 
 const appliesTo = (required: Required, isWrite: boolean): boolean =>

@@ -1,12 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { TraceContext } from '../http/forwardable-fields.ts'
-import {
-  type Answer,
-  type GatewayRequest,
-  type GatewayResponse,
-  targetOf,
-  withChanges,
-} from '../http/message.ts'
+import { type GatewayRequest, type GatewayResponse, targetOf, withChanges } from '../http/message.ts'
 import type { Canonical, Matching } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
@@ -15,19 +9,7 @@ import type { Identity } from './access.ts'
 import type { CacheOutcome, Invalidated, WriteKind } from './events.ts'
 import type { Client, RecalledTarget, Service } from './service.ts'
 
-/** The phases behind. A phase calls it zero times (it answers), once, again (retry) or detached (background validation). */
-export type Next<Exchange> = (exchange: Exchange) => Answer
-
-/**
- * Answers, or calls the next phase and may change its response. `In` is what the phase needs of the exchange,
- * `Out` what is known after it: the compiler checks the order.
- */
-export type Phase<In, Out = In> = {
-  readonly name: string
-  run(exchange: In, next: Next<Out>): Answer
-}
-
-/** What happened to an exchange: written by the phases, read at its end. */
+/** What happened to an exchange: written on its way, read at its end. */
 type ExchangeRecord = {
   /** Template of the row, `unlisted` or `unmatched`. */
   route: string

@@ -22,8 +22,8 @@ import {
 } from '../http/message.ts'
 import type { Said } from '../service/witness.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
-import { isTold } from './ask-witness.ts'
 import { type Ready, upstreamTarget } from './exchange.ts'
+import { isTold } from './judge-write.ts'
 import type { Service } from './service.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]

@@ -7,7 +7,11 @@ import type { ResponseHead } from '../http/message.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { Identity } from './access.ts'
 import type { Received } from './exchange.ts'
-import type { ForwardingFacts } from './reads.ts'
+
+export type ForwardingFacts = {
+  /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
+  readonly via: string
+}
 
 export type CacheContext = {
   readonly cache: Cache
@@ -87,19 +91,6 @@ export type ExchangeWatch = {
   end(exchange: Received, answered: Answered): void
 }
 
-export type SpanName = 'validate' | 'cache' | 'upstream'
-
-/** An open span; ended once. */
-export type OpenSpan = {
-  /** `head`: the response, where there is one. */
-  end(head: ResponseHead | undefined): void
-  failed(error: unknown): void
-  attempted(attempt: AttemptEvent): void
-}
-
-/** Opens a span; undefined where the exchange is not recorded. */
-export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined
-
 /** The store of request counts that several processes share. */
 export type RateLimitStore = {
   /** Adds one to a key of a limit; returns the count of the current window and the time until it ends. */
@@ -133,4 +124,44 @@ export type IdempotencyStore = {
   finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
   /** Nothing was carried out: the key may be used again. */
   abandon(key: string): Promise<void>
+}
+
+export type SpanName = 'validate' | 'cache' | 'upstream'
+
+/** An open span; ended once. */
+export type OpenSpan = {
+  /** `head`: the response, where there is one. */
+  end(head: ResponseHead | undefined): void
+  failed(error: unknown): void
+  attempted(attempt: AttemptEvent): void
+}
+
+/** Opens a span; undefined where the exchange is not recorded. */
+export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined
+
+const watched = async <Result>(
+  span: OpenSpan,
+  run: () => Result | Promise<Result>,
+  head: (result: Result) => ResponseHead | undefined,
+): Promise<Result> => {
+  try {
+    const result = await run()
+    span.end(head(result))
+    return result
+  } catch (error) {
+    span.failed(error)
+    throw error
+  }
+}
+
+/** Does a part of the way of an exchange within a span of its trace. `head`: the response that the part has made. */
+export const inSpan = <Result>(
+  open: OpenSpans | undefined,
+  exchange: Received,
+  name: SpanName,
+  run: () => Result | Promise<Result>,
+  head: (result: Result) => ResponseHead | undefined,
+): Result | Promise<Result> => {
+  const span = open?.(exchange, name)
+  return span === undefined ? run() : watched(span, run, head)
 }

@@ -59,7 +59,11 @@ export const createTargetMemo = (mostEntries: number) => {
 
 export type TargetMemo = ReturnType<typeof createTargetMemo>
 
-/** What the phases use of one service; src/gateway makes and closes it. */
+/** Does one of the services at the same upstream have routes? */
+export const sharesRoutes = (service: Service): boolean =>
+  service.sharing().some(({ contract }) => contract.hasRoutes)
+
+/** What handling a request needs of one service; src/gateway makes and closes it. */
 export type Service = {
   readonly name: string
   readonly contract: Contract

@@ -7,7 +7,7 @@ import type { Received } from '../exchange/exchange.ts'
 import { createTargetMemo, type Service } from '../exchange/service.ts'
 import type { ByteBudget } from '../http/bounds.ts'
 import { createPublicLinks } from '../http/links.ts'
-import type { Answer } from '../http/message.ts'
+import type { GatewayResponse } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { Contract } from '../service/contract.ts'
@@ -47,7 +47,7 @@ export type ServiceParts = {
   readonly metrics: Metrics
   /** Bounds the bytes buffered for requests in flight. */
   readonly budget: ByteBudget
-  run(exchange: Received): Answer
+  run(exchange: Received): Promise<GatewayResponse>
   /** Is knowledge that was read from an upstream earlier still valid? */
   mayRemember(): boolean
   /** Undefined without a store that instances share. */

@@ -1,18 +1,20 @@
-import { type CachePolicy, decideCaching, identityCookies } from '../cache/decide-caching.ts'
+import { type CachePolicy, identityCookies } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
 import { changesOf, heardLifetimeMs, interfacesBehind } from '../config/sites.ts'
-import {
-  type Access,
-  accessError,
-  type Identity,
-  isAccessWrite,
-  lackingCredential,
-} from '../exchange/access.ts'
+import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import type { Contract } from '../service/contract.ts'
-import { type Canonical, canonicalOf, type Matching, type Routing, routeOf } from '../service/decide.ts'
+import {
+  type Canonical,
+  canonicalOf,
+  decide,
+  isAccessWrite,
+  type Matching,
+  type Routing,
+  routeOf,
+} from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
 import { requestTags } from '../service/tagger.ts'
 import type { Invalid } from '../service/validation.ts'
@@ -148,34 +150,41 @@ const cachingOf = (
 ): Explanation => {
   const { policy, query, sensitive } = canonical
   const found = matching.kind === 'found' ? matching : undefined
-  const decision = decideCaching({ method, fields, hasContent: false, sensitive, identity }, policy)
+  const decision = decide(contract, policy, {
+    method,
+    fields,
+    hasContent: false,
+    isUpgrade: false,
+    sensitive,
+    identity,
+    sharesRoutes: () => interfacesBehind(service, services).length > 0,
+  })
   const rule =
     policy.rule === undefined
       ? 'none'
       : `ttl ${policy.rule.ttlMs} ms, stale-while-revalidate ${policy.rule.staleWhileRevalidateMs} ms, stale-if-error ${policy.rule.staleIfErrorMs} ms`
-  const acts =
-    sensitive !== undefined &&
-    contract.actsAsWrite(sensitive) &&
-    (contract.hasRoutes || interfacesBehind(service, services).length > 0)
-  if (acts || decision.kind === 'write')
-    return {
-      cache: acts ? `write, by ${sensitive}: invalidates` : 'write: invalidates',
-      profile: policy.profile,
-      mayInvalidate: mayInvalidate(contract, method, found, canonical),
-      ...spared(service, services, method, matching.path, query),
-    }
   switch (decision.kind) {
+    case 'write':
+      return {
+        cache:
+          decision.sensitive === undefined
+            ? 'write: invalidates'
+            : `write, by ${decision.sensitive}: invalidates`,
+        profile: policy.profile,
+        mayInvalidate: mayInvalidate(contract, method, found, canonical),
+        ...spared(service, services, method, matching.path, query),
+      }
     case 'read':
       return {
-        cache: `read, ${decision.partition}`,
-        ...(decision.partition === 'credential' ? credentialsIn(fields, policy) : {}),
+        cache: `read, ${decision.caching.partition}`,
+        ...(decision.caching.partition === 'credential' ? credentialsIn(fields, policy) : {}),
         ...keyedIn(fields, policy),
         rule,
         ...feedOf(service, policy),
         profile: policy.profile,
-        ...storedAs(service, contract, found, canonical, decision.partition, host),
+        ...storedAs(service, contract, found, canonical, decision.caching.partition, host),
       }
-    case 'bypass':
+    case 'pass':
       return {
         cache: `bypass: ${decision.reason}`,
         ...credentialsIn(fields, policy),
@@ -272,7 +281,7 @@ const decideAccess = async (
   const { allow, deny } = config.access
   const isWrite =
     route.kind === 'matched' &&
-    isAccessWrite(contract, { ...route, sensitive: contract.sensitivityOf(route.matching.path, query) })
+    isAccessWrite(contract, route.method, route.matching, contract.sensitivityOf(route.matching.path, query))
   const verdict = await access.verify(fields)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined
   const refusal = verdict.kind === 'refused' ? verdict.reason : lackingCredential(access, identity, isWrite)

@@ -9,7 +9,8 @@ import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import type { PipelineEvent } from '../exchange/events.ts'
 import type { Received } from '../exchange/exchange.ts'
-import { buildPhases, createPipeline, type PhaseContext } from '../exchange/phases.ts'
+import { type Compress, createCompression } from '../exchange/finish.ts'
+import { type HandleContext, handle } from '../exchange/handle.ts'
 import {
   type CacheContext,
   type ExchangeWatch,
@@ -19,7 +20,7 @@ import {
 } from '../exchange/ports.ts'
 import type { Service } from '../exchange/service.ts'
 import { isStreamCoding } from '../http/content-coding.ts'
-import type { Answer } from '../http/message.ts'
+import type { GatewayResponse } from '../http/message.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
 import { documentChanges } from '../openapi/notes.ts'
@@ -80,7 +81,7 @@ export type Generation = {
   readonly sharing: ServiceParts['sharing']
   reaches(service: Service, target: string): boolean
   readonly serviceAt: Service['serviceAt']
-  run(exchange: Received): Answer
+  run(exchange: Received): Promise<GatewayResponse>
   /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
 }
@@ -133,10 +134,13 @@ const buildServices = async (
 }
 
 /** Shorter contents are not worth the work, whether they are stored or not. */
-const compressionOf = ({ cache: { compression } }: Config): PhaseContext['compression'] => ({
-  codings: compression.encodings.filter(isStreamCoding),
-  minBytes: compression.minBytes,
-})
+const compressionOf = ({ cache: { compression } }: Config): Compress | undefined =>
+  compression.encodings.length === 0
+    ? undefined
+    : createCompression({
+        codings: compression.encodings.filter(isStreamCoding),
+        minBytes: compression.minBytes,
+      })
 
 /** Builds a generation from a configuration, and takes over what has not changed. */
 export const buildGeneration = async (
@@ -199,25 +203,21 @@ export const buildGeneration = async (
     admits: lasting.overload.admits,
     retryAfterSeconds: Math.ceil(config.overload.retryAfterMs / 1000),
   }
-  const run: (exchange: Received) => Answer = createPipeline(
-    buildPhases({
-      clock,
-      finished: metrics.observe.pipeline,
-      report,
-      failed,
-      cacheContext: {
-        ...lasting.cacheContext,
-        forwarding: { via: lasting.via },
-        withholdsOrigin: config.cors.origins.length > 0,
-      },
-      checksAccess: config.services.some(({ access }) => access !== undefined),
-      limits: limits && { count: limits.count, report: metrics.observe.edge },
-      compression: config.cache.compression.encodings.length === 0 ? undefined : compressionOf(config),
-      watches: lasting.watches,
-      spans: lasting.spans,
-      overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
-    }),
-  )
+  const context: HandleContext = {
+    ...lasting.cacheContext,
+    clock,
+    finished: metrics.observe.pipeline,
+    report,
+    failed,
+    forwarding: { via: lasting.via },
+    withholdsOrigin: config.cors.origins.length > 0,
+    limits: limits && { count: limits.count, report: metrics.observe.edge },
+    compress: compressionOf(config),
+    watches: lasting.watches ?? [],
+    spans: lasting.spans,
+    overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
+  }
+  const run = (exchange: Received): Promise<GatewayResponse> => handle(context, exchange)
   const built = await buildServices(config, lasting, last)
   for (const { service } of built)
     if (service.websockets)

@@ -14,11 +14,11 @@ import type { WorkerLink, WorkerQuestion } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
 import { applyInvalidations } from '../exchange/invalidate-write.ts'
-import type { Warmer, WarmTarget } from '../exchange/warmer.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { FeedMessage } from '../wordpress/changes/service-feed.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
+import type { Warmer, WarmTarget } from './warmer.ts'
 
 type MembershipParts = {
   readonly config: Config

@@ -7,7 +7,6 @@ import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config } from '../config/config.ts'
 import { shownConfig } from '../config/redacted-config.ts'
 import type { Service } from '../exchange/service.ts'
-import type { WarmTarget } from '../exchange/warmer.ts'
 import { urlAtHost } from '../http/hosts.ts'
 import { requestField, targetParts } from '../http/message.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
@@ -24,6 +23,7 @@ import {
 } from './built-service.ts'
 import { explainAt } from './explain.ts'
 import type { OperatorCache } from './membership.ts'
+import type { WarmTarget } from './warmer.ts'
 
 type PurgeParts = {
   readonly services: readonly AskedService[]

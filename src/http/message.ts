@@ -310,7 +310,7 @@ export const withAdded = (response: GatewayResponse, lines: FieldLines): Gateway
   }
 }
 
-/** The result of a phase: synchronous where possible, so that a hit never waits for the microtask queue. */
+/** Synchronous where possible: each wait of a hit costs a fiftieth of it. */
 export type Answer = GatewayResponse | Promise<GatewayResponse>
 
 /** Continues at once with a value that is there. */

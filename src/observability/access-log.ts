@@ -52,7 +52,7 @@ type AccessLogOptions = Omit<Config['log']['access'], 'requests'> & {
   write(line: AccessLine): void
 }
 
-/** A request that was refused before it reached the phases; undefined where the bytes are no request. */
+/** A request that was refused before it reached `handle`; undefined where the bytes are no request. */
 export type EarlyRefusal = {
   readonly id: string
   readonly service: string

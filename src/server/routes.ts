@@ -115,7 +115,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     return choice.kind === 'found' ? choice.service : undefined
   }
 
-  /** The routes of one service. Its hooks, handler and errors are Fastify's; the phases are called by the handler. */
+  /** The routes of one service. Its hooks, handler and errors are Fastify's; the handler calls `handle`. */
   const registerService = async (
     server: FastifyInstance,
     { service, groups, isOuter }: Routes<Service>[number],
@@ -173,12 +173,12 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
   ): Promise<HostRouting> => {
     let routing: EdgeHandlers['request'] | undefined
     const server = fastify({
-      // The phases log failures once; Fastify would create a logger for each request.
+      // `handle` logs failures once; Fastify would create a logger for each request.
       logger: false,
       exposeHeadRoutes: false,
       genReqId: nextId,
       routerOptions: {
-        // Only the phases read the query.
+        // Only `handle` reads the query.
         querystringParser: () => noQuery,
         compile: true,
       },
@@ -197,7 +197,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     })
     server.addConstraintStrategy(hostStrategy(groupOf))
     server.addConstraintStrategy(handshakeStrategy(handshakes))
-    // The phases read contents: Fastify never does.
+    // `handle` reads contents: Fastify never does.
     for (const method of routedMethods)
       server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
     server.removeAllContentTypeParsers()

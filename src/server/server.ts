@@ -5,17 +5,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { ownAnswerFor, plainOrigin } from '../exchange/any-origin.ts'
-import { errorAnswer } from '../exchange/error-answer.ts'
 import { arrived, changedResponse, type Received } from '../exchange/exchange.ts'
+import { errorAnswer, ownAnswerFor, plainOrigin } from '../exchange/own-answer.ts'
 import type { Client, Service } from '../exchange/service.ts'
-import {
-  type Answer,
-  discard,
-  type GatewayRequest,
-  type GatewayResponse,
-  type RequestFields,
-} from '../http/message.ts'
+import { discard, type GatewayRequest, type GatewayResponse, type RequestFields } from '../http/message.ts'
 import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
 import type { BufferedBytes, UnreadAnswers } from './buffered-bytes.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
@@ -47,7 +40,7 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-/** A request that is refused before it reaches the phases. */
+/** A request that is refused before it reaches `handle`. */
 export type RefusedEarly = {
   readonly id: string
   readonly service: Service | undefined
@@ -73,7 +66,7 @@ type EdgeOptions = Omit<
   /** Undefined: the upstream's CORS fields pass through. */
   readonly cors: Config['cors'] | undefined
   readonly logger: Logger
-  run(exchange: Received): Answer
+  run(exchange: Received): Promise<GatewayResponse>
   isDraining(): boolean
   /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }
@@ -86,18 +79,16 @@ export type Edge = Front &
   Pick<ServiceTable<Service>, 'reaches'> &
   Pick<FrontOptions, 'serviceFor'> & { close(): Promise<void> }
 
-/** `isWatched`: it counts as in flight already. */
 type ReadyAnswer = {
-  exchange: Received
-  outgoing: ServerResponse
-  response: GatewayResponse
-  isWatched: boolean
+  readonly exchange: Received
+  readonly outgoing: ServerResponse
+  readonly response: GatewayResponse
 }
 
 /** A response over HTTP/2 whose stream has closed emits `close` no more. */
 const hasLeft = (raw: ServerResponse): boolean => raw.destroyed || isReset(raw.req)
 
-/** Creates the handlers of one configuration; every request runs through the phases. */
+/** Creates the handlers of one configuration; every request runs through `handle`. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const { limits, services, logger } = options
   const nextId = createRequestIds()
@@ -132,11 +123,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     isHttp2(incoming)
       ? new Http2EdgeRequest(incoming, outgoing, contentOf(incoming))
       : new EdgeRequest(incoming, outgoing, contentOf(incoming))
-  /** A response that is not flushed synchronously is in flight until its connection has finished with it. */
-  const watch = (raw: ServerResponse): void => {
-    options.inFlight.enter()
-    raw.once('close', options.inFlight.leave)
-  }
   const noFields: RequestFields = {}
   const refusedEarly = (
     error: GatewayError,
@@ -211,26 +197,16 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
   const mayWait = ({ exchange: { request }, outgoing }: ReadyAnswer): boolean =>
     request.method === 'GET' || outgoing.req.complete
-  const answer = createGathering<ReadyAnswer>(({ exchange, outgoing, response, isWatched }) => {
+  const answer = createGathering<ReadyAnswer>(({ exchange, outgoing, response }) => {
     try {
       sendTo(outgoing, exchange.service, response)
       holdUnread(outgoing, response.content, exchange.client)
     } catch (error) {
       failed(exchange, outgoing, error)
     }
-    if (!isWatched && isUnderWay(outgoing)) watch(outgoing)
+    if (isUnderWay(outgoing)) outgoing.once('close', options.inFlight.leave)
+    else options.inFlight.leave()
   }, mayWait)
-  const answerLater = (
-    exchange: Received,
-    outgoing: ServerResponse,
-    later: Promise<GatewayResponse>,
-  ): void => {
-    watch(outgoing)
-    later.then(
-      (response) => answer({ exchange, outgoing, response, isWatched: true }),
-      (cause: unknown) => failed(exchange, outgoing, cause),
-    )
-  }
   const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
   const serviceFor = (authority: string, target: string): Service | undefined => {
     const choice = table.find(authority, target)
@@ -253,11 +229,17 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     }
     const exchange = receive(service, incoming, requestOf(incoming, outgoing), request.id)
     contentOf(incoming)?.count(options.buffered.budget('request-body', exchange.client.address))
-    const response = options.run(exchange)
-    // What it throws is a matter of Fastify's error handler.
     reply.hijack()
-    if (response instanceof Promise) answerLater(exchange, outgoing, response)
-    else answer({ exchange, outgoing, response, isWatched: false })
+    const response = options.run(exchange)
+    // From its first wait on (see decideShedding), until the connection has finished with the response.
+    options.inFlight.enter()
+    response.then(
+      (response) => answer({ exchange, outgoing, response }),
+      (cause: unknown) => {
+        failed(exchange, outgoing, cause)
+        options.inFlight.leave()
+      },
+    )
   }
   const ask = createHandshake({
     sockets: options.websockets,

@@ -1,12 +1,19 @@
-import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
+import {
+  type BypassReason,
+  type CachePolicy,
+  type CachingDecision,
+  type CachingFacts,
+  decideCaching,
+  type Sensitivity,
+} from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { type RequestFields, targetOf } from '../http/message.ts'
 import type { Contract } from './contract.ts'
 import type { Found, RouteFinding, Row } from './row.ts'
 import type { Invalid, UndeclaredParameters } from './validation.ts'
 
-// Everything that decides route, validity, canonical form and policy of a request: the phases, batches, `explain`, purges and the
-// warming of the cache call these functions.
+// Everything that decides about a request: its route, whether it is valid, its canonical form, and what is done with it. The gateway
+// acts on it; batches, `explain`, purges and the warming of the cache call the same functions.
 
 /** A request to a service. */
 export type Incoming = {
@@ -179,4 +186,70 @@ export const canonicalOf = (
     variant: variant === undefined ? undefined : { key: variant, cookie },
     policy,
   }
+}
+
+/** What is done with a valid request. */
+export type Decision =
+  /** The gateway makes the response. */
+  | { readonly kind: 'own'; readonly what: 'index' | 'options' | 'batch'; readonly row: Row }
+  /** Answered from the cache, or forwarded and stored. */
+  | { readonly kind: 'read'; readonly caching: Extract<CachingDecision, { readonly kind: 'read' }> }
+  /** Forwarded, not stored; it changes nothing. `reason` is undefined for a WebSocket. */
+  | { readonly kind: 'pass'; readonly reason: BypassReason | undefined }
+  /** Forwarded; then what it may have changed is dropped. `sensitive`: why a GET counts as a write. */
+  | { readonly kind: 'write'; readonly sensitive: Sensitivity | undefined }
+
+/** What the decision depends on beside the rules. */
+type DecisionFacts = CachingFacts & {
+  readonly isUpgrade: boolean
+  /** Does one of the services at the same upstream have routes? */
+  sharesRoutes(): boolean
+}
+
+/** The response that the gateway makes itself; undefined for all other requests. */
+export const ownOf = (
+  matching: Matching,
+  makes: { readonly documents: boolean; readonly batch: boolean },
+): Extract<Decision, { readonly kind: 'own' }> | undefined => {
+  if (matching.kind === 'unlisted') return undefined
+  const { kind, row } = matching
+  if (kind === 'options') return makes.documents ? { kind: 'own', what: 'options', row } : undefined
+  if (row.handledBy === 'discovery') return makes.documents ? { kind: 'own', what: 'index', row } : undefined
+  return row.handledBy === 'batch' && makes.batch ? { kind: 'own', what: 'batch', row } : undefined
+}
+
+/** Is a GET treated as a write? Through a service without routes only where one with routes has the same upstream. */
+export const isActingRead = (
+  contract: Contract,
+  sensitive: Sensitivity | undefined,
+  sharesRoutes: () => boolean,
+): sensitive is Sensitivity =>
+  sensitive !== undefined && contract.actsAsWrite(sensitive) && (contract.hasRoutes || sharesRoutes())
+
+/** What is done with a request that the gateway does not answer itself. */
+export const decide = (
+  contract: Contract,
+  policy: CachePolicy,
+  facts: DecisionFacts,
+): Exclude<Decision, { readonly kind: 'own' }> => {
+  const { sensitive } = facts
+  const caching = decideCaching(facts, policy)
+  if (caching.kind === 'write') return { kind: 'write', sensitive: undefined }
+  if (isActingRead(contract, sensitive, facts.sharesRoutes)) return { kind: 'write', sensitive }
+  // It is no response, and is for one client.
+  if (facts.isUpgrade) return { kind: 'pass', reason: undefined }
+  return caching.kind === 'read' ? { kind: 'read', caching } : { kind: 'pass', reason: caching.reason }
+}
+
+/** Must `access` treat a request as a write? The envelope of a batch is none: each of its items is checked when it runs. */
+export const isAccessWrite = (
+  contract: Pick<Contract, 'actsAsWrite'>,
+  method: string,
+  matching: Matching,
+  sensitive: Sensitivity | undefined,
+): boolean => {
+  if ('row' in matching && matching.row.handledBy === 'batch') return false
+  const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  const writes = matching.kind === 'found' && matching.endpoint.effect === 'writes'
+  return !isRead || writes || (sensitive !== undefined && contract.actsAsWrite(sensitive))
 }

@@ -5,12 +5,13 @@ import type { Encodings } from '../../src/cache/respond/encodings.ts'
 import { createResponder, type Responder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
 import type { PipelineEvent } from '../../src/exchange/events.ts'
-import { match, validate } from '../../src/exchange/phases/request.ts'
+import { refusal } from '../../src/exchange/finish.ts'
+import { match, validate } from '../../src/exchange/request.ts'
 import { createTargetMemo, type Service } from '../../src/exchange/service.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { isConditional } from '../../src/http/conditional/preconditions.ts'
 import type { FieldLines, GatewayResponse, RequestFields } from '../../src/http/message.ts'
-import { received, siteService } from '../phases/exchange-of.ts'
+import { received, siteService } from '../exchange/exchange-of.ts'
 import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 
 // What a busy hit remembers (the answer of this second, the canonical form of a target) is never another decision than
@@ -205,15 +206,18 @@ describe('memories of the hit path', () => {
     })
     const decide = async (service: Service, { target, ...more }: { target: string; method: string }) => {
       const events: PipelineEvent[] = []
-      const checked = validate({ report: (event) => events.push(event), budget: () => unlimited })
+      const report = (event: PipelineEvent) => events.push(event)
       try {
-        const answer = await match().run(received(target, more, service), (exchange) =>
-          checked.run(exchange, ({ target: canonical, arguments: typed, method, record }) => ({
-            status: 200,
-            fields: [canonical, method, record.route, JSON.stringify(typed)],
-            content: undefined,
-          })),
-        )
+        const exchange = received(target, more, service)
+        const ready = await validate(match(exchange), unlimited, report)
+        const answer =
+          'response' in ready
+            ? refusal({ report }, exchange, ready.code, ready.response)
+            : {
+                status: 200,
+                fields: [ready.target, ready.method, ready.record.route, JSON.stringify(ready.arguments)],
+                content: undefined,
+              }
         const refusals = events.filter(({ kind }) => kind === 'request-refused')
         return JSON.stringify([answer.status, answer.fields, String(answer.content), refusals])
       } catch (error) {

@@ -1,7 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { errorTable } from '../../src/errors.ts'
-import { buildPhases, type PhaseContext } from '../../src/exchange/phases.ts'
 import { attacks } from '../attack/table.ts'
 import { renderings } from '../real/renderings/table.ts'
 
@@ -26,16 +25,6 @@ const evidence = (await readdir(new URL('../../docs/evidence/', import.meta.url)
 )
 
 describe('documents agree with the code', () => {
-  test('request-path.md lists the phases in their order, in the picture and in the table', async () => {
-    const document = await text('docs/request-path.md')
-    // Building a phase does not use its context.
-    const context = new Proxy({}, { get: () => ({}) }) as PhaseContext
-    const names = buildPhases(context).map((phase) => phase?.name)
-    expect(names).toHaveLength(16)
-    expect(rows(document, '|phase|').map(([first]) => first)).toEqual(names.map((name) => `\`${name}\``))
-    expect(document).toContain(names.join(' ─ '))
-  })
-
   test('evidence/caching.md lists everything that a real WordPress renders into content, and nothing else', async () => {
     const listed = rows(await text('docs/evidence/caching.md'), '|rendered|').map(([first]) => first)
     expect([...listed].sort()).toEqual([...new Set(renderings.map(({ thing }) => thing))].sort())

@@ -41,9 +41,9 @@ type Rule = {
 /** Files that break one rule each: path, content, the rule that must fire. */
 const faults: readonly (readonly [string, string, string])[] = [
   ['src/cache/fault.ts', "import '../upstream/upstream.ts'", 'cache-imports-downward'],
-  ['src/service/fault.ts', "import '../exchange/phases.ts'", 'service-imports-downward'],
-  ['src/wordpress/fault.ts', "import '../exchange/phases.ts'", 'wordpress-imports-downward'],
-  ['src/openapi/fault.ts', "import '../exchange/phases.ts'", 'openapi-imports-downward'],
+  ['src/service/fault.ts', "import '../exchange/handle.ts'", 'service-imports-downward'],
+  ['src/wordpress/fault.ts', "import '../exchange/handle.ts'", 'wordpress-imports-downward'],
+  ['src/openapi/fault.ts', "import '../exchange/handle.ts'", 'openapi-imports-downward'],
   ['src/openapi/fault-2.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-wing'],
   ['src/wordpress/fault-2.ts', "import '../openapi/document/operation.ts'", 'openapi-is-a-wing'],
   ['src/cache/fault-4.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-wing'],

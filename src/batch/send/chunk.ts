@@ -161,7 +161,7 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   return Buffer.concat(pieces)
 }
 
-/** An item that has passed all phases before the upstream. */
+/** An item that is ready to be sent. */
 type ChunkRequest = ChunkItem & {
   alone(): Promise<GatewayResponse>
 }

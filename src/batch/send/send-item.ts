@@ -142,7 +142,7 @@ export const runItem = async (
   const watched: Send = async ({ record, ...request }) => {
     const began = outgoing.clock.monotonic()
     try {
-      // Read here, so that the phases take an answer that breaks off for an error.
+      // Read here, so that `handle` takes a response that breaks off for an error.
       return await readWhole(await send(request))
     } catch (thrown) {
       failure =
@@ -253,7 +253,7 @@ export const runChunk = (
     }
     try {
       const answer = await runItem(outgoing, item, signal, send)
-      // Whatever the phases make of it, from translated names to an error, is JSON again.
+      // Whatever `handle` makes of it, from translated names to an error, is JSON again.
       return isJson ? { ...answer, isJson } : answer
     } finally {
       chunk.leave(place)

@@ -6,7 +6,6 @@ import { GatewayError } from '../../errors.ts'
 import type { Received } from '../../exchange/exchange.ts'
 import type { Service } from '../../exchange/service.ts'
 import {
-  type Answer,
   fieldValue,
   type GatewayRequest,
   type GatewayResponse,
@@ -120,15 +119,14 @@ type HandshakeOptions = {
   readonly inFlight: { enter(): void; leave(): void }
   isDraining(): boolean
   receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): Received
-  /** Sends the request through the phases. */
-  run(exchange: Received): Answer
+  run(exchange: Received): Promise<GatewayResponse>
   /** Gives a response its last form, without sending it. */
   complete(response: GatewayResponse, service: Service): GatewayResponse
   send(outgoing: ServerResponse, response: GatewayResponse): void
   addressOf(incoming: IncomingMessage): string
 }
 
-/** Asks for a WebSocket: the phases decide about the request as about any other. Undefined: it was refused, with the response sent. */
+/** Asks for a WebSocket: the request is handled as any other. Undefined: it was refused, with the response sent. */
 export const createHandshake = (
   options: HandshakeOptions,
 ): ((service: Service, request: FastifyRequest, reply: FastifyReply) => Promise<Agreed | undefined>) => {

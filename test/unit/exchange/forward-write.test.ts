@@ -2,11 +2,11 @@ import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Cache } from '../../../src/cache/cache.ts'
 import { GatewayError } from '../../../src/errors.ts'
-import { forwardWrite } from '../../../src/exchange/phases/cache.ts'
 import type { CacheContext } from '../../../src/exchange/ports.ts'
+import { forwardWrite } from '../../../src/exchange/write.ts'
 import { unlimited } from '../../../src/http/bounds.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
-import { ready, siteContract, siteService } from '../../phases/exchange-of.ts'
+import { ready, siteContract, siteService } from '../../exchange/exchange-of.ts'
 
 /** A context that notes the steps of a write in `steps`; `spread` replaces the end of its announcement. */
 const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheContext => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CacheOutcome } from '../../../src/exchange/events.ts'
 import { type AccessLine, createAccessLog } from '../../../src/observability/access-log.ts'
-import { received, siteService } from '../../phases/exchange-of.ts'
+import { received, siteService } from '../../exchange/exchange-of.ts'
 
 const service = siteService()
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createTagNames } from '../../src/cache/tagger.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { errorAnswer } from '../../src/exchange/error-answer.ts'
 import type { Ready } from '../../src/exchange/exchange.ts'
-import { match, validate } from '../../src/exchange/phases/request.ts'
+import { errorAnswer } from '../../src/exchange/own-answer.ts'
+import { match, validate } from '../../src/exchange/request.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { planByMediaType } from '../../src/service/content-plan.ts'
 import type { Contract } from '../../src/service/contract.ts'
@@ -12,7 +12,7 @@ import { errorText, plainShape } from '../../src/service/problem.ts'
 import { createRouter, createRowsInUse } from '../../src/service/router.ts'
 import type { Row } from '../../src/service/row.ts'
 import type { Tagger } from '../../src/service/tagger.ts'
-import { received, response, siteService } from './exchange-of.ts'
+import { received, siteService } from './exchange-of.ts'
 
 // A contract that Trellis does not have, as an exercise: a JSON service with notes. All that the gateway needs of it is here.
 
@@ -82,15 +82,9 @@ const contract = createNotesContract('notes')
 const service = siteService({ name: 'notes', contract })
 
 const readyFor = (method: string, target: string): Ready => {
-  let seen: Ready | undefined
-  void match().run(received(target, { method }, service), (matched) =>
-    validate({ report: () => {}, budget: () => unlimited }).run(matched, (ready) => {
-      seen = ready
-      return response(200)
-    }),
-  )
-  if (seen === undefined) throw new TypeError('the request was refused')
-  return seen
+  const ready = validate(match(received(target, { method }, service)), unlimited, () => {})
+  if (ready instanceof Promise || 'response' in ready) throw new TypeError('the request was refused')
+  return ready
 }
 
 const tagsOf = ({ matching }: Ready) =>

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
-import { type Answer, targetParts } from '../http/message.ts'
-import type { WarmedEvent } from './events.ts'
-import { arrived, type Received } from './exchange.ts'
-import type { Service } from './service.ts'
+import type { WarmedEvent } from '../exchange/events.ts'
+import { arrived, type Received } from '../exchange/exchange.ts'
+import type { Service } from '../exchange/service.ts'
+import { type GatewayResponse, targetParts } from '../http/message.ts'
 
 /**
  * A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service, `scheme` where it is that of
@@ -25,7 +25,7 @@ export type WarmerOptions = {
   readonly clock: Clock
   serviceNamed(name: string): Service | undefined
   /** The pipeline of the configuration in use, which is not closed before `end`. */
-  begin(): { run(exchange: Received): Answer; end(): void }
+  begin(): { run(exchange: Received): Promise<GatewayResponse>; end(): void }
   readonly report: (event: WarmedEvent) => void
   /** Called when the last target has been fetched, with the number of targets by outcome. */
   readonly finished: (counts: Readonly<Record<Outcome, number>>) => void

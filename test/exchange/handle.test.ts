@@ -1,17 +1,20 @@
 import { Readable, Transform } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
+import { authorize } from '../../src/exchange/admit.ts'
 import type { PipelineEvent } from '../../src/exchange/events.ts'
-import type { Matched, Outgoing, Ready, Received, Translated } from '../../src/exchange/exchange.ts'
-import { authorize } from '../../src/exchange/phases/admit.ts'
-import { translate } from '../../src/exchange/phases/forward.ts'
-import { answerLocally, match, validate } from '../../src/exchange/phases/request.ts'
-import { preconditions, recover, stamp } from '../../src/exchange/phases/response.ts'
+import type { Matched, Ready, Received } from '../../src/exchange/exchange.ts'
+import { conditional, failure, finish } from '../../src/exchange/finish.ts'
+import { forward } from '../../src/exchange/forward.ts'
+import { type HandleContext, handle } from '../../src/exchange/handle.ts'
+import { match, type Refusal, validate } from '../../src/exchange/request.ts'
+import type { Service } from '../../src/exchange/service.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { hasBearer } from '../../src/http/credential-fields.ts'
 import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
 import { canonicalOf } from '../../src/service/decide.ts'
 import type { Found } from '../../src/service/row.ts'
+import type { ForwardRequest } from '../../src/upstream/messages.ts'
 import { matched, outgoing, ready, received, response, siteContract, siteService } from './exchange-of.ts'
 
 const clock = { now: () => 0, monotonic: () => 0 }
@@ -26,46 +29,51 @@ const thrownBy = (run: () => unknown): GatewayError => {
   throw new Error('nothing was thrown')
 }
 
-describe('stamp', () => {
-  test('an answer that is there leaves at once, stamped and counted', () => {
+/** What `handle` needs; what a test does not reach is missing, and would throw. */
+const contextOf = (events: PipelineEvent[] = [], failures: unknown[] = []): HandleContext =>
+  ({
+    clock,
+    finished: (event) => events.push(event),
+    report: (event) => events.push(event),
+    failed: (error) => failures.push(error.code),
+    forwarding: { via: 'test' },
+    budget: () => unlimited,
+    limits: undefined,
+    compress: undefined,
+    watches: [],
+    spans: undefined,
+    overload: undefined,
+  }) as Partial<HandleContext> as HandleContext
+
+const upstreamThat = (forward: Service['upstream']['forward']): Service['upstream'] =>
+  ({ forward }) as Service['upstream']
+
+describe('finish', () => {
+  test('an answer is stamped and counted', () => {
     const events: PipelineEvent[] = []
-    const phase = stamp({ clock, report: (event) => events.push(event) })
-    const outcome = phase.run(received('/site/v2/posts'), () => response(200))
-    expect(outcome).not.toBeInstanceOf(Promise)
-    expect(fieldValue((outcome as GatewayResponse).fields, 'x-request-id')).toBe('id-1')
-    expect(fieldValue((outcome as GatewayResponse).fields, 'via')).toBe('1.1 trellis')
+    const outcome = finish(contextOf(events), received('/site/v2/posts'), 0, response(200))
+    expect(fieldValue(outcome.fields, 'x-request-id')).toBe('id-1')
+    expect(fieldValue(outcome.fields, 'via')).toBe('1.1 trellis')
     expect(events).toMatchObject([{ kind: 'exchange-finished', status: 200, method: 'GET' }])
   })
 
   test('a method from a client never becomes a label', () => {
     const events: PipelineEvent[] = []
-    const phase = stamp({ clock, report: (event) => events.push(event) })
-    void phase.run(received('/', { method: 'X-EVIL' }), () => response(404))
+    finish(contextOf(events), received('/', { method: 'X-EVIL' }), 0, response(404))
     expect(events).toMatchObject([{ method: '_OTHER' }])
   })
 })
 
-describe('recover', () => {
-  const phase = (events: PipelineEvent[], failures: unknown[] = []) =>
-    recover({ report: (event) => events.push(event), failed: (error) => failures.push(error.code) })
-
-  test.each<[string, () => never]>([
-    [
-      'at once',
-      () => {
-        throw new GatewayError('no_route')
-      },
-    ],
-    ['later', () => Promise.reject(new GatewayError('no_route')) as never],
-  ])('an error thrown %s becomes the answer of the service, reported once', async (_, next) => {
+describe('an error', () => {
+  test('becomes the answer of the service, reported once', async () => {
     const events: PipelineEvent[] = []
-    const outcome = await phase(events).run(received('/x'), next)
+    const outcome = await handle(contextOf(events), received('/x'))
     expect(outcome.status).toBe(404)
     expect(JSON.parse(String(outcome.content))).toMatchObject({
       code: 'rest_no_route',
       data: { status: 404 },
     })
-    expect(events).toEqual([
+    expect(events).toMatchObject([
       {
         kind: 'request-refused',
         id: 'id-1',
@@ -75,14 +83,13 @@ describe('recover', () => {
         status: 404,
         origin: 'client',
       },
+      { kind: 'exchange-finished', status: 404 },
     ])
   })
 
-  test('an unexpected error is an internal error that does not reveal its cause', async () => {
+  test('that nobody expected is an internal error that does not reveal its cause', () => {
     const failures: unknown[] = []
-    const outcome = await phase([], failures).run(received('/x'), () => {
-      throw new Error('secret detail')
-    })
+    const outcome = failure(contextOf([], failures), received('/x'), new Error('secret detail'))
     expect(outcome.status).toBe(500)
     expect(String(outcome.content)).not.toContain('secret')
     expect(failures).toEqual(['internal'])
@@ -90,19 +97,9 @@ describe('recover', () => {
 })
 
 describe('match', () => {
-  const run = (exchange: Received): Matched => {
-    let seen: Matched | undefined
-    void match().run(exchange, (next) => {
-      seen = next
-      return response(200)
-    })
-    if (seen === undefined) throw new Error('not reached')
-    return seen
-  }
-
   test('finds the row and its parameters', () => {
     const exchange = received('/site/v2/posts/0005')
-    expect(run(exchange).matching).toMatchObject({
+    expect(match(exchange).matching).toMatchObject({
       kind: 'found',
       path: '/site/v2/posts/5',
       pathParameters: { id: '5' },
@@ -115,7 +112,7 @@ describe('match', () => {
       method: 'POST',
       fields: { 'x-http-method-override': 'DELETE' },
     })
-    expect(run(exchange).method).toBe('DELETE')
+    expect(match(exchange).method).toBe('DELETE')
   })
 
   test.each<[string, Received, string]>([
@@ -129,12 +126,13 @@ describe('match', () => {
     ['a path with dot segments', received('/site/../x'), 'ambiguous_request'],
     ['bytes beyond ASCII', received('/site/v2/p\u00e4'), 'malformed_request'],
   ])('refuses %s', (_, exchange, code) => {
-    expect(thrownBy(() => match().run(exchange, () => response(200))).code).toBe(code)
+    expect(thrownBy(() => match(exchange)).code).toBe(code)
   })
 
   test('goes on with what no row lists where the service passes it', () => {
     expect(
-      run(received('/nope', {}, siteService({ contract: siteContract({ unlisted: 'pass' }) }))).matching.kind,
+      match(received('/nope', {}, siteService({ contract: siteContract({ unlisted: 'pass' }) }))).matching
+        .kind,
     ).toBe('unlisted')
   })
 })
@@ -156,22 +154,19 @@ describe('authorize', () => {
     [undefined, false],
   ])('%s: %s', (authorization, passes) => {
     const exchange = matched('/site/v2/posts', { fields: { authorization } }, plants)
-    const run = () => authorize({ report: () => {} }).run(exchange, () => response(200))
-    if (passes) expect((run() as GatewayResponse).status).toBe(200)
+    const run = () => authorize(exchange, () => {})
+    if (passes) expect(run).not.toThrow()
     else expect(thrownBy(run).fields).toEqual(['WWW-Authenticate', 'Bearer realm="plants"'])
   })
 })
 
 describe('validate', () => {
-  const phase = validate({ report: () => {}, budget: () => unlimited })
+  const validated = async (exchange: Matched): Promise<Ready | Refusal> =>
+    validate(exchange, unlimited, () => {})
   const run = async (exchange: Matched): Promise<Ready> => {
-    let seen: Ready | undefined
-    await phase.run(exchange, (next) => {
-      seen = next
-      return response(200)
-    })
-    if (seen === undefined) throw new Error('not reached')
-    return seen
+    const ready = await validated(exchange)
+    if ('response' in ready) throw new Error('refused')
+    return ready
   }
 
   test('gives the canonical target and the typed arguments', async () => {
@@ -192,7 +187,7 @@ describe('validate', () => {
   test('remembers the refusal of a GET unless it depends on the client', async () => {
     const service = siteService()
     const refused = (target: string, fields: Record<string, string> = {}) =>
-      phase.run(matched(target, { fields }, service), () => response(200))
+      validated(matched(target, { fields }, service))
     await refused('/site/v2/posts?per_page=1', { cookie: 'wordpress_logged_in_1=a' })
     await refused('/site/v2/posts?per_page=0', { cookie: 'wordpress_logged_in_1=a' })
     expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
@@ -205,7 +200,7 @@ describe('validate', () => {
 
   test('remembers no refusal of a service with several hosts, because its links depend on the host', async () => {
     const service = siteService({ host: 'a.example' })
-    await phase.run(matched('/site/v2/posts?per_page=0', {}, service), () => response(200))
+    await validated(matched('/site/v2/posts?per_page=0', {}, service))
     expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
   })
 
@@ -216,7 +211,7 @@ describe('validate', () => {
     const body = 'x'.repeat(length)
     const validator = { validate: () => ({ kind: 'invalid', status: 400, code: 'wrong', body }) as const }
     const service = siteService({ contract: siteContract({ validator }) })
-    await phase.run(matched('/site/v2/posts', {}, service), () => response(200))
+    await validated(matched('/site/v2/posts', {}, service))
     expect(service.memo.recall('/site/v2/posts')?.kind).toBe(kind)
   })
 
@@ -259,13 +254,13 @@ describe('validate', () => {
       { 'content-type': 'application/json', 'content-encoding': 'identity, br' },
       'unsupported_content_type',
     ],
-  ])('refuses %s', (_, fields, code) => {
+  ])('refuses %s', async (_, fields, code) => {
     const content = Readable.from([Buffer.alloc(10)])
-    expect(
-      thrownBy(() =>
-        phase.run(matched('/site/v2/posts', { method: 'POST', fields, content }), () => response(200)),
-      ).code,
-    ).toBe(code)
+    await expect(
+      validated(matched('/site/v2/posts', { method: 'POST', fields, content })),
+    ).rejects.toMatchObject({
+      code,
+    })
   })
 })
 
@@ -298,37 +293,26 @@ describe('an item of a batch', () => {
     if (canonical.kind === 'invalid') throw new TypeError('expected a valid request')
     return { service, matching, canonical }
   }
-  const phase = validate({ report: () => {}, budget: () => unlimited })
-  const run = (exchange: Received): Ready | undefined => {
-    let seen: Ready | undefined
-    void match().run(exchange, (found) =>
-      phase.run(found, (next) => {
-        seen = next
-        return response(200)
-      }),
-    )
-    return seen
-  }
+  const run = (exchange: Received) => validate(match(exchange), unlimited, () => {})
 
   test('is neither routed nor validated again', () => {
     const { calls, service } = counted()
     const admitted = admittedFor(service)
     const before = { ...calls }
-    expect(run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted })?.target).toBe(
-      '/site/v2/posts?per_page=5',
-    )
+    expect(run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted })).toMatchObject({
+      target: '/site/v2/posts?per_page=5',
+    })
     expect(calls).toEqual(before)
   })
 
   test('is routed and validated anew where a reload has replaced its service', () => {
     const { calls, service } = counted()
-    run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted: admittedFor() })
+    void run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted: admittedFor() })
     expect(calls).toEqual({ find: 1, validate: 1 })
   })
 })
 
 describe('preconditions', () => {
-  const phase = preconditions({ clock })
   const tagged = () => response(200, '{}', ['ETag', '"a"', 'Content-Type', 'application/json'])
 
   test.each([
@@ -336,36 +320,29 @@ describe('preconditions', () => {
     ['W/"a"', 304],
     ['*', 304],
     ['"b"', 200],
-  ])('If-None-Match: %s gives %i', async (value, status) => {
+  ])('If-None-Match: %s gives %i', (value, status) => {
     const exchange = ready('/', { fields: { 'if-none-match': value } })
-    const outcome = await phase.run(exchange, tagged)
+    const outcome = conditional(exchange, tagged(), clock)
     expect(outcome.status).toBe(status)
     if (status === 304) expect(outcome.content).toBeUndefined()
   })
 
-  test('leaves an answer alone that streams, and one to a write', async () => {
+  test('leaves an answer alone that streams, and one to a write', () => {
     const fields = { 'if-none-match': '"a"' }
     const streaming = { ...tagged(), content: Readable.from(['{}']) }
-    expect((await phase.run(ready('/', { fields }), () => streaming)).status).toBe(200)
-    expect((await phase.run(ready('/site/v2/posts', { method: 'POST', fields }), tagged)).status).toBe(200)
+    expect(conditional(ready('/', { fields }), streaming, clock).status).toBe(200)
+    expect(conditional(ready('/site/v2/posts', { method: 'POST', fields }), tagged(), clock).status).toBe(200)
   })
 })
 
-describe('answer-locally', () => {
+describe('what the gateway answers itself', () => {
   const local = {
     index: () => response(200, '"index"'),
     options: () => response(200, '"options"'),
     written: () => {},
   }
   const batch = async () => response(207, '"batch"')
-  const run = async (target: string, method = 'GET', service = siteService({ local, batch })) =>
-    String(
-      (
-        await answerLocally(undefined).run(ready(target, { method }, service), () =>
-          response(200, '"upstream"'),
-        )
-      ).content,
-    )
+  const upstream = upstreamThat(async () => response(200, '"upstream"'))
 
   test.each([
     ['/', 'GET', '"index"'],
@@ -374,11 +351,14 @@ describe('answer-locally', () => {
     ['/site/v2/posts', 'OPTIONS', '"options"'],
     ['/site/v2/posts', 'GET', '"upstream"'],
   ])('%s %s is answered by %s', async (target, method, by) => {
-    expect(await run(target, method)).toBe(by)
+    const content = method === 'POST' ? Buffer.from('{"requests":[{"path":"/site/v2/posts"}]}') : undefined
+    const fields = content === undefined ? {} : { 'content-type': 'application/json' }
+    const exchange = received(target, { method, content, fields }, siteService({ local, batch, upstream }))
+    expect(String((await handle(contextOf(), exchange)).content)).toBe(by)
   })
 })
 
-describe('translate', () => {
+describe('names of the upstream', () => {
   const translation = {
     toUpstreamTarget: (path: string, query: string) => `/up${path}?${query}`,
     toUpstreamContent: (content: Buffer) => Buffer.from(String(content).toUpperCase()),
@@ -394,23 +374,22 @@ describe('translate', () => {
   }
 
   test('names go up and come down, for content at hand and for content that streams', async () => {
-    let seen: Translated | undefined
-    const exchange: Outgoing = outgoing(
-      '/site/v2/posts',
-      { method: 'POST', content: Buffer.from('a') },
-      siteService({ translation }),
-    )
-    const next = (upstreamContent: Buffer | Readable) => (translated: Translated) => {
-      seen = translated
-      return { ...response(200), content: upstreamContent }
+    let seen: ForwardRequest | undefined
+    const answer = async (content: Buffer | Readable): Promise<GatewayResponse> => {
+      const upstream = upstreamThat(async (request) => {
+        seen = request
+        return { ...response(200), content }
+      })
+      const service = siteService({ translation, upstream })
+      return forward(
+        contextOf(),
+        outgoing('/site/v2/posts', { method: 'POST', content: Buffer.from('a') }, service),
+      )
     }
-    const whole = await translate().run(exchange, next(Buffer.from('ABC')))
-    expect([seen?.upstreamTarget, String(seen?.upstreamContent)]).toEqual(['/wp-json/up/site/v2/posts?', 'A'])
+    const whole = await answer(Buffer.from('ABC'))
+    expect([seen?.target, String(seen?.content)]).toEqual(['/wp-json/up/site/v2/posts?', 'A'])
     expect([String(whole.content), fieldValue(whole.fields, 'x-mapped')]).toEqual(['abc.', '1'])
-    const streamed = await translate().run(
-      exchange,
-      next(Readable.from([Buffer.from('A'), Buffer.from('B')])),
-    )
+    const streamed = await answer(Readable.from([Buffer.from('A'), Buffer.from('B')]))
     const chunks: Buffer[] = []
     for await (const chunk of streamed.content as Readable) chunks.push(chunk as Buffer)
     expect(String(Buffer.concat(chunks))).toBe('ab.')

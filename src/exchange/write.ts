@@ -1,11 +1,9 @@
 import { pipeline, Readable } from 'node:stream'
-import type { InvalidateAgain, PostResponse } from '../../cache/cache.ts'
-import { type CacheAnswer, forwardedStatus } from '../../cache/cache-read.ts'
-import { type CachingDecision, type CachingFacts, decideCaching } from '../../cache/decide-caching.ts'
-import type { Note } from '../../cache/invalidation.ts'
-import { GatewayError } from '../../errors.ts'
-import { unlimited } from '../../http/bounds.ts'
-import { conditionalFields } from '../../http/conditional/preconditions.ts'
+import type { InvalidateAgain, PostResponse } from '../cache/cache.ts'
+import { decideCaching } from '../cache/decide-caching.ts'
+import type { Note } from '../cache/invalidation.ts'
+import { GatewayError } from '../errors.ts'
+import { unlimited } from '../http/bounds.ts'
 import {
   type Answer,
   discard,
@@ -15,15 +13,11 @@ import {
   type GatewayResponse,
   isEventStream,
   teeContent,
-  whenKnown,
-} from '../../http/message.ts'
-import type { AnyOrigin } from '../../service/announced.ts'
-import type { HarmlessClaim, Question, Said } from '../../service/witness.ts'
-import { permitted, plainOrigin } from '../any-origin.ts'
-import { isTold, questionFor } from '../ask-witness.ts'
-import type { WriteKind } from '../events.ts'
-import { asOutgoing, type Next, type Outgoing, type Phase, type Ready } from '../exchange.ts'
-import { judgeWrite } from '../harmless-write.ts'
+} from '../http/message.ts'
+import type { HarmlessClaim, Question, Said } from '../service/witness.ts'
+import type { WriteKind } from './events.ts'
+import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
+import { codingsToPass, ownConditions, passedOn, tagConditions, uncoded } from './forward.ts'
 import {
   completed,
   concurrentWritesOf,
@@ -31,41 +25,26 @@ import {
   showsOwnTarget,
   type TrackedWrite,
   writeNotes,
-} from '../invalidate-write.ts'
-import type { CacheContext } from '../ports.ts'
-import {
-  codingsToPass,
-  codingsToStore,
-  ExchangeRead,
-  hasTagCondition,
-  isActingRead,
-  ownConditions,
-  publicPart,
-  type ReadPartition,
-  tagConditions,
-  uncoded,
-} from '../reads.ts'
-import type { Service } from '../service.ts'
+} from './invalidate-write.ts'
+import { isTold, judgeWrite, questionFor } from './judge-write.ts'
+import type { CacheContext } from './ports.ts'
+import { ExchangeRead, publicPart } from './read.ts'
+import type { Service } from './service.ts'
+
+type Send = (exchange: Outgoing) => Answer
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
   concurrentWritesOf(cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
-
-const factsOf = ({ method, request: { fields }, content, sensitive, identity }: Ready): CachingFacts => ({
-  method,
-  fields,
-  hasContent: content !== undefined,
-  sensitive,
-  identity,
-})
 
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
   const { method, policy, service } = exchange
   if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract.hasRoutes)
     return undefined
-  if (decideCaching({ ...factsOf(exchange), method: 'GET', hasContent: false }, policy).kind !== 'read')
-    return undefined
+  const { sensitive, identity } = exchange
+  const asGet = { method: 'GET', fields: exchange.request.fields, hasContent: false, sensitive, identity }
+  if (decideCaching(asGet, policy).kind !== 'read') return undefined
   return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))
 }
 
@@ -98,12 +77,12 @@ const streamsResponse = ({ origin, method, service, matching, content }: Ready):
 const forward = async (
   { budget }: CacheContext,
   exchange: Ready,
-  next: Next<Outgoing>,
+  send: Send,
   isRead: boolean,
   question: Question | undefined,
 ): Promise<GatewayResponse> => {
   const conditions = ownConditions(exchange.request.fields)
-  const response = await next(
+  const response = await send(
     asOutgoing(exchange, {
       extraFields: question === undefined ? conditions : { ...conditions, 'trellis-nonce': question.field },
       withheld: tagConditions,
@@ -207,7 +186,7 @@ const endingWrite = (
 export const forwardWrite = async (
   context: CacheContext,
   exchange: Ready,
-  next: Next<Outgoing>,
+  send: Send,
   claim?: HarmlessClaim,
 ): Promise<GatewayResponse> => {
   exchange.record.taken = 'unknown'
@@ -219,7 +198,7 @@ export const forwardWrite = async (
     const write = { tracked, announced: await announce(context, exchange) }
     const question = questionFor(exchange)
     try {
-      response = await forward(context, exchange, next, !streams || storable !== undefined, question)
+      response = await forward(context, exchange, send, !streams || storable !== undefined, question)
     } catch (error) {
       await abandon(context, exchange, write, error)
       throw error
@@ -253,156 +232,13 @@ export const forwardWrite = async (
   }
 }
 
-const besides = (...names: readonly string[]): ReadonlySet<string> =>
-  new Set([...conditionalFields, ...names])
-
-/**
- * Request fields that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
- * gateway itself allows origins, or where all are allowed.
- */
-const withholding = {
-  asAsked: { nothing: besides(), cookie: besides('cookie') },
-  withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
-} as const
-
-const withStatus = (answer: Answer, status: string | (() => string)): Answer =>
-  whenKnown(answer, (response) => ({
-    ...response,
-    fields: [...response.fields, 'Cache-Status', typeof status === 'string' ? status : status()],
-  }))
-
-const nothing: ReadonlySet<string> = new Set()
-const noFields = {}
-
-/** Passes the response on as it comes: with a condition that names a form made here, the tag of the upstream is sent too. */
-const outgoing = (exchange: Ready): Outgoing => {
-  const { request } = exchange
-  const isConditioned = hasTagCondition(request.fields)
-  return asOutgoing(exchange, {
-    extraFields: isConditioned ? ownConditions(request.fields) : noFields,
-    withheld: isConditioned ? tagConditions : nothing,
-    acceptEncoding: codingsToPass(exchange),
-    background: false,
-    signal: exchange.request.signal,
-  })
-}
-
-type Read = Extract<CachingDecision, { kind: 'read' }>
-
-/** The partition of the credential and of the fields in the key, or the one that all share. */
-const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
-  const own = decision.partition === 'credential' ? decision : undefined
-  const kind = { kind: decision.partition, ...(own === undefined ? {} : { endsAt: own.endsAt }) }
-  if (variant !== undefined || decision.keyed !== undefined) {
-    const parts = [variant?.key, own?.credential, decision.keyed].map((text) => text ?? null)
-    return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
-  }
-  return own === undefined ? publicPart : { ...kind, name: context.partitionOf(own.credential) }
-}
-
-/** Of the cookies only the declared ones are sent: the key contains no others. */
-const withDeclaredCookies = (
-  fields: Readonly<Record<string, string>>,
-  { variant }: Ready,
-  withheld: ReadonlySet<string>,
-): Readonly<Record<string, string>> =>
-  variant?.cookie === undefined || !withheld.has('cookie') ? fields : { ...fields, cookie: variant.cookie }
-
-const recorded = (exchange: Ready, answer: CacheAnswer): CacheAnswer => {
-  const { record } = exchange
-  record.cache = answer.outcome
-  if (answer.ageSeconds !== undefined) record.ageSeconds = answer.ageSeconds
-  return answer
-}
-
-/** The origin of an anonymous request, if its response is the same for all origins. */
-const sharedOrigin = (
-  { request: { fields }, service: { anyOrigins }, matching }: Ready,
-  { partition }: Read,
-): { readonly origin: string; readonly policy: AnyOrigin } | undefined => {
-  if (anyOrigins === undefined || fields['origin'] === undefined) return undefined
-  if (partition !== 'public' || fields['authorization'] !== undefined) return undefined
-  const origin = plainOrigin(fields)
-  if (origin === undefined || matching.kind !== 'found') return undefined
-  const policy = anyOrigins.askRoute(matching.row, matching.path)
-  return policy instanceof Promise || policy?.isRepeated !== true ? undefined : { origin, policy }
-}
-
-const readThrough = (
-  context: CacheContext,
-  exchange: Ready,
-  decision: Read,
-  next: Next<Outgoing>,
-): Answer => {
-  const shared = context.withholdsOrigin === true ? undefined : sharedOrigin(exchange, decision)
-  const lists =
-    context.withholdsOrigin === true || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
-  const withheld = decision.withhold.length === 0 ? lists.nothing : lists.cookie
-  const read = new ExchangeRead(
-    exchange,
-    partitionFor(context, decision, exchange.variant),
-    withheld,
-    context.forwarding,
-  )
-  const answer = context.cache.answer(read, (extra) =>
-    next(
-      asOutgoing(exchange, {
-        extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
-        withheld,
-        acceptEncoding: codingsToStore(exchange, extra.fields),
-        background: extra.background,
-        signal: extra.signal,
-      }),
-    ),
-  )
-  return whenKnown(answer, (answered) => {
-    const answer = recorded(exchange, answered)
-    return shared === undefined ? answer : permitted(answer, shared.policy, shared.origin, exchange.method)
-  })
-}
-
-/** A write of which more is known says why it dropped less than everything. */
-const ofWrite = (taken: WriteKind | undefined) =>
-  ({ reason: 'method', detail: taken === 'unknown' ? undefined : taken }) as const
-
-const forwardJudged = (context: CacheContext, exchange: Ready, next: Next<Outgoing>): Answer =>
-  exchange.service.harmlessWrite === undefined
-    ? forwardWrite(context, exchange, next)
-    : forwardHarmless(context, exchange, next)
-
-/** A request of which it is known that it changes nothing drops nothing. */
-const forwardHarmless = async (
-  context: CacheContext,
-  exchange: Ready,
-  next: Next<Outgoing>,
-): Promise<GatewayResponse> => {
+/** Forwards a write and drops what it may have changed; one of which it is known that it changes nothing drops nothing. */
+export const write = async (context: CacheContext, exchange: Ready, send: Send): Promise<GatewayResponse> => {
+  if (exchange.service.harmlessWrite === undefined) return forwardWrite(context, exchange, send)
   const judged = await judgeWrite(exchange, context.budget)
   const { claim } = judged
   if (claim === undefined || claim.shownBy !== undefined)
-    return forwardWrite(context, judged.exchange, next, claim)
+    return forwardWrite(context, judged.exchange, send, claim)
   exchange.record.taken = claim.by
-  return next(outgoing(judged.exchange))
+  return send(passedOn(judged.exchange))
 }
-
-/** Reads are answered from the cache or stored in it; writes invalidate. Writes and reads without a rule bypass it, with the reason in Cache-Status. */
-export const cache = (context: CacheContext): Phase<Ready, Outgoing> => ({
-  name: 'cache',
-  run: (exchange, next) => {
-    const { record, request, sensitive, policy } = exchange
-    const decision = decideCaching(factsOf(exchange), policy)
-    const acts = decision.kind !== 'write' && sensitive !== undefined && isActingRead(exchange)
-    if (decision.kind === 'read' && !acts && request.upgrade === undefined)
-      return readThrough(context, exchange, decision, next)
-    record.cache = 'bypass'
-    if (acts || decision.kind === 'write') {
-      const status = () =>
-        forwardedStatus(acts ? { reason: 'bypass', detail: sensitive } : ofWrite(record.taken))
-      return withStatus(forwardJudged(context, exchange, next), status)
-    }
-    const answer = next(outgoing(exchange))
-    // A WebSocket is no response, and is for one client. An upstream without WebSockets still carries out a write.
-    return decision.kind === 'read' || request.upgrade !== undefined
-      ? answer
-      : withStatus(answer, forwardedStatus({ reason: 'bypass', detail: decision.reason }))
-  },
-})

@@ -1,14 +1,14 @@
 import { pipeline, type Readable } from 'node:stream'
-import { takesUncodedOnly } from '../../cache/cache-read.ts'
-import type { Clock } from '../../clock.ts'
-import type { GatewayError } from '../../errors.ts'
-import { addCount, addressGroup } from '../../http/bounds.ts'
+import { takesUncodedOnly } from '../cache/cache-read.ts'
+import type { Clock } from '../clock.ts'
+import type { GatewayError } from '../errors.ts'
+import { addCount, addressGroup } from '../http/bounds.ts'
 import {
   isConditional,
   parseEntityTagList,
   preconditionResponse,
   tagOfCoded,
-} from '../../http/conditional/preconditions.ts'
+} from '../http/conditional/preconditions.ts'
 import {
   acceptedForms,
   codedFields,
@@ -17,8 +17,8 @@ import {
   mayBeCoded,
   type StreamCoding,
   withVaryByCoding,
-} from '../../http/content-coding.ts'
-import { remembered } from '../../http/memo.ts'
+} from '../http/content-coding.ts'
+import { remembered } from '../http/memo.ts'
 import {
   type Answer,
   type FieldLines,
@@ -32,70 +32,61 @@ import {
   withAdded,
   withField,
   withoutFields,
-} from '../../http/message.ts'
-import type { AnyOrigin } from '../../service/announced.ts'
-import { ownAnswerFor, plainOrigin } from '../any-origin.ts'
-import { asGatewayError, errorAnswer } from '../error-answer.ts'
-import type { ExchangeEvent, PipelineEvent } from '../events.ts'
-import type { Matched, Phase, Ready, Received } from '../exchange.ts'
-import type { ExchangeWatch } from '../ports.ts'
+} from '../http/message.ts'
+import type { AnyOrigin } from '../service/announced.ts'
+import type { ExchangeEvent, PipelineEvent } from './events.ts'
+import type { Matched, Ready, Received } from './exchange.ts'
+import { asGatewayError, errorAnswer, ownAnswerFor, plainOrigin } from './own-answer.ts'
 
-/** Outermost, for the access log and traces; only in the list when one of them is configured. */
-export const observe = (options: {
+export type FinishContext = {
   readonly clock: Clock
-  readonly watches: readonly ExchangeWatch[]
-}): Phase<Received> => ({
-  name: 'observe',
-  run: (exchange, next) => {
-    const began = options.clock.monotonic()
-    for (const watch of options.watches) watch.begin(exchange)
-    return whenKnown(next(exchange), (response) => {
-      const durationMs = options.clock.monotonic() - began
-      for (const watch of options.watches)
-        watch.end(exchange, { head: response, content: response.content, durationMs })
-      return response
-    })
-  },
-})
-
-/** Counts every response once, and adds the request id and Via (RFC 9110 §7.6.3). */
-export const stamp = (options: {
-  readonly clock: Clock
-  readonly report: (event: ExchangeEvent) => void
-}): Phase<Received> => {
-  const { clock, report } = options
-
-  const stamped = (exchange: Received, began: number, response: GatewayResponse): GatewayResponse => {
-    const { record, request } = exchange
-    report({
-      kind: 'exchange-finished',
-      id: exchange.id,
-      invalidated: record.invalidated,
-      taken: record.taken,
-      service: exchange.service.name,
-      route: record.route,
-      method: methodName(request.method),
-      status: response.status,
-      cache: record.cache,
-      durationSeconds: (clock.monotonic() - began) / 1000,
-      upstreamSeconds: record.upstreamMs / 1000,
-      ageSeconds: record.ageSeconds,
-      trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
-      origin: exchange.origin,
-    })
-    return withAdded(response, ['Via', '1.1 trellis', 'X-Request-Id', exchange.id])
-  }
-
-  return {
-    name: 'stamp',
-    run: (exchange, next) => {
-      const began = clock.monotonic()
-      return whenKnown(next(exchange), (response) => stamped(exchange, began, response))
-    },
-  }
+  /** For each exchange once; `report` gets all other events. */
+  readonly finished: (event: ExchangeEvent) => void
+  readonly report: (event: PipelineEvent) => void
+  /** `exchange` for its id, service and route: nothing else of it belongs in a log line. */
+  readonly failed: (error: GatewayError, exchange: Received) => void
 }
 
-/** An error, or a response of a phase that asked neither the cache nor the upstream. */
+/**
+ * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of a service
+ * without routes that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
+ */
+export const conditional = (
+  { method, request, record, service }: Ready,
+  response: GatewayResponse,
+  clock: Clock,
+): GatewayResponse => {
+  if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return response
+  if (!Buffer.isBuffer(response.content)) return response
+  if (!service.contract.hasRoutes && record.cache === 'bypass') return response
+  return preconditionResponse({ method, fields: request.fields }, response, clock.now()) ?? response
+}
+
+const refused = ({ id, service, record, origin }: Received, code: string, status: number): PipelineEvent => {
+  record.code = code
+  return { kind: 'request-refused', id, service: service.name, route: record.route, code, status, origin }
+}
+
+/** The response to a request that its contract refuses. */
+export const refusal = (
+  { report }: Pick<FinishContext, 'report'>,
+  exchange: Received,
+  code: string,
+  response: GatewayResponse,
+): GatewayResponse => {
+  report(refused(exchange, code, response.status))
+  return response
+}
+
+/** Turns an error into a response in the service's format, and reports it. */
+export const failure = (context: FinishContext, exchange: Received, thrown: unknown): GatewayResponse => {
+  const error = asGatewayError(thrown)
+  context.report(refused(exchange, error.code, error.facts.status))
+  context.failed(error, exchange)
+  return errorAnswer(exchange.service, error)
+}
+
+/** An error, or a response for which neither the cache nor the upstream was asked. */
 const isMadeHere = ({ record }: Received): boolean =>
   record.code !== undefined || (record.cache === 'none' && record.target === undefined)
 
@@ -115,77 +106,39 @@ const policyFor = (
 }
 
 /** Pages of other origins may read a response of the gateway itself where they may read those of the upstream. */
-export const permit = (): Phase<Received> => ({
-  name: 'permit',
-  run: (exchange, next) => {
-    const answer = next(exchange)
-    if (exchange.service.anyOrigins === undefined || exchange.origin !== 'client') return answer
-    return whenKnown(answer, (response) => {
-      if (!isMadeHere(exchange)) return response
-      const origin = plainOrigin(exchange.request.fields)
-      if (origin === undefined) return ownAnswerFor(response, undefined, undefined)
-      return whenKnown(policyFor(exchange, response.status), (policy) =>
-        ownAnswerFor(response, policy, origin),
-      )
-    })
-  },
-})
-
-/** Turns every error of the phases behind it into a response in the service's format, and reports it once. */
-export const recover = (options: {
-  /** `exchange` for its id, service and route: nothing else of it belongs in a log line. */
-  readonly failed: (error: GatewayError, exchange: Received) => void
-  readonly report: (event: PipelineEvent) => void
-}): Phase<Received> => {
-  const answered = (exchange: Received, thrown: unknown): GatewayResponse => {
-    const error = asGatewayError(thrown)
-    const { id, service, record, origin } = exchange
-    record.code = error.code
-    options.report({
-      kind: 'request-refused',
-      id,
-      service: service.name,
-      route: record.route,
-      code: error.code,
-      status: error.facts.status,
-      origin,
-    })
-    options.failed(error, exchange)
-    return errorAnswer(service, error)
-  }
-  return {
-    name: 'recover',
-    run: (exchange, next) => {
-      try {
-        const answer = next(exchange)
-        return answer instanceof Promise
-          ? answer.catch((thrown: unknown) => answered(exchange, thrown))
-          : answer
-      } catch (thrown) {
-        return answered(exchange, thrown)
-      }
-    },
-  }
+export const permit = (exchange: Received, response: GatewayResponse): Answer => {
+  if (exchange.service.anyOrigins === undefined || exchange.origin !== 'client') return response
+  if (!isMadeHere(exchange)) return response
+  const origin = plainOrigin(exchange.request.fields)
+  if (origin === undefined) return ownAnswerFor(response, undefined, undefined)
+  return whenKnown(policyFor(exchange, response.status), (policy) => ownAnswerFor(response, policy, origin))
 }
 
-/**
- * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of a service
- * without routes that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
- */
-export const preconditions = (options: { readonly clock: Clock }): Phase<Ready> => ({
-  name: 'preconditions',
-  run: (exchange, next) => {
-    const { method, request, record, service } = exchange
-    if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return next(exchange)
-    return whenKnown(next(exchange), (response) => {
-      if (!Buffer.isBuffer(response.content)) return response
-      if (!service.contract.hasRoutes && record.cache === 'bypass') return response
-      return (
-        preconditionResponse({ method, fields: request.fields }, response, options.clock.now()) ?? response
-      )
-    })
-  },
-})
+/** Counts the exchange, and adds the request id and Via (RFC 9110 §7.6.3). */
+export const finish = (
+  { clock, finished }: FinishContext,
+  { id, service, request, record, origin }: Received,
+  began: number,
+  response: GatewayResponse,
+): GatewayResponse => {
+  finished({
+    kind: 'exchange-finished',
+    id,
+    invalidated: record.invalidated,
+    taken: record.taken,
+    service: service.name,
+    route: record.route,
+    method: methodName(request.method),
+    status: response.status,
+    cache: record.cache,
+    durationSeconds: (clock.monotonic() - began) / 1000,
+    upstreamSeconds: record.upstreamMs / 1000,
+    ageSeconds: record.ageSeconds,
+    trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
+    origin,
+  })
+  return withAdded(response, ['Via', '1.1 trellis', 'X-Request-Id', id])
+}
 
 export type CompressOptions = {
   /** Best first. */
@@ -266,11 +219,13 @@ const withFieldsOfForm = (
   return { ...response, fields: withVaryByCoding(withField(response.fields, 'ETag', form)) }
 }
 
+export type Compress = (exchange: Ready, response: GatewayResponse) => Answer
+
 /**
  * Compresses uncompressed responses for clients that accept a coding: responses that are not stored, and streams that are being
- * stored. A hit has its coding already. Inside `preconditions`, which then see the entity tag that the client sees.
+ * stored. A hit has its coding already. Before preconditions are evaluated, which then see the entity tag that the client sees.
  */
-export const compress = (options: CompressOptions): Phase<Ready> => {
+export const createCompression = (options: CompressOptions): Compress => {
   const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
   const takeSlot = createCompressionSlots()
 
@@ -324,13 +279,10 @@ export const compress = (options: CompressOptions): Phase<Ready> => {
     return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
   }
 
-  return {
-    name: 'compress',
-    run: (exchange, next) => {
-      const answer = next(exchange)
-      const { service, request } = exchange
-      if (request.fields['accept-encoding'] === undefined || !service.compresses) return answer
-      return whenKnown(answer, (response) => forClient(exchange, response))
-    },
+  return (exchange, response) => {
+    const { service, request } = exchange
+    return request.fields['accept-encoding'] === undefined || !service.compresses
+      ? response
+      : forClient(exchange, response)
   }
 }

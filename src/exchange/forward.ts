@@ -1,0 +1,345 @@
+import { pipeline, Readable } from 'node:stream'
+import { GatewayError } from '../errors.ts'
+import { addressGroup, type ByteBudget } from '../http/bounds.ts'
+import { withUncodedTags } from '../http/conditional/preconditions.ts'
+import { acceptedForms, forwardedCodings } from '../http/content-coding.ts'
+import {
+  forwardableField,
+  forwardableFields,
+  isUnusualName,
+  namedAway,
+  withTraceFields,
+} from '../http/forwardable-fields.ts'
+import type { PublicLinks } from '../http/links.ts'
+import { remembered } from '../http/memo.ts'
+import {
+  type GatewayResponse,
+  type Interim,
+  type RequestFields,
+  type ResponseHead,
+  requestField,
+} from '../http/message.ts'
+import type { ContentMapper, Translation } from '../service/announced.ts'
+import { isActingRead } from '../service/decide.ts'
+import { neverSent } from '../upstream/failure.ts'
+import type { ForwardRequest } from '../upstream/messages.ts'
+import { shed } from './admit.ts'
+import {
+  asOutgoing,
+  asTranslated,
+  type Matched,
+  type Outgoing,
+  type Ready,
+  type Translated,
+  upstreamTarget,
+} from './exchange.ts'
+import { type ForwardingFacts, inSpan, type OpenSpans, type ShedOptions } from './ports.ts'
+import { boundedContent, readContent } from './request.ts'
+import { sharesRoutes } from './service.ts'
+
+const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
+  if (Buffer.isBuffer(content)) return mapper.whole(content)
+  const mapped = mapper.transform()
+  // An error on either side ends both; the reader of the mapped stream sees it.
+  pipeline(content, mapped, () => {})
+  return mapped
+}
+
+const translatedResponse = (response: GatewayResponse, translation: Translation): GatewayResponse => {
+  const mapper = translation.fromUpstreamContent(response.fields)
+  const fields = translation.fromUpstreamFields(response.fields)
+  return mapper === undefined || response.content === undefined
+    ? { ...response, fields }
+    : { ...response, fields, content: mappedContent(response.content, mapper) }
+}
+
+const withPublicLinks = <Head extends ResponseHead>(head: Head, links: PublicLinks, path: string): Head => {
+  const fields = links(head.fields, path)
+  return fields === head.fields ? head : { ...head, fields }
+}
+
+/** In the upstream's names. */
+const translated = async (exchange: Outgoing): Promise<Translated> => {
+  const { service, matching, query, content, request } = exchange
+  const { translation } = service
+  const target = upstreamTarget(service, matching.path, query)
+  if (translation === undefined || !Buffer.isBuffer(content)) return asTranslated(exchange, target, content)
+  const type = requestField(request.fields, 'content-type')
+  return asTranslated(exchange, target, await translation.toUpstreamContent(content, type))
+}
+
+/** In public names, with public URLs. */
+const publicResponse = ({ service, matching }: Outgoing, response: GatewayResponse): GatewayResponse => {
+  const { translation, links } = service
+  if (translation !== undefined) return translatedResponse(response, translation)
+  return links === undefined ? response : withPublicLinks(response, links, matching.path)
+}
+
+export type ForwardContext = {
+  readonly forwarding: ForwardingFacts
+  /** Bounds the bytes that are held for requests in flight. */
+  readonly budget: ByteBudget
+  readonly overload: ShedOptions | undefined
+  readonly spans: OpenSpans | undefined
+}
+
+/** With the validators that the cache adds, and the trace that the request belongs to. */
+const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
+  const { withheld, extraFields, record } = exchange
+  const sent = sentFields(exchange, withheld, facts)
+  sent.push('accept-encoding', exchange.acceptEncoding)
+  for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
+  return withTraceFields(sent, record.trace)
+}
+
+/** A stream is framed as the client framed it: by its length, which `validate` has checked, or by chunks, which are counted. */
+const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable | undefined => {
+  const { upstreamContent, request, service } = exchange
+  if (!(upstreamContent instanceof Readable)) return upstreamContent
+  const length = requestField(request.fields, 'content-length')
+  if (length === undefined) return boundedContent(upstreamContent, service.uploadBytes)
+  fields.push('content-length', length)
+  return upstreamContent
+}
+
+const smallBytes = 16 * 1024
+
+const isSmall = (fields: RequestFields): boolean =>
+  Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
+
+const publicInterim = ({ request, service, matching }: Translated): Interim | undefined => {
+  const { interim } = request
+  const { links } = service
+  if (interim === undefined || links === undefined) return interim
+  return (head) => interim(withPublicLinks(head, links, matching.path))
+}
+
+const send = (
+  exchange: Translated,
+  fields: string[],
+  content: Buffer | Readable | undefined,
+): Promise<GatewayResponse> => {
+  const { service, request, method, record } = exchange
+  const isRead = method === 'GET' || method === 'HEAD'
+  const forwarded: ForwardRequest = {
+    method,
+    isWrite:
+      exchange.policy.effect === 'writes' ||
+      isActingRead(service.contract, exchange.sensitive, () => sharesRoutes(service)),
+    target: exchange.upstreamTarget,
+    host: service.hostField,
+    fields,
+    content,
+    signal: exchange.signal,
+    // A write is not sent when its client has disconnected; a read may have other clients.
+    withdraw: isRead ? undefined : request.signal,
+    clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
+    // Links in the upstream's names are of no use to a client.
+    interim: service.translation === undefined ? publicInterim(exchange) : undefined,
+    upgrade: request.upgrade,
+    record,
+    attempted: record.trace?.attempted,
+  }
+  return exchange.send === undefined ? service.upstream.forward(forwarded) : exchange.send(forwarded)
+}
+
+/** A small content is read before the request takes a slot of the upstream, so that a slow client holds none. */
+const sendWhenRead = async (
+  budget: ByteBudget,
+  exchange: Translated,
+  fields: string[],
+  content: Readable,
+): Promise<GatewayResponse> => {
+  const { request, client } = exchange
+  const reservation = budget('request-body', client.address)
+  try {
+    const read = await readContent(content, smallBytes, request.signal, reservation).catch((error: Error) => {
+      throw neverSent(error)
+    })
+    return await send(exchange, fields, read)
+  } finally {
+    reservation.release()
+  }
+}
+
+const sendTranslated = (
+  { budget, forwarding }: ForwardContext,
+  exchange: Translated,
+): Promise<GatewayResponse> => {
+  const fields = allFields(exchange, forwarding)
+  const content = sentContent(exchange, fields)
+  return content instanceof Readable && isSmall(exchange.request.fields)
+    ? sendWhenRead(budget, exchange, fields, content)
+    : send(exchange, fields, content)
+}
+
+/** Sends the request to the upstream, which queues, tries and retries it. Names and URLs become the upstream's, and public again in the response. */
+export const forward = async (context: ForwardContext, exchange: Outgoing): Promise<GatewayResponse> => {
+  shed(exchange, context.overload)
+  const sent = await translated(exchange)
+  const response = await inSpan(
+    context.spans,
+    exchange,
+    'upstream',
+    () => sendTranslated(context, sent),
+    (head) => head,
+  )
+  return publicResponse(exchange, response)
+}
+
+const nothing: ReadonlySet<string> = new Set()
+const noFields = {}
+
+/** The request as it came. With a condition that names a form made here, the tag of the upstream is sent too. */
+export const passedOn = (exchange: Ready): Outgoing => {
+  const { request } = exchange
+  const isConditioned = hasTagCondition(request.fields)
+  return asOutgoing(exchange, {
+    extraFields: isConditioned ? ownConditions(request.fields) : noFields,
+    withheld: isConditioned ? tagConditions : nothing,
+    acceptEncoding: codingsToPass(exchange),
+    background: false,
+    signal: exchange.request.signal,
+  })
+}
+
+type Known = Pick<Matched, 'id' | 'client' | 'request' | 'service' | 'identity' | 'matching'>
+
+const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
+
+/** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
+const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
+  via: ({ request }, { via }) => {
+    const before = requestField(request.fields, 'via')
+    return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
+  },
+  forwarded: ({ client, service }) =>
+    `for=${quoted(client.address)};proto=${client.protocol};host="${service.publicHost}"`,
+  'x-forwarded-for': ({ client }) => client.address,
+  'x-forwarded-proto': ({ client }) => client.protocol,
+  'x-forwarded-host': ({ service }) => service.publicHost,
+  'x-request-id': ({ id }) => id,
+}
+
+const writtenFields = Object.entries(written)
+
+const declaredField = (
+  { request: { fields } }: Known,
+  name: string,
+  withheld: ReadonlySet<string>,
+): string | undefined =>
+  withheld.has(name) || namedAway(fields).has(name) ? undefined : requestField(fields, name)
+
+const headersOf = ({ matching }: Known): readonly string[] =>
+  (matching.kind === 'found' && matching.endpoint.headers) || []
+
+/** The name that many upstreams read as this one: `account-id` for `account_id`. */
+const twinOf = (name: string): string => name.replaceAll(/[._]/g, '-')
+
+/** The key of a stored response has only the fields that its own operation declares: others are not sent, nor is the twin of a claim. */
+const declaredNames = (known: Known): ReadonlySet<string> => {
+  const names = [...known.service.contract.declaredFields, ...headersOf(known).filter(isUnusualName)]
+  return new Set(names.filter((name) => known.service.access?.claimFields.includes(twinOf(name)) !== true))
+}
+
+/** The response is keyed by the declared one. */
+const twinsOf = (known: Known, declared: ReadonlySet<string>): readonly string[] => {
+  const headers = headersOf(known)
+  return [...declared].map(twinOf).filter((name) => !headers.includes(name))
+}
+
+/** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
+const allWithheld = (
+  known: Known,
+  declared: ReadonlySet<string>,
+  withheld: ReadonlySet<string>,
+): ReadonlySet<string> => {
+  const { access } = known.service
+  return access === undefined && declared.size === 0
+    ? withheld
+    : new Set([...withheld, ...(access?.withheld ?? []), ...twinsOf(known, declared)])
+}
+
+/** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
+const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
+  const { identity, request } = known
+  const { fields } = request
+  if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
+  const declared = declaredNames(known)
+  const sent = forwardableFields(fields, allWithheld(known, declared, withheld))
+  for (const name of declared) {
+    const value = declaredField(known, name, withheld)
+    if (value !== undefined) sent.push(name, value)
+  }
+  for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
+  if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
+  return sent
+}
+
+/** The value with which `sentFields` sends one field, undefined when it does not; without making the others. */
+export const createSentField = (
+  known: Known,
+  withheld: ReadonlySet<string>,
+  facts: ForwardingFacts,
+): ((name: string) => string | undefined) => {
+  const { fields } = known.request
+  const declared = declaredNames(known)
+  const unsent = { named: namedAway(fields), withheld: allWithheld(known, declared, withheld) }
+  return (name) =>
+    Object.hasOwn(written, name)
+      ? written[name]?.(known, facts)
+      : (known.identity?.fields.get(name) ??
+        (declared.has(name)
+          ? declaredField(known, name, unsent.withheld)
+          : forwardableField(fields, name, unsent)))
+}
+
+/** `Accept-Encoding` for a response that the gateway reads or rewrites. */
+export const uncoded = 'identity'
+
+const passed = remembered(forwardedCodings, 64)
+
+/** Codings that a stored response is decoded from, once for all clients. */
+const decodable = ['br', 'gzip'] as const
+
+const stored = remembered((value) => {
+  const { codings } = acceptedForms(value, decodable)
+  return codings.length === 0 ? uncoded : codings.join(', ')
+}, 64)
+
+const acceptedBy = ({ request, service }: Ready): string | undefined =>
+  // Names and URLs are translated in uncoded contents only.
+  service.translation === undefined ? requestField(request.fields, 'accept-encoding') : undefined
+
+/** `Accept-Encoding` for a response to this client alone, as the upstream sends it. */
+export const codingsToPass = (exchange: Ready): string => {
+  const accepted = acceptedBy(exchange)
+  return accepted === undefined ? uncoded : passed(accepted)
+}
+
+/**
+ * `Accept-Encoding` for a response that may be stored. The client accepts what is asked for: it gets the response unchanged where
+ * that is not stored. Parts and lengths are those of the uncoded form.
+ */
+export const codingsToStore = (exchange: Ready, added: Readonly<Record<string, string>>): string => {
+  const { method, request } = exchange
+  const isPartial = request.fields['range'] !== undefined || added['range'] !== undefined
+  const accepted = method === 'HEAD' || isPartial ? undefined : acceptedBy(exchange)
+  return accepted === undefined ? uncoded : stored(accepted)
+}
+
+/** Request fields that `ownConditions` replaces. */
+export const tagConditions: ReadonlySet<string> = new Set(['if-match', 'if-none-match'])
+
+const hasTagCondition = (fields: RequestFields): boolean =>
+  fields['if-none-match'] !== undefined || fields['if-match'] !== undefined
+
+/** Entity tags of content codings are made by the gateway: the upstream cannot compare them, so its own tags are added. */
+export const ownConditions = (fields: RequestFields): Readonly<Record<string, string>> => {
+  const match = requestField(fields, 'if-match')
+  const noneMatch = requestField(fields, 'if-none-match')
+  return {
+    ...(match === undefined ? {} : { 'if-match': withUncodedTags(match) }),
+    ...(noneMatch === undefined ? {} : { 'if-none-match': withUncodedTags(noneMatch) }),
+  }
+}

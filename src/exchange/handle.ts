@@ -1,0 +1,152 @@
+import { forwardedStatus } from '../cache/cache-read.ts'
+import { unlimited } from '../http/bounds.ts'
+import { type Answer, type FieldLines, type GatewayResponse, withAdded } from '../http/message.ts'
+import { type Decision, decide, ownOf } from '../service/decide.ts'
+import { authenticate, authorize, countRequest, type RateLimitOptions } from './admit.ts'
+import type { Outgoing, Ready, Received } from './exchange.ts'
+import { type Compress, conditional, type FinishContext, failure, finish, permit, refusal } from './finish.ts'
+import { type ForwardContext, forward, passedOn } from './forward.ts'
+import { type CacheContext, type ExchangeWatch, inSpan, overloaded } from './ports.ts'
+import { readThrough } from './read.ts'
+import { match, validate } from './request.ts'
+import { sharesRoutes } from './service.ts'
+import { write } from './write.ts'
+
+/** What one configuration handles its requests with. The facts of one service are in each exchange (service.ts). */
+export type HandleContext = FinishContext &
+  CacheContext &
+  ForwardContext & {
+    readonly limits: RateLimitOptions | undefined
+    readonly compress: Compress | undefined
+    /** The access log and traces. */
+    readonly watches: readonly ExchangeWatch[]
+  }
+
+/** The response to a request of a client, or to an item of a batch; never rejects. docs/request-path.md walks through it. */
+export const handle = async (context: HandleContext, exchange: Received): Promise<GatewayResponse> => {
+  const began = context.clock.monotonic()
+  for (const watch of context.watches) watch.begin(exchange)
+  let answer: Answer
+  try {
+    answer = await answered(context, exchange)
+  } catch (error) {
+    answer = failure(context, exchange, error)
+  }
+  answer = permit(exchange, answer)
+  const response = finish(context, exchange, began, answer instanceof Promise ? await answer : answer)
+  const durationMs = context.clock.monotonic() - began
+  for (const watch of context.watches)
+    watch.end(exchange, { head: response, content: response.content, durationMs })
+  return response
+}
+
+const answered = async (context: HandleContext, exchange: Received): Promise<GatewayResponse> => {
+  const { request, client } = exchange
+  // Who asks, for which route, and how often: what is refused before a body is read.
+  const authenticated = authenticate(exchange, context.report) // 401, 403
+  if (authenticated instanceof Promise) await authenticated
+  const matched = match(exchange) // 404, 405, 400
+  const counted = context.limits && countRequest(matched, context.limits) // 429
+  const limitFields = counted instanceof Promise ? await counted : counted
+  authorize(matched, context.report) // 401
+
+  // What is read of the body is counted until the response is there, or the head of one that streams.
+  const reservation =
+    request.content === undefined ? unlimited : context.budget('request-body', client.address)
+  try {
+    const validated = inSpan(
+      context.spans,
+      exchange,
+      'validate',
+      () => validate(matched, reservation, context.report), // 400, 413, 415
+      (valid) => ('response' in valid ? valid.response : undefined),
+    )
+    const ready = validated instanceof Promise ? await validated : validated
+    if ('response' in ready)
+      return withLimits(refusal(context, exchange, ready.code, ready.response), limitFields)
+    const answer = act(context, ready, decisionOf(ready))
+    const response = answer instanceof Promise ? await answer : answer
+    const coded = context.compress?.(ready, response) ?? response
+    const sent = coded instanceof Promise ? await coded : coded
+    return withLimits(conditional(ready, sent, context.clock), limitFields) // 304, 412
+  } finally {
+    reservation.release()
+  }
+}
+
+const withLimits = (response: GatewayResponse, fields: FieldLines | undefined): GatewayResponse =>
+  fields === undefined ? response : withAdded(response, fields)
+
+/** What to do with the request; nothing else decides it. */
+const decisionOf = (exchange: Ready): Decision => {
+  const { local, batch } = exchange.service
+  return (
+    ownOf(exchange.matching, { documents: local !== undefined, batch: batch !== undefined }) ??
+    forwardingOf(exchange)
+  )
+}
+
+const forwardingOf = ({ service, method, request, content, identity, sensitive, policy }: Ready) =>
+  decide(service.contract, policy, {
+    method,
+    fields: request.fields,
+    hasContent: content !== undefined,
+    isUpgrade: request.upgrade !== undefined,
+    sensitive,
+    identity,
+    sharesRoutes: () => sharesRoutes(service),
+  })
+
+/** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */
+const act = (context: HandleContext, exchange: Ready, decision: Decision): Answer => {
+  const { record } = exchange
+  const send = (outgoing: Outgoing): Promise<GatewayResponse> => forward(context, outgoing)
+  const inCache = (run: () => Answer): Answer =>
+    inSpan(context.spans, exchange, 'cache', run, (response) => response)
+  switch (decision.kind) {
+    case 'own':
+      return own(context, exchange, decision)
+    case 'read':
+      return inCache(() => readThrough(context, exchange, decision.caching, send))
+    case 'pass':
+      record.cache = 'bypass'
+      return inCache(async () => {
+        const response = await send(passedOn(exchange))
+        const { reason } = decision
+        return reason === undefined ? response : withStatus(response, { reason: 'bypass', detail: reason })
+      })
+    case 'write':
+      record.cache = 'bypass'
+      return inCache(async () => {
+        const response = await write(context, exchange, send)
+        const { sensitive } = decision
+        if (sensitive !== undefined) return withStatus(response, { reason: 'bypass', detail: sensitive })
+        // A write of which more is known says why it dropped less than everything.
+        const detail = record.taken === 'unknown' ? undefined : record.taken
+        return withStatus(response, { reason: 'method', detail })
+      })
+  }
+}
+
+const withStatus = (
+  response: GatewayResponse,
+  forwarded: Parameters<typeof forwardedStatus>[0],
+): GatewayResponse => withAdded(response, ['Cache-Status', forwardedStatus(forwarded)])
+
+/** Index, OPTIONS and batch. Each item of a batch is an exchange of its own. */
+const own = async (
+  context: HandleContext,
+  exchange: Ready,
+  { what, row }: Extract<Decision, { readonly kind: 'own' }>,
+): Promise<GatewayResponse> => {
+  const { local, batch } = exchange.service
+  if (what === 'batch') {
+    if (context.overload?.admits('batch') === false) throw overloaded(context.overload)
+    if (batch !== undefined) return batch(exchange)
+  } else if (local !== undefined) {
+    return what === 'index'
+      ? local.index(exchange, row)
+      : local.options(exchange, row, () => act(context, exchange, forwardingOf(exchange)))
+  }
+  return act(context, exchange, forwardingOf(exchange))
+}

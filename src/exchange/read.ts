@@ -1,0 +1,184 @@
+import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
+import { conditionalFields } from '../http/conditional/preconditions.ts'
+import { type Answer, type GatewayResponse, type RequestFields, whenKnown } from '../http/message.ts'
+import type { AnyOrigin } from '../service/announced.ts'
+import type { Decision } from '../service/decide.ts'
+import { requestTags } from '../service/tagger.ts'
+import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
+import { codingsToStore, createSentField } from './forward.ts'
+import { permitted, plainOrigin } from './own-answer.ts'
+import type { CacheContext, ForwardingFacts } from './ports.ts'
+
+/** The partition of the cache that an exchange reads from; `name` as in the key. */
+export type ReadPartition = {
+  readonly kind: CacheRead['partition']
+  readonly name: string
+  /** When the credential expires; absent for all others. */
+  readonly endsAt?: number
+}
+
+const keyOf = ({ service, target, recalled, client }: Ready, partition: string): string => {
+  const { host, name, publicRoot } = service
+  // The upstream is sent the scheme: it may redirect one to the other.
+  const scheme = (client.protocol === 'https') === publicRoot.startsWith('https:') ? '' : client.protocol
+  return recalled?.kind === 'valid' && partition === 'public' && host === '' && scheme === ''
+    ? recalled.publicKey
+    : cacheKey({ service: name, target, dialect: '', partition, host, scheme })
+}
+
+export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
+
+/** The cache's view of an exchange. A class with lazy members: each hit makes one, and needs few of them. */
+export class ExchangeRead implements CacheRead {
+  readonly #exchange: Ready
+  readonly #withheld: ReadonlySet<string>
+  readonly #facts: ForwardingFacts
+  #sentField: ((name: string) => string | undefined) | undefined
+  readonly service: string
+  readonly key: string
+  readonly partition: CacheRead['partition']
+  readonly method: 'GET' | 'HEAD'
+  readonly fields: RequestFields
+  readonly policy: CachePolicy
+  readonly compresses: boolean
+
+  constructor(
+    exchange: Ready,
+    partition: ReadPartition,
+    withheld: ReadonlySet<string>,
+    facts: ForwardingFacts,
+  ) {
+    this.#exchange = exchange
+    this.#withheld = withheld
+    this.#facts = facts
+    this.service = exchange.service.name
+    this.key = keyOf(exchange, partition.name)
+    this.partition = partition.kind
+    this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
+    this.fields = exchange.request.fields
+    // No report of a change says that a credential has lost a right.
+    this.policy =
+      partition.kind === 'public'
+        ? exchange.policy
+        : { ...exchange.policy, whileHeard: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
+    this.compresses = exchange.service.compresses
+  }
+
+  /** Made for the first variant that needs it. */
+  sentField(name: string): string | undefined {
+    this.#sentField ??= createSentField(this.#exchange, this.#withheld, this.#facts)
+    return this.#sentField(name)
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.request.signal
+  }
+
+  get client(): string {
+    return this.#exchange.client.address
+  }
+
+  get contentId(): string {
+    return this.#exchange.service.contentId()
+  }
+
+  isOutdated(): boolean {
+    const { service, matching } = this.#exchange
+    return !service.isCurrent() || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
+  }
+
+  isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
+    const { service, matching } = this.#exchange
+    return matching.kind !== 'found' || service.contract.tagger.isReadable(response)
+  }
+
+  tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
+    const { service, matching, sendsUndeclared } = this.#exchange
+    const found = matching.kind === 'found' ? matching : undefined
+    const own = service.contract.tagger.storedTags(found, this.#exchange.arguments, response)
+    return requestTags(service.contract.tagger, own, this.partition === 'public', sendsUndeclared)
+  }
+}
+
+const besides = (...names: readonly string[]): ReadonlySet<string> =>
+  new Set([...conditionalFields, ...names])
+
+/**
+ * Request fields that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
+ * gateway itself allows origins, or where all are allowed.
+ */
+const withholding = {
+  asAsked: { nothing: besides(), cookie: besides('cookie') },
+  withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
+} as const
+
+type Read = Extract<Decision, { readonly kind: 'read' }>['caching']
+
+/** The partition of the credential and of the fields in the key, or the one that all share. */
+const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
+  const own = decision.partition === 'credential' ? decision : undefined
+  const kind = { kind: decision.partition, ...(own === undefined ? {} : { endsAt: own.endsAt }) }
+  if (variant !== undefined || decision.keyed !== undefined) {
+    const parts = [variant?.key, own?.credential, decision.keyed].map((text) => text ?? null)
+    return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
+  }
+  return own === undefined ? publicPart : { ...kind, name: context.partitionOf(own.credential) }
+}
+
+/** Of the cookies only the declared ones are sent: the key contains no others. */
+const withDeclaredCookies = (
+  fields: Readonly<Record<string, string>>,
+  { variant }: Ready,
+  withheld: ReadonlySet<string>,
+): Readonly<Record<string, string>> =>
+  variant?.cookie === undefined || !withheld.has('cookie') ? fields : { ...fields, cookie: variant.cookie }
+
+/** The origin of an anonymous request, if its response is the same for all origins. */
+const sharedOrigin = (
+  { request: { fields }, service: { anyOrigins }, matching }: Ready,
+  { partition }: Read,
+): { readonly origin: string; readonly policy: AnyOrigin } | undefined => {
+  if (anyOrigins === undefined || fields['origin'] === undefined) return undefined
+  if (partition !== 'public' || fields['authorization'] !== undefined) return undefined
+  const origin = plainOrigin(fields)
+  if (origin === undefined || matching.kind !== 'found') return undefined
+  const policy = anyOrigins.askRoute(matching.row, matching.path)
+  return policy instanceof Promise || policy?.isRepeated !== true ? undefined : { origin, policy }
+}
+
+/** Answers a read from the cache, or fetches it and stores the response. */
+export const readThrough = (
+  context: CacheContext,
+  exchange: Ready,
+  caching: Read,
+  fetch: (exchange: Outgoing) => Answer,
+): Answer => {
+  const shared = context.withholdsOrigin === true ? undefined : sharedOrigin(exchange, caching)
+  const lists =
+    context.withholdsOrigin === true || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
+  const withheld = caching.withhold.length === 0 ? lists.nothing : lists.cookie
+  const read = new ExchangeRead(
+    exchange,
+    partitionFor(context, caching, exchange.variant),
+    withheld,
+    context.forwarding,
+  )
+  const answer = context.cache.answer(read, (extra) =>
+    fetch(
+      asOutgoing(exchange, {
+        extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
+        withheld,
+        acceptEncoding: codingsToStore(exchange, extra.fields),
+        background: extra.background,
+        signal: extra.signal,
+      }),
+    ),
+  )
+  return whenKnown(answer, (known) => {
+    const { record, method } = exchange
+    record.cache = known.outcome
+    if (known.ageSeconds !== undefined) record.ageSeconds = known.ageSeconds
+    return shared === undefined ? known : permitted(known, shared.policy, shared.origin, method)
+  })
+}

@@ -66,7 +66,7 @@ const createWindows = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
 /** While the store cannot be reached, requests are not limited: a limit must not be what makes them fail. */
 const uncounted: Counted = { count: 0, leftMs: 0 }
 
-/** Counts by route, therefore by a phase and not by a hook of Fastify: a route is known only after a path is canonical. */
+/** Counts by route, therefore by `handle` and not by a hook of Fastify: a route is known only after a path is canonical. */
 export const createRateLimiter = (
   limit: RateLimit,
   { mostKeys, clock, store, partitionOf }: RateLimiterOptions,

@@ -80,7 +80,7 @@ type RoutesOptions = {
   readonly services: readonly Service[]
   readonly table: Pick<ServiceTable<Service>, 'find'>
   readonly urlBytes: number
-  /** Preflights are answered by `permit`, before the phases and without an upstream. */
+  /** Preflights are answered by `permit`, before `handle` and without an upstream. */
   readonly permits: boolean
   permit(service: Service | undefined, reply: FastifyReply): void
   nextId(): string

@@ -58,7 +58,11 @@ const wallRules = Object.entries(doors).map(([wing, files]) => ({
   severity: 'error',
   from: {
     path: '^(src|demo)/',
-    pathNot: [`^src/(${wing}|gateway)/`, '^demo/', ...files.map((file) => `^${file.replaceAll('.', '\\.')}$`)],
+    pathNot: [
+      `^src/(${wing}|gateway)/`,
+      '^demo/',
+      ...files.map((file) => `^${file.replaceAll('.', '\\.')}$`),
+    ],
   },
   to: { path: `^src/${wing}/` },
 }))

@@ -204,8 +204,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     } catch (error) {
       failed(exchange, outgoing, error)
     }
-    if (isUnderWay(outgoing)) outgoing.once('close', options.inFlight.leave)
-    else options.inFlight.leave()
   }, mayWait)
   const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
   const serviceFor = (authority: string, target: string): Service | undefined => {
@@ -231,14 +229,12 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     contentOf(incoming)?.count(options.buffered.budget('request-body', exchange.client.address))
     reply.hijack()
     const response = options.run(exchange)
-    // From its first wait on (see decideShedding), until the connection has finished with the response.
+    // From its first wait on (see decideShedding), until the connection has finished with the response, or the client has left.
     options.inFlight.enter()
+    outgoing.once('close', options.inFlight.leave)
     response.then(
       (response) => answer({ exchange, outgoing, response }),
-      (cause: unknown) => {
-        failed(exchange, outgoing, cause)
-        options.inFlight.leave()
-      },
+      (cause: unknown) => failed(exchange, outgoing, cause),
     )
   }
   const ask = createHandshake({

@@ -219,13 +219,13 @@ const withFieldsOfForm = (
   return { ...response, fields: withVaryByCoding(withField(response.fields, 'ETag', form)) }
 }
 
-export type Compress = (exchange: Ready, response: GatewayResponse) => Answer
+export type CompressResponse = (exchange: Ready, response: GatewayResponse) => Answer
 
 /**
  * Compresses uncompressed responses for clients that accept a coding: responses that are not stored, and streams that are being
  * stored. A hit has its coding already. Before preconditions are evaluated, which then see the entity tag that the client sees.
  */
-export const createCompression = (options: CompressOptions): Compress => {
+export const createCompression = (options: CompressOptions): CompressResponse => {
   const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
   const takeSlot = createCompressionSlots()
 

@@ -4,7 +4,15 @@ import { type Answer, type FieldLines, type GatewayResponse, withAdded } from '.
 import { type Decision, decide, ownOf } from '../service/decide.ts'
 import { authenticate, authorize, countRequest, type RateLimitOptions } from './admit.ts'
 import type { Outgoing, Ready, Received } from './exchange.ts'
-import { type Compress, conditional, type FinishContext, failure, finish, permit, refusal } from './finish.ts'
+import {
+  type CompressResponse,
+  conditional,
+  type FinishContext,
+  failure,
+  finish,
+  permit,
+  refusal,
+} from './finish.ts'
 import { type ForwardContext, forward, passedOn } from './forward.ts'
 import { type CacheContext, type ExchangeWatch, inSpan, overloaded } from './ports.ts'
 import { readThrough } from './read.ts'
@@ -17,7 +25,7 @@ export type HandleContext = FinishContext &
   CacheContext &
   ForwardContext & {
     readonly limits: RateLimitOptions | undefined
-    readonly compress: Compress | undefined
+    readonly compress: CompressResponse | undefined
     /** The access log and traces. */
     readonly watches: readonly ExchangeWatch[]
   }

@@ -74,7 +74,7 @@ const contentOf = async (exchange: Matched, reservation: Reservation): Promise<R
 }
 
 /** The response to a request that its contract refuses; `code` is for metrics and the log. */
-export type Refusal = Pick<RefusedTarget, 'kind' | 'code' | 'response'>
+export type ContractRefusal = Pick<RefusedTarget, 'kind' | 'code' | 'response'>
 
 /** Longer ones repeat long lists of allowed values, and a flood of refused targets could fill the memory. */
 const longestRefusal = 1024
@@ -111,7 +111,7 @@ const checked = (
   exchange: Matched,
   content: Buffer | Readable | undefined,
   report: (event: PipelineEvent) => void,
-): Ready | Refusal => {
+): Ready | ContractRefusal => {
   const { service, matching, method, query, request, admitted } = exchange
   const { fields } = request
   const canonical =
@@ -151,7 +151,7 @@ export const validate = (
   exchange: Matched,
   reservation: Reservation,
   report: (event: PipelineEvent) => void,
-): Ready | Refusal | Promise<Ready | Refusal> => {
+): Ready | ContractRefusal | Promise<Ready | ContractRefusal> => {
   const { recalled, request } = exchange
   if (request.content !== undefined)
     return contentOf(exchange, reservation).then((content) => checked(exchange, content, report))

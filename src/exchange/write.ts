@@ -31,7 +31,7 @@ import type { CacheContext } from './ports.ts'
 import { ExchangeRead, publicPart } from './read.ts'
 import type { Service } from './service.ts'
 
-type Send = (exchange: Outgoing) => Answer
+type SendOutgoing = (exchange: Outgoing) => Answer
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
 const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
@@ -77,7 +77,7 @@ const streamsResponse = ({ origin, method, service, matching, content }: Ready):
 const forward = async (
   { budget }: CacheContext,
   exchange: Ready,
-  send: Send,
+  send: SendOutgoing,
   isRead: boolean,
   question: Question | undefined,
 ): Promise<GatewayResponse> => {
@@ -186,7 +186,7 @@ const endingWrite = (
 export const forwardWrite = async (
   context: CacheContext,
   exchange: Ready,
-  send: Send,
+  send: SendOutgoing,
   claim?: HarmlessClaim,
 ): Promise<GatewayResponse> => {
   exchange.record.taken = 'unknown'
@@ -233,7 +233,11 @@ export const forwardWrite = async (
 }
 
 /** Forwards a write and drops what it may have changed; one of which it is known that it changes nothing drops nothing. */
-export const write = async (context: CacheContext, exchange: Ready, send: Send): Promise<GatewayResponse> => {
+export const write = async (
+  context: CacheContext,
+  exchange: Ready,
+  send: SendOutgoing,
+): Promise<GatewayResponse> => {
   if (exchange.service.harmlessWrite === undefined) return forwardWrite(context, exchange, send)
   const judged = await judgeWrite(exchange, context.budget)
   const { claim } = judged

@@ -9,7 +9,7 @@ import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
 import type { PipelineEvent } from '../exchange/events.ts'
 import type { Received } from '../exchange/exchange.ts'
-import { type Compress, createCompression } from '../exchange/finish.ts'
+import { type CompressResponse, createCompression } from '../exchange/finish.ts'
 import { type HandleContext, handle } from '../exchange/handle.ts'
 import {
   type CacheContext,
@@ -134,7 +134,7 @@ const buildServices = async (
 }
 
 /** Shorter contents are not worth the work, whether they are stored or not. */
-const compressionOf = ({ cache: { compression } }: Config): Compress | undefined =>
+const compressionOf = ({ cache: { compression } }: Config): CompressResponse | undefined =>
   compression.encodings.length === 0
     ? undefined
     : createCompression({

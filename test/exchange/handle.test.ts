@@ -7,7 +7,7 @@ import type { Matched, Ready, Received } from '../../src/exchange/exchange.ts'
 import { conditional, failure, finish } from '../../src/exchange/finish.ts'
 import { forward } from '../../src/exchange/forward.ts'
 import { type HandleContext, handle } from '../../src/exchange/handle.ts'
-import { match, type Refusal, validate } from '../../src/exchange/request.ts'
+import { type ContractRefusal, match, validate } from '../../src/exchange/request.ts'
 import type { Service } from '../../src/exchange/service.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { hasBearer } from '../../src/http/credential-fields.ts'
@@ -161,7 +161,7 @@ describe('authorize', () => {
 })
 
 describe('validate', () => {
-  const validated = async (exchange: Matched): Promise<Ready | Refusal> =>
+  const validated = async (exchange: Matched): Promise<Ready | ContractRefusal> =>
     validate(exchange, unlimited, () => {})
   const run = async (exchange: Matched): Promise<Ready> => {
     const ready = await validated(exchange)

@@ -310,7 +310,7 @@ export const withAdded = (response: GatewayResponse, lines: FieldLines): Gateway
   }
 }
 
-/** Synchronous where possible: each wait of a hit costs a fiftieth of it. */
+/** Synchronous where possible, so that a hit does not wait for the microtask queue at each step. */
 export type Answer = GatewayResponse | Promise<GatewayResponse>
 
 /** Continues at once with a value that is there. */

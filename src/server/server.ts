@@ -230,8 +230,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     reply.hijack()
     const response = options.run(exchange)
     // From its first wait on (see decideShedding), until the connection has finished with the response, or the client has left.
-    options.inFlight.enter()
-    outgoing.once('close', options.inFlight.leave)
+    if (!hasLeft(outgoing)) {
+      options.inFlight.enter()
+      outgoing.once('close', options.inFlight.leave)
+    }
     response.then(
       (response) => answer({ exchange, outgoing, response }),
       (cause: unknown) => failed(exchange, outgoing, cause),

@@ -93,7 +93,7 @@ test('a body that fails before its response is sent ends the connection and not 
   await expect(fetch(origin).then((response) => response.text())).rejects.toThrow()
 })
 
-test('a response that becomes ready when its HTTP/2 stream has just closed does not stay in flight, and is not held', async () => {
+test('a response that becomes ready when its HTTP/2 stream has just closed is neither in flight nor held', async () => {
   let current: Http2ServerResponse | undefined
   const counted: string[] = []
   const edge = await edgeOf(
@@ -122,5 +122,5 @@ test('a response that becomes ready when its HTTP/2 stream has just closed does 
     client.request({ ':path': '/' }).on('error', () => {}),
     'close',
   )
-  expect(counted).toEqual(['entered', 'left'])
+  expect(counted).toEqual([])
 })

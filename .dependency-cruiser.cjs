@@ -7,7 +7,7 @@ const levels = [
   ['service'],
   ['wordpress', 'openapi'],
   ['exchange'],
-  ['batch', 'server', 'cluster'],
+  ['batch', 'server', 'cluster', 'downstream'],
   ['observability'],
   ['admin'],
   ['gateway'],
@@ -83,7 +83,7 @@ const privacyRules = levels
 const packageHomes = {
   fastify: '^src/(server|admin)/|^src/gateway\\.ts$',
   '@fastify/http-proxy': '^src/server/',
-  undici: '^src/upstream/',
+  undici: '^src/(upstream|downstream)/',
   'lru-cache': '^src/(cache|server)/',
   'p-limit': '^src/batch/',
   zod: '^src/config/',

@@ -9,11 +9,21 @@ import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { copyFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { argv, env, stdout } from 'node:process'
+import { argv, env, exit, stderr, stdout, versions } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { nodeFault } from './src/cli/node-version.js'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
+/** Said before anything fails for this reason. */
+const requireNode = async () => {
+  const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const fault = nodeFault(versions.node, engines.node)
+  if (fault === undefined) return
+  stderr.write(`trellis: ${fault}\n`)
+  exit(1)
+}
+
 const sources = ['build.mjs', 'package-lock.json', 'tsconfig.json', 'src', 'demo']
 
 /** Milliseconds; 0 when there is no such file. */
@@ -189,6 +199,25 @@ const sbom = async (direct) => {
   }
 }
 
+/** Pages also refer to sources and tests, which are only in the repository: there a reader of the package gets the words without the link. */
+const unlinkAbsent = async (folder) => {
+  const pages = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.md'))
+  for (const page of pages) {
+    const file = join(folder, page)
+    const text = await readFile(file, 'utf8')
+    const links = [...text.matchAll(/\[([^\]]*)\]\(([^)#\s:]+)(?:#[^)\s]*)?\)/g)]
+    const absent = await Promise.all(
+      links.map(
+        async ([, , path]) => (await stat(join(dirname(file), path)).catch(() => undefined)) === undefined,
+      ),
+    )
+    const changed = links
+      .filter((_, index) => absent[index])
+      .reduce((changing, [link, words]) => changing.replaceAll(link, words), text)
+    if (changed !== text) await writeFile(file, changed)
+  }
+}
+
 /** The package as it is published: all that it needs is in dist/, so its manifest names no package. With a CycloneDX list of those in dist/. */
 const writePackage = async () => {
   const folder = join(root, 'package')
@@ -206,14 +235,16 @@ const writePackage = async () => {
     ...published
   } = manifest
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
-  const names = published.files.filter((name) => !name.startsWith('!')).map((name) => name.split('/*')[0])
+  const names = published.files.filter((name) => !name.startsWith('!'))
   const copied = [...names, 'README.md', 'CHANGELOG.md']
-  const isPublished = (path) => !path.endsWith('.map') && !path.includes('compile-cache')
+  const isPublished = (path) => !/\.map$|compile-cache|dashboards\/source/.test(path)
   for (const name of copied)
     await cp(join(root, name), join(folder, name), { recursive: true, filter: isPublished })
+  await unlinkAbsent(folder)
   await writeFile(join(folder, 'dist/sbom.cdx.json'), JSON.stringify(await sbom(Object.keys(dependencies))))
 }
 
 const isProgram = realpathSync(argv[1]) === fileURLToPath(import.meta.url)
+if (isProgram) await requireNode()
 if (isProgram && (!argv.includes('--if-outdated') || (await isOutdated()))) await build()
 if (isProgram && argv.includes('--package')) await writePackage()

@@ -43,6 +43,7 @@ const takeLong = [
   'gateway/cli-signals',
   'gateway/cli-watch',
   'gateway/descriptors',
+  'gateway/downstream',
   'gateway/drain',
   'gateway/fault-matrix/*',
   'gateway/hostile/buffered-bytes',
@@ -61,6 +62,7 @@ const takeLong = [
   'gateway/installed-package',
   'gateway/large-contents',
   'gateway/random-targets',
+  'gateway/pushed-metrics',
   'gateway/slow-clients',
   'gateway/slow-clients-and-slots',
   'gateway/stampede',
@@ -69,6 +71,7 @@ const takeLong = [
   'gateway/transfers',
   'gateway/upstream-findings',
   'gateway/upstream-health',
+  'gateway/verify',
   'gateway/worker-handover',
   'gateway/workers',
   'gateway/workers-*',
@@ -81,7 +84,8 @@ const takeLong = [
   'unit/cluster/cluster-answers',
   'unit/cluster/damaged-answers',
   'unit/cluster/listener',
-  'unit/request/bounded-cost',
+  'unit/gateway/downstreams',
+  'unit/request/**/bounded-cost',
 ]
 const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)
 
@@ -114,12 +118,14 @@ const waiting = [
   'changes-redis',
   'compose-config',
   'container',
+  'promise-suite',
   'prometheus',
   'redis-access',
   'redis-cluster',
   'redis-cluster-moves',
   'redis-forged-entries',
   'redis-ledger-windows',
+  'redis-model',
   'redis-ports',
   'redis-refused-writes',
   'redis-shared-tier',
@@ -156,13 +162,19 @@ class LongestFirst extends BaseSequencer {
  */
 const onlyAmongAll = [
   'test/real/container.test.ts',
+  'test/real/next.test.ts',
   'test/gateway/what-grows-old.test.ts',
   'test/long/memory-attacks.test.ts',
 ]
 const exclude = isAll ? [] : onlyAmongAll
 
-/** A test says what comes about, not how fast the machine is: what is asked for again and again may take its time. */
-const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
+const ofAll = {
+  setupFiles: 'test/support/own-fetch.ts',
+  // A test says what comes about, not how fast the machine is: what is asked for again and again may take its time.
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
+}
 
 export default defineConfig({
   test: {
@@ -174,7 +186,7 @@ export default defineConfig({
           name: 'quick',
           include: allConcurrent,
           exclude: [...exclude, ...notQuick],
-          ...patience,
+          ...ofAll,
           isolate: false,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
@@ -185,7 +197,7 @@ export default defineConfig({
           name: 'slow',
           include: notQuick,
           exclude,
-          ...patience,
+          ...ofAll,
           isolate: false,
           // Most of them wait.
           maxWorkers: 4,
@@ -197,9 +209,9 @@ export default defineConfig({
           name: 'wordpress',
           include: beforeWordPress,
           exclude: ownModules,
-          ...patience,
+          ...ofAll,
           isolate: false,
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 2 },
         },
       },
@@ -208,9 +220,9 @@ export default defineConfig({
           name: 'waiting',
           include: [...waiting, ...ownModules],
           exclude,
-          ...patience,
+          ...ofAll,
           // In the pool of `wordpress`: these wait while PHP works.
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 2 },
         },
       },
@@ -224,7 +236,7 @@ export default defineConfig({
             ...beforeWordPress,
             ...waiting,
           ],
-          ...patience,
+          ...ofAll,
           // Other programs run beside them: one after the other.
           maxWorkers: 1,
           sequence: { groupOrder: 3 },

@@ -36,7 +36,7 @@ for (const { path, lines } of files) {
 }
 const shared = [...names].filter(([, places]) => places.length > 1)
 
-const service = files.find(({ path }) => /^(?:exchange|service)\/service\.ts$/.test(path))
+const service = files.find(({ path }) => /^exchange\/exchange\.ts$/.test(path))
 const source = service?.lines.join('\n') ?? ''
 const [, body = ''] = /^export type Service = \{\n([\s\S]*?)^\}/m.exec(source) ?? []
 const members = body.split('\n').filter((line) => /^ {2}(?:readonly )?\w+\??[:(]/.test(line))

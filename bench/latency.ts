@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Pin } from './cores.ts'
 import { longWarmUp, measure, warmUp } from './measure.ts'
-import { withBoth } from './pairs.ts'
+import { type Both, withBoth } from './pairs.ts'
+import type { Scenario } from './scenarios.ts'
 import { median, quantile } from './statistics.ts'
 import { inTurns } from './turns.ts'
 
@@ -25,16 +26,39 @@ export async function benchLatency(against = 'nginx', named = 'hit', share = 0.5
   await withBoth(against, named, async ({ mine, theirs, chosen, generator, loadPin }) => {
     for (const { name, title, script } of chosen) {
       if (script !== undefined) throw new RangeError(`${name} needs wrk, which sends at no fixed rate`)
-      for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
-      const rates: number[] = []
-      while (rates.length < 3) rates.push((await measure(mine, name, generator, 1)).perSecond)
-      const rate = Math.round((median(rates) * share) / connections)
-      const turns = await inTurns(mine, theirs, pairs, (peer) =>
-        latencyAt(loadPin, `${peer.origin}${peer.peer.targets[name]}`, rate),
-      )
+      const { rate, turns } = await turnsAt(share, name, pairs, { mine, theirs, generator, loadPin })
       console.log(`${title}, ${rate * connections} requests per second: ${inWords(turns, theirs.peer.title)}`)
     }
   })
+}
+
+const turnsAt = async (
+  share: number,
+  name: Scenario,
+  pairs: number,
+  { mine, theirs, generator, loadPin }: Omit<Both, 'chosen'>,
+) => {
+  for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
+  const rates: number[] = []
+  while (rates.length < 3) rates.push((await measure(mine, name, generator, 1)).perSecond)
+  const rate = Math.round((median(rates) * share) / connections)
+  const turns = await inTurns(mine, theirs, pairs, (peer) =>
+    latencyAt(loadPin, `${peer.origin}${peer.peer.targets[name]}`, rate),
+  )
+  return { rate, turns }
+}
+
+/** Both at half of what this build can serve. */
+export async function latencyTurns(
+  against: string,
+  name: Scenario,
+  pairs: number,
+): Promise<Awaited<ReturnType<typeof turnsAt>>['turns']> {
+  let turns: Awaited<ReturnType<typeof turnsAt>>['turns'] = []
+  await withBoth(against, name, async (both) => {
+    ;({ turns } = await turnsAt(0.5, name, pairs, both))
+  })
+  return turns
 }
 
 function inWords(turns: readonly (readonly [Latency, Latency])[], other: string): string {

@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Agent, request } from 'undici'
 import { freePort } from '../test/support/ports.ts'
 import { programPid, type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
 import { type Pin, pins } from './cores.ts'
 import { chooseGenerator, type Generator } from './generator.ts'
 import type { Peer, PeerContext, Probe } from './peer.ts'
 import { processorSeconds } from './processor-time.ts'
-import { factsOf, type Scenario } from './scenarios.ts'
+import { factsOf, type Scenario, type ScenarioFacts } from './scenarios.ts'
 import { serveCommand } from './serve-command.ts'
 
 /** One round of one peer in one scenario. */
@@ -45,15 +45,16 @@ export async function startWorld() {
 /** Starts a peer on the server's core and waits until it answers. */
 export async function startPeer(
   peer: Peer,
-  context: Pick<PeerContext, 'originPort' | 'answers' | 'settings'> & { readonly pin: Pin },
+  context: Pick<PeerContext, 'originPort' | 'answers' | 'settings' | 'over'> & { readonly pin: Pin },
 ): Promise<RunningPeer> {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'trellis-bench-'))
   const command = await peer.command({ ...context, port, folder })
-  const program = await launch(context.pin(command), `http://127.0.0.1:${port}/`)
+  const origin = `${context.over === undefined ? 'http' : 'https'}://127.0.0.1:${port}`
+  const program = await launch(context.pin(command), `${origin}/`, context.over)
   return {
     peer,
-    origin: `http://127.0.0.1:${port}`,
+    origin,
     pid: await programPid(program),
     processorSeconds: () => processorSeconds(program.pid),
     stop: async () => {
@@ -64,30 +65,35 @@ export async function startPeer(
 }
 
 /** Starts a server and waits until it answers anything at all. */
-async function launch(command: readonly string[], url: string): Promise<RunningProcess> {
+async function launch(
+  command: readonly string[],
+  url: string,
+  over: ScenarioFacts['over'] = undefined,
+): Promise<RunningProcess> {
   const [program = '', ...args] = command
   const running = startProcess(program, args)
-  await untilReady(running, async () => (await fetch(url)).arrayBuffer())
+  await untilReady(running, async () => (await request(url, { dispatcher: clientOver(over) })).body.dump())
   return running
 }
 
-const agent = new Agent({ keepAlive: true })
+const connect = { rejectUnauthorized: false }
+const http1 = new Agent({ connect })
+const http2 = new Agent({ connect, allowH2: true })
+const clientOver = (over: ScenarioFacts['over']): Agent => (over === 'h2' ? http2 : http1)
 
 /** Asks once and reads the answer as it was sent. */
-function ask(
+async function ask(
   { peer, origin }: RunningPeer,
   scenario: Scenario,
   suffix: string,
   fields: readonly string[],
 ): Promise<Probe> {
   const headers = Object.fromEntries(fields.map((line) => line.split(/: (.*)/s, 2)))
-  return new Promise((resolve, reject) => {
-    get(`${origin}${peer.targets[scenario]}${suffix}`, { headers, agent }, async (answer) => {
-      const content = Buffer.concat(await answer.toArray())
-      const flat = Object.entries(answer.headers).map(([name, value]) => [name, String(value)])
-      resolve({ status: answer.statusCode ?? 0, fields: Object.fromEntries(flat), content })
-    }).once('error', reject)
-  })
+  const url = `${origin}${peer.targets[scenario]}${suffix}`
+  const answer = await request(url, { headers, dispatcher: clientOver(factsOf(scenario).over) })
+  const content = Buffer.from(await answer.body.arrayBuffer())
+  const flat = Object.entries(answer.headers).map(([name, value]) => [name, String(value)])
+  return { status: answer.statusCode, fields: Object.fromEntries(flat), content }
 }
 
 /** Additional headers of a client: to revalidate, the tag from a response of the same peer (peers change tags). */
@@ -165,7 +171,7 @@ export async function measure(
   seconds: number,
 ): Promise<Round> {
   const { peer, origin } = running
-  const { expects, script, scriptArguments = [], purges } = factsOf(scenario)
+  const { expects, script, scriptArguments = [], purges, over } = factsOf(scenario)
   const fields = await fieldsOf(running, scenario)
   newTargets += 10_000_000
   const program =
@@ -174,7 +180,7 @@ export async function measure(
   const stormed = purges === true ? purging(peer, scenario, storm.signal) : undefined
   const before = running.processorSeconds()
   const url = `${origin}${peer.targets[scenario]}`
-  const load = await generator.run({ url, seconds, fields, script: program })
+  const load = await generator.run({ url, seconds, fields, script: program, over })
   const used = running.processorSeconds() - before
   storm.abort()
   await stormed

@@ -6,6 +6,7 @@ import {
   longWarmUp,
   measure,
   probe,
+  type Round,
   type RunningPeer,
   startPeer,
   startWorld,
@@ -26,14 +27,35 @@ import { inTurns, inWords } from './turns.ts'
 export async function benchPairs(against = 'http-proxy', named = 'pass', pairs = 14): Promise<void> {
   await withBoth(against, named, async ({ mine, theirs, chosen, generator }) => {
     for (const { name, title } of chosen) {
-      for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
-      const rounds = await inTurns(mine, theirs, pairs, (peer) => measure(peer, name, generator, 1))
+      const rounds = await turnsOf(name, pairs, { mine, theirs, generator })
       console.log(`${title}: ${inWords(rounds, theirs.peer.title)}`)
     }
   })
 }
 
-type Both = {
+const turnsOf = async (
+  name: Scenario,
+  pairs: number,
+  { mine, theirs, generator }: Pick<Both, 'mine' | 'theirs' | 'generator'>,
+): ReturnType<typeof inTurns<RunningPeer, Round>> => {
+  for (const peer of [mine, theirs]) await warmUp(peer, name, generator, longWarmUp)
+  return inTurns(mine, theirs, pairs, (peer) => measure(peer, name, generator, 1))
+}
+
+/** The turns of one scenario. */
+export async function pairedRounds(
+  against: string,
+  name: Scenario,
+  pairs: number,
+): ReturnType<typeof turnsOf> {
+  let rounds: Awaited<ReturnType<typeof turnsOf>> = []
+  await withBoth(against, name, async (both) => {
+    rounds = await turnsOf(name, pairs, both)
+  })
+  return rounds
+}
+
+export type Both = {
   readonly mine: RunningPeer
   readonly theirs: RunningPeer
   readonly chosen: readonly ScenarioFacts[]
@@ -45,6 +67,8 @@ const settingsFor = (
   peer: Peer,
   [first]: readonly ScenarioFacts[],
 ): NonNullable<ScenarioFacts['settings']> => (peer === trellis ? (first?.settings ?? []) : [])
+
+const wholeOf = (over: ScenarioFacts['over']): Scenario => (over === 'h2' ? 'hit-h2' : 'hit')
 
 /** Starts this build and another server, probes and fills both for each of the scenarios, and stops them when the work is done. */
 export async function withBoth(
@@ -60,7 +84,8 @@ export async function withBoth(
     const chosen = chooseScenarios(named, other, generator.runsScripts)
     for (const peer of [trellis, other]) {
       const settings = settingsFor(peer, chosen)
-      const started = await startPeer(peer, { originPort, answers, pin: serverPin, settings })
+      const over = chosen[0]?.over
+      const started = await startPeer(peer, { originPort, answers, pin: serverPin, settings, over })
       running.push(started)
       for (const { name, fill: filled, revalidates } of chosen) {
         if (filled !== undefined) await fill(started, name)
@@ -68,7 +93,8 @@ export async function withBoth(
         if (peer !== trellis) continue
         answers.push(...readyAnswers(name, probed))
         // Bare node:http makes its 304 of the whole response.
-        if (revalidates !== undefined) answers.push(...readyAnswers('hit', await probe(started, 'hit')))
+        const whole = revalidates && wholeOf(over)
+        if (whole !== undefined) answers.push(...readyAnswers(whole, await probe(started, whole)))
       }
     }
     const [mine, theirs] = running as [RunningPeer, RunningPeer]

@@ -15,6 +15,7 @@ export type PeerContext = {
   readonly folder: string
   readonly answers: readonly ReadyAnswer[]
   readonly settings?: ScenarioFacts['settings']
+  readonly over?: ScenarioFacts['over']
 }
 
 /** An answer as it was sent: content still coded. */

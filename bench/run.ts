@@ -7,6 +7,7 @@ import { benchPairs } from './pairs.ts'
 import { benchProfile } from './profile.ts'
 import { servers } from './servers.ts'
 import { benchServers } from './side-by-side.ts'
+import { benchTable, printRow } from './table.ts'
 
 // npm run bench                                    the whole run, some twenty minutes
 // BENCH_ROUNDS=1 BENCH_SECONDS=2 npm run bench     a short look
@@ -15,6 +16,7 @@ import { benchServers } from './side-by-side.ts'
 // npm run bench pairs http-proxy pass,miss         two servers in turns of a second: bench/pairs.ts
 // npm run bench latency nginx hit,pass 0.5         response times at a fixed rate: bench/latency.ts
 // npm run bench profile hit,miss                   where the processor time goes, beside bare Node: bench/profile.ts
+// npm run bench table 4 OTHER_NODE               the table of docs/evidence/performance.md, some twenty minutes: bench/table.ts
 // npm run bench batch                              batches: see bench/batch.ts
 // npm run bench batch-deployments                  the same in front of differently run WordPresses
 const [mode, ...rest] = process.argv.slice(2)
@@ -28,6 +30,9 @@ if (mode === 'serve') {
 } else if (mode === 'batch') await benchBatches()
 else if (mode === 'pairs')
   await benchPairs(rest[0], rest[1], rest[2] === undefined ? undefined : Number(rest[2]))
+else if (mode === 'table')
+  await benchTable(rest[0] === undefined ? undefined : Number(rest[0]), rest.slice(1))
+else if (mode === 'row') await printRow(Number(rest[0]), Number(rest[1]))
 else if (mode === 'latency') await benchLatency(rest[0], rest[1], ...rest.slice(2).map(Number))
 else if (mode === 'profile') await benchProfile(rest[0], rest[1] === undefined ? undefined : Number(rest[1]))
 else if (mode === 'batch-deployments') await benchDeployments()

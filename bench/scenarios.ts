@@ -2,9 +2,13 @@
 export type Scenario =
   | 'hit'
   | 'hit-cors'
+  | 'hit-cors-none'
   | 'hit-headers'
   | 'hit-limits'
   | 'hit-all'
+  | 'hit-tls'
+  | 'hit-h2'
+  | 'not-modified-h2'
   | 'hit-20k'
   | 'hit-192k'
   | 'hit-192k-gzip'
@@ -40,6 +44,8 @@ export type ScenarioFacts = {
   readonly fill?: number
   /** Of this build alone, in pairs with `plain`. */
   readonly settings?: Settings
+  /** TLS, with HTTP/1.1 or HTTP/2; without it plain HTTP/1.1. */
+  readonly over?: 'https' | 'h2'
   /** What is asked again and again is purged fifty times a second meanwhile. */
   readonly purges?: boolean
 }
@@ -150,6 +156,7 @@ const fromPage = ['Origin: https://shop.example']
 /** In pairs alone: `npm run bench pairs plain hit-cors`, one at a time. */
 const configuredHits: readonly ScenarioFacts[] = [
   configuredHit('hit-cors', 'cors and Origin', cors, fromPage),
+  configuredHit('hit-cors-none', 'cors, without Origin', cors),
   configuredHit('hit-headers', 'responseHeaders', headers),
   configuredHit('hit-limits', 'a rate limit', limits),
   configuredHit(
@@ -160,9 +167,35 @@ const configuredHits: readonly ScenarioFacts[] = [
   ),
 ]
 
+/** In pairs alone, one at a time. */
+const encryptedHits: readonly ScenarioFacts[] = [
+  {
+    name: 'hit-tls',
+    title: 'cache hit, HTTP/1.1 over TLS',
+    yardstick: 'node-https',
+    expects: 'hit',
+    over: 'https',
+  },
+  {
+    name: 'hit-h2',
+    title: 'cache hit, HTTP/2 over TLS',
+    yardstick: 'node-http2',
+    expects: 'hit',
+    over: 'h2',
+  },
+  {
+    name: 'not-modified-h2',
+    title: 'conditional hit, 304, HTTP/2 over TLS',
+    yardstick: 'node-http2',
+    revalidates: true,
+    expects: 'hit',
+    over: 'h2',
+  },
+]
+
 /** What holds for a scenario. */
 export function factsOf(scenario: Scenario): ScenarioFacts {
-  const facts = [...scenarios, ...configuredHits].find(({ name }) => name === scenario)
+  const facts = [...scenarios, ...configuredHits, ...encryptedHits].find(({ name }) => name === scenario)
   if (facts === undefined) throw new RangeError(`no scenario ${scenario}`)
   return facts
 }

@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import { createServer as createHttpsServer } from 'node:https'
 import { gzipSync } from 'node:zlib'
 import httpProxy from '@fastify/http-proxy'
 import fastify from 'fastify'
 import { Pool } from 'undici'
+import { keyPair } from '../test/support/certificates.ts'
 import { contents, indexContent } from './content.ts'
 import type { ReadyAnswer } from './peer.ts'
 
@@ -13,7 +16,10 @@ import type { ReadyAnswer } from './peer.ts'
  */
 export const servers: Readonly<Record<string, (port: number, argument: string) => Promise<void>>> = {
   origin: serveOrigin,
-  'node-http': serveFromMap,
+  'node-http': async (port, file) => void createServer(await fromMap(file)).listen(port, '127.0.0.1'),
+  'node-https': async (port, file) =>
+    void createHttpsServer(keyPair('good'), await fromMap(file)).listen(port, '127.0.0.1'),
+  'node-http2': serveHttp2,
   'http-proxy': serveProxy,
   dispatch: serveDispatch,
 }
@@ -43,53 +49,69 @@ async function serveOrigin(port: number): Promise<void> {
 type Held = {
   readonly status: number
   readonly fields: Readonly<Record<string, string>>
-  readonly content: Buffer
+  readonly content: Buffer | undefined
 }
 
 const withoutContent = new Set(['content-length', 'content-type', 'content-encoding'])
 
-/** The least that node:http can do: a ready answer looked up by its target, or its 304. */
-async function serveFromMap(port: number, answerFile: string): Promise<void> {
+type Find = (target: string, fields: IncomingMessage['headers']) => Held | undefined
+
+/** A ready answer looked up by its target, or its 304. */
+async function readAnswers(answerFile: string): Promise<Find> {
   const answers = JSON.parse(await readFile(answerFile, 'utf8')) as readonly ReadyAnswer[]
   const plain = new Map<string, Held>()
   const coded = new Map<string, Held>()
-  const unchanged = new Map<string, Readonly<Record<string, string>>>()
+  const unchanged = new Map<string, Held>()
   for (const { target, status, fields, content } of answers) {
     const octets = Buffer.from(content)
     const zipped = gzipSync(octets)
     plain.set(target, { status, fields, content: octets })
     const length = { 'content-length': String(zipped.length), 'content-encoding': 'gzip' }
     coded.set(target, { status, fields: { ...fields, ...length }, content: zipped })
-    unchanged.set(
-      target,
-      Object.fromEntries(Object.entries(fields).filter(([name]) => !withoutContent.has(name))),
-    )
+    const rest = Object.entries(fields).filter(([name]) => !withoutContent.has(name))
+    unchanged.set(target, { status: 304, fields: Object.fromEntries(rest), content: undefined })
   }
   const [item] = answers
   /** One of a working set: stored with its own content when it is first requested, as a cache would. */
   const storeItem = (target: string): Held | undefined => {
     const one = target.startsWith('/files/item/') ? plain.get(item?.target ?? '') : undefined
     if (one === undefined) return undefined
-    const own = { ...one, content: Buffer.from(one.content) }
+    const own = { ...one, content: one.content && Buffer.from(one.content) }
     plain.set(target, own)
     return own
   }
-  createServer((request: IncomingMessage, response: ServerResponse) => {
-    const { headers } = request
-    const target = request.url ?? ''
-    const from = headers['accept-encoding'] === 'gzip' ? coded : plain
+  return (target, fields) => {
+    const from = fields['accept-encoding'] === 'gzip' ? coded : plain
     const found = from.get(target) ?? storeItem(target)
-    if (found === undefined) {
-      response.writeHead(404).end()
-      return
-    }
-    if (headers['if-none-match'] !== undefined && headers['if-none-match'] === found.fields['etag']) {
-      response.writeHead(304, unchanged.get(target)).end()
-      return
-    }
-    response.writeHead(found.status, found.fields)
-    response.end(found.content)
-  }).listen(port, '127.0.0.1')
+    const known = fields['if-none-match']
+    return known !== undefined && known === found?.fields['etag'] ? unchanged.get(target) : found
+  }
+}
+
+/** The least that node:http can do. */
+async function fromMap(answerFile: string): Promise<RequestListener> {
+  const find = await readAnswers(answerFile)
+  return ({ url = '', headers }, response) => {
+    const found = find(url, headers)
+    if (found === undefined) response.writeHead(404).end()
+    else response.writeHead(found.status, found.fields).end(found.content)
+  }
+}
+
+/** The least that node:http2 can do. */
+async function serveHttp2(port: number, answerFile: string): Promise<void> {
+  const find = await readAnswers(answerFile)
+  const server = createSecureServer(keyPair('good'))
+  server.on('stream', (stream, headers) => {
+    const found = find(headers[':path'] ?? '', headers)
+    const content = found?.content
+    stream.respond(
+      { ':status': found?.status ?? 404, ...found?.fields },
+      { endStream: content === undefined },
+    )
+    if (content !== undefined) stream.end(content)
+  })
+  server.listen(port, '127.0.0.1')
 }
 
 /** @fastify/http-proxy with nothing around it. */

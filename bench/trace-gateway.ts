@@ -4,14 +4,12 @@ import { createPartitions } from '../src/cache/cache-read.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
-import type { Received } from '../src/exchange/exchange.ts'
+import { arrived, Generation, type Service } from '../src/exchange/exchange.ts'
 import { type HandleContext, handle } from '../src/exchange/handle.ts'
-import type { Service } from '../src/exchange/service.ts'
-import { buildService } from '../src/gateway/build-service.ts'
-import { type BuiltService, closeServices } from '../src/gateway/built-service.ts'
+import { type BuiltService, buildService, closeServices } from '../src/gateway/build-service.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
 import { unlimited } from '../src/http/bounds.ts'
-import { fieldValue, type GatewayResponse } from '../src/http/message.ts'
+import { fieldValue } from '../src/http/message.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 
 /** What came back: all that a reader could tell an old state by. */
@@ -117,32 +115,28 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     watches: [],
     spans: undefined,
   }
-  const run = (exchange: Received): Promise<GatewayResponse> => handle(context, exchange)
   const built: BuiltService = await buildService(service, {
     config,
     publicUrl,
     clock,
     metrics,
     budget: () => unlimited,
-    run,
     mayRemember: () => true,
-    serviceAt: () => undefined,
-    serviceNamed: () => built.service,
-    reaches: () => true,
-    sharing: () => [],
   })
   await untilLearned(built.service)
   const watched = counted(built.service)
+  const generation = new Generation([watched.service])
   const { signal } = new AbortController()
 
   return {
     ask: async (method, target, content) => {
       const at = target.indexOf('?')
       const body = content === undefined ? undefined : Buffer.from(content)
-      const exchange: Received = {
+      const exchange = arrived({
         id: 'trace',
         origin: 'client',
         client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
+        generation,
         service: watched.service,
         request: {
           method,
@@ -161,23 +155,8 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         },
         path: at === -1 ? target : target.slice(0, at),
         query: at === -1 ? '' : target.slice(at + 1),
-        record: {
-          route: 'unmatched',
-          cache: 'none',
-          upstreamMs: 0,
-          ageSeconds: -1,
-          target: undefined,
-          code: undefined,
-          reason: undefined,
-          invalidated: undefined,
-          taken: undefined,
-          trace: undefined,
-        },
-        send: undefined,
-        admitted: undefined,
-        identity: undefined,
-      }
-      const response = await run(exchange)
+      })
+      const response = await handle(context, exchange)
       const text = await read(response.content)
       // Background validations end within the moment in which they began: the clock moves between requests only.
       await Promise.all(watched.count.pending)

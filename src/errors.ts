@@ -73,6 +73,17 @@ const rows = {
     fault: 'gateway',
     message: 'The shared store cannot be reached; nothing was done.',
   },
+  receiver_behind: {
+    status: 503,
+    fault: 'gateway',
+    message: 'A cache in front of the gateway does not confirm purges; nothing was done.',
+  },
+  receiver_unconfirmed: {
+    status: 504,
+    fault: 'gateway',
+    retryable: false,
+    message: 'The request was carried out, but a cache in front of the gateway may still show older data.',
+  },
   upstream_suspended: {
     status: 503,
     fault: 'upstream',

@@ -8,19 +8,22 @@ import { createAdmin } from './admin/server.ts'
 import { createCache } from './cache/cache.ts'
 import { createPartitions } from './cache/cache-read.ts'
 import { systemClock } from './clock.ts'
-import type { WorkerLink } from './cluster/worker-link.ts'
+import type { DrainStart, WorkerLink } from './cluster/worker-link.ts'
 import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
+import { ratePerSecond } from './config/quantities.ts'
 import { configWarnings } from './config/warnings.ts'
-import type { Service } from './exchange/service.ts'
-import { declaredServices, outdateDocuments, refusedRoutes, servicesThat } from './gateway/built-service.ts'
+import type { Service } from './exchange/exchange.ts'
+import { refusedRoutes } from './gateway/build-service.ts'
 import { connectChangeFeeds, feedNotices } from './gateway/change-feeds.ts'
+import { connectDownstreams } from './gateway/downstreams.ts'
 import {
+  type BuiltGeneration,
   buildGeneration,
-  createReload,
-  type Generation,
+  declaredServices,
   type LastingParts,
-  logReload,
+  outdateDocuments,
+  servicesThat,
 } from './gateway/generation.ts'
 import {
   answerWorkers,
@@ -33,10 +36,13 @@ import {
   workersOf,
 } from './gateway/membership.ts'
 import { currentOperator } from './gateway/operator.ts'
+import { createReload, logReload, refusedReload } from './gateway/reload.ts'
 import { type UpstreamFinding, warnOf } from './gateway/upstream-findings.ts'
+import { createVerifier, dropDiffering } from './gateway/verifier.ts'
 import { createWarmer } from './gateway/warmer.ts'
+import { redactTarget } from './http/targets.ts'
 import { startWatches } from './observability/access-log.ts'
-import { withEmptyingLog } from './observability/emptying-writes.ts'
+import { withEmptyingLog, withUpstreamLog } from './observability/event-lines.ts'
 import { createHistory, withHistory } from './observability/history.ts'
 import {
   createLogger,
@@ -46,7 +52,6 @@ import {
   type LogLevelChange,
 } from './observability/logger.ts'
 import { createMetrics } from './observability/metrics.ts'
-import { withUpstreamLog } from './observability/upstream-log.ts'
 import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
 import { createInFlight } from './server/overload.ts'
@@ -56,6 +61,8 @@ export type GatewayOptions = {
   /** Identifies the configuration in metrics. */
   readonly configHash: string
   readonly version: string
+  /** HTML for `GET /`: the demo says where to go. One of several workers has none. */
+  readonly frontPage?: string
   /** Reads the configuration; without it a reload is impossible. */
   readonly readConfig?: () => Promise<ConfigResult>
   /** Ends the program as SIGTERM does, for POST /drain; called once or more. Without it only the gateway is drained. */
@@ -79,7 +86,7 @@ export type Gateway = {
   /** Logs and counts an uncaught error; call `close` afterwards. */
   faulted(cause: unknown): void
   /** Drains, then closes everything; `cut`: some requests got no response. */
-  drain(): Promise<'finished' | 'cut'>
+  drain(start?: DrainStart): Promise<'finished' | 'cut'>
   /** As `drain`, without the result. */
   close(): Promise<void>
 }
@@ -126,7 +133,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     ? config.publicUrl.replace(/0$/, String(port))
     : config.publicUrl
   let draining = false
-  let lastReloadRefused = false
+  let lastReload: ReloadOutcome | undefined
   /** By service and kind: the check finds at most one of each. */
   const findings = new Map<string, UpstreamFinding>()
   const note = (finding: UpstreamFinding): void => {
@@ -137,7 +144,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
   if (membership === undefined) metrics.setAlone()
-  const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
+  const processes = worker === undefined ? 1 : workersOf(config)
+  const maxBytes = Math.floor(config.cache.maxBytes / processes)
   const buffered = createBufferedBytes({
     mostBytes: () => current.config.limits.bufferedBytes,
     report: metrics.observe.edge,
@@ -159,7 +167,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const coherence = membership?.join({
     cache,
     documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
+    heard: (notes) => downstreams.heard(notes),
   })
+  const downstreams = connectDownstreams({ clock, coherence, metrics, logger })
   const lines = factsLogger(logger)
   const watches = await startWatches(config, { lines, metrics, version: options.version })
   const inFlight = createInFlight()
@@ -179,20 +189,22 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
   const serviceNamed = (name: string): Service | undefined =>
     current.built.find(({ service }) => service.name === name)?.service
+  /** For requests of the gateway itself. */
+  const beginOwn = () => {
+    const { inFlight: requests, run, generation } = current
+    requests.enter()
+    return { run, generation, end: requests.leave }
+  }
   const warmer = createWarmer({
     limits: config.cache.warm,
     clock,
-    serviceNamed,
-    begin: () => {
-      const { inFlight: requests, run } = current
-      requests.enter()
-      return { run, end: requests.leave }
-    },
+    begin: beginOwn,
     report: metrics.observe.pipeline,
     finished: (counts) => logger.info(counts, 'cache-warmed'),
   })
   const feeds = connectChangeFeeds({
-    ...{ clock, cache, coherence, worker, metrics, logger, serviceNamed },
+    ...{ clock, cache, worker, metrics, logger, serviceNamed },
+    spread: downstreams.spread,
     stores: membership?.stores,
     current: () => current,
   })
@@ -205,24 +217,23 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       cache,
       budget: buffered.budget,
       partitionOf: createPartitions(),
-      ...(coherence === undefined ? {} : { announcer: coherence }),
     },
+    announcerFor: downstreams.announcerFor,
+    downstreamOf: downstreams.of,
     operatorCache: operatorCache({
       cache,
       warmer,
-      coherence,
+      spread: downstreams.spread,
       worker,
       refusesUnheard: refusesUnheard(config),
     }),
     stores: membership?.stores,
     mayRemember: () => coherence?.distrust() === undefined,
-    serviceNamed,
-    reaches: (service, target) => current.reaches(service, target),
-    serviceAt: (authority, target) => current.serviceAt(authority, target),
-    sharing: (servers) => current.sharing(servers),
     tableChanged: (name) => {
       const selector = { kind: 'matching', matches: (service: string) => service === name } as const
       cache.purge({ selector, mode: 'hard', dryRun: false })
+      // Receivers have its responses under other tags.
+      downstreams.outdated([{ kind: 'prefix', service: name, prefix: '', mode: 'hard' }])
     },
     feedLease: feeds.lease,
     watches: watches.watches,
@@ -241,13 +252,18 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     distrusted: new Set(),
     publicUrl,
     version: options.version,
+    frontPage: options.frontPage,
     via: `trellis-${randomBytes(6).toString('hex')}`,
     isDraining: () => draining,
-    run: (exchange) => current.run(exchange),
   }
-  let current: Generation = await buildGeneration({ config, hash: options.configHash }, lasting, undefined)
+  let current: BuiltGeneration = await buildGeneration(
+    { config, hash: options.configHash },
+    lasting,
+    undefined,
+  )
   const use = (): void => {
     publicPort.use()
+    downstreams.use(current.built.map(({ service }) => service))
     metrics.setConfig({ hash: current.hash, ...declaredServices(current) })
   }
   use()
@@ -263,9 +279,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       findings.clear()
       use()
     },
-    announce: async (notes) => (notes.length === 0 ? undefined : coherence?.spread(notes)),
+    announce: async (notes) => (notes.length === 0 ? undefined : downstreams.spread(notes)),
     report: (outcome) => {
-      lastReloadRefused = outcome.kind !== 'applied' && outcome.kind !== 'unchanged'
+      lastReload = outcome
       metrics.observe.lifecycle({
         kind: 'reloaded',
         outcome: outcome.kind,
@@ -278,7 +294,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const readiness = (): Readiness =>
     decideReadiness({
       draining,
-      lastReloadRefused,
+      lastReloadRefused: refusedReload(lastReload).length > 0,
       servicesDown: servicesThat('down', current.built),
       servicesUnknown: servicesThat('unknown', current.built),
       ...workerStanding(worker),
@@ -287,6 +303,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         .standings()
         .filter(({ state }) => state !== 'heard')
         .map(({ service }) => service),
+      receiversBehind: [
+        ...new Set(downstreams.standings().flatMap(({ behind, service }) => (behind ? [service] : []))),
+      ],
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
         ...[...findings.values()].map(({ service, kind }) => ({ finding: kind, service })),
@@ -300,6 +319,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         on ? [{ service: name, open: websockets.open().get(name) ?? 0 }] : [],
       ),
     changes: feeds.standings,
+    receivers: downstreams.standings,
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
@@ -322,6 +342,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     }),
     readiness,
     notices: () => [
+      ...refusedReload(lastReload),
       ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
       ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
       ...refusedRoutes(current.built),
@@ -335,8 +356,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
 
   const closeParts = async (): Promise<void> => {
+    verifier.close()
     warmer.close()
     feeds.close()
+    await within(downstreams.close(), closingMs)
     await within(current.close([]), closingMs)
     await within(watches.close(), closingMs)
     if (coherence !== undefined) await within(coherence.close(), closingMs)
@@ -351,6 +374,16 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     admin.server.closeAllConnections()
     await closed
   }
+  const verifier = createVerifier({
+    verification: cache.verification,
+    perSecond: (ratePerSecond(config.cache.verify.rate) ?? 0) / processes,
+    spreadMs: config.cache.shared.leaseMs,
+    begin: beginOwn,
+    report: metrics.observe.pipeline,
+    differed: dropDiffering({ cache: lasting.operatorCache, history, logger }),
+    varies: ({ service, target }) =>
+      logger.info({ service, target: redactTarget(target) }, 'verified-varies'),
+  })
   await coherence?.start()
   feeds.useBuilt(current.built)
   try {
@@ -365,10 +398,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     await Promise.all([publicPort.close(0), closeAdmin(), closeParts()])
     throw error
   }
-  const drain = async (): Promise<'finished' | 'cut'> => {
+  const drain = async (start: DrainStart = 'after-delay'): Promise<'finished' | 'cut'> => {
     draining = true
     const { delayMs, timeoutMs } = current.config.drain
-    await sleep(delayMs)
+    if (start === 'after-delay') await sleep(delayMs)
     websockets.drain()
     const outcome = await publicPort.close(timeoutMs)
     await Promise.all([closeParts(), closeAdmin()])

@@ -7,6 +7,7 @@ import { env, stderr, stdin, stdout } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { type CliPorts, exitCodes, handleOutputErrors } from './cli/cli-ports.ts'
+import { nodeFault } from './cli/node-version.js'
 import { runCli } from './cli/run-cli.ts'
 import { handleSignalsWhileStarting, ignoreSignals, stopOnSignal } from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
@@ -17,7 +18,15 @@ import { packageFile } from './package-file.ts'
 const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }
 enableCompileCache?.(fileURLToPath(packageFile('dist/compile-cache')))
 
-const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
+const { version, engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as {
+  version: string
+  engines: { node: string }
+}
+const fault = nodeFault(process.versions.node, engines.node)
+if (fault !== undefined) {
+  stderr.write(`trellis: ${fault}\n`)
+  process.exit(exitCodes.notStarted.code)
+}
 const defaultFile = './trellis.yaml'
 
 // Loaded by the commands that need them: `check`, `schema` and `--help` start without a gateway.
@@ -42,6 +51,7 @@ const common = {
   stderr,
   version,
   defaultFile: existsSync(defaultFile) ? defaultFile : undefined,
+  packageFolder: packageFile(''),
   initFile: defaultFile,
   demoFile: fileURLToPath(packageFile('config/gateway.yaml')),
   readInput: () => text(stdin),
@@ -55,6 +65,7 @@ const common = {
   },
   siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
   upstreamNotes: async (config) => (await upstreamReports()).upstreamNotes(config),
+  examine: async (config) => (await import('./gateway/doctor.ts')).examine(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
   documentNotes: async (config) => (await import('./openapi/notes.ts')).documentNotes(config),
   explain: async (config, request, learn) => {

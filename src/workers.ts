@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from './clock.ts'
 import { startSupervisor } from './cluster/supervisor.ts'
-import type { WorkerEvent, WorkerLink } from './cluster/worker-link.ts'
+import type { DrainStart, WorkerEvent, WorkerLink } from './cluster/worker-link.ts'
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { type EmbeddedUpstream, startEmbedded } from './gateway/contracts.ts'
@@ -93,8 +93,8 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
       clock: systemClock,
       report: (event) => logEvent(logger, event),
     })
-    const drain = async (): Promise<'finished' | 'cut'> => {
-      const outcome = await supervisor.close()
+    const drain = async (start?: DrainStart): Promise<'finished' | 'cut'> => {
+      const outcome = await supervisor.close(start)
       await closeUpstreams()
       return outcome
     }
@@ -163,8 +163,8 @@ export const startAsWorker = async (
       findings: settings.findings,
       logLevel: settings.logLevel,
     })
-    link.onDrain(() => {
-      void gateway.drain().then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))
+    link.onDrain((start) => {
+      void gateway.drain(start).then((outcome) => process.exit(outcome === 'finished' ? 0 : 1))
     })
     link.ready({ publicAddress: gateway.publicAddress, adminAddress: gateway.adminAddress })
     return gateway

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { keyPair } from '../../test/support/certificates.ts'
 import { freePort } from '../../test/support/ports.ts'
 import type { Peer } from '../peer.ts'
 import { factsOf } from '../scenarios.ts'
@@ -16,9 +17,13 @@ const targets = {
   ...plainTargets,
   hit: `${posts}?per_page=8`,
   'hit-cors': `${posts}?per_page=8`,
+  'hit-cors-none': `${posts}?per_page=8`,
   'hit-headers': `${posts}?per_page=8`,
   'hit-limits': `${posts}?per_page=8`,
   'hit-all': `${posts}?per_page=8`,
+  'hit-tls': `${posts}?per_page=8`,
+  'hit-h2': `${posts}?per_page=8`,
+  'not-modified-h2': `${posts}?per_page=8`,
   'not-modified': `${posts}?per_page=8`,
   'miss-site': `${posts}?per_page=8&offset=`,
   refusal: `${posts}?per_page=1000`,
@@ -39,7 +44,7 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
     title,
     targets,
     missing: () => (existsSync(main) ? undefined : 'dist/main.js: run npm run build'),
-    async command({ port, originPort, folder, settings = [] }) {
+    async command({ port, originPort, folder, settings = [], over }) {
       const added = (to: 'gateway' | 'site') =>
         Object.assign({}, ...settings.filter(({ of }) => of === to).map(({ tree }) => tree)) as object
       const file = join(folder, 'gateway.yaml')
@@ -47,9 +52,12 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
       const upstream = (basePath: string) => ({ targets: upstreams, basePath })
       adminPort = await freePort()
       const config = {
-        listen: { host: '127.0.0.1', port },
+        listen: {
+          ...{ host: '127.0.0.1', port },
+          ...(over === undefined ? {} : { tls: keyPair('good'), http2: over === 'h2' }),
+        },
         admin: { host: '127.0.0.1', port: adminPort },
-        publicUrl: `http://127.0.0.1:${port}`,
+        publicUrl: `${over === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
         // The level of production: a line for what fails, none for what is answered.
         log: { level: 'info', format: 'json' },
         drain: { delay: '0s', timeout: '1s' },

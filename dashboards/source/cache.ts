@@ -1,5 +1,6 @@
 import { changeFeeds } from './change-feeds.ts'
 import type { DashboardFacts } from './dashboard.ts'
+import { downstream } from './downstream.ts'
 import { lines } from './panel.ts'
 import { quantile, rate, series, share, total } from './query.ts'
 import { sharedMemory } from './shared-memory.ts'
@@ -184,5 +185,6 @@ export const cache: DashboardFacts = {
     },
     sharedMemory,
     changeFeeds,
+    downstream,
   ],
 }

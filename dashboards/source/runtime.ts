@@ -105,11 +105,12 @@ export const runtime: DashboardFacts = {
           queries: [[total(series('workerEnds'), ['instance', 'end'], 'max'), '{{instance}} {{end}}']],
         }),
         lines({
-          title: 'Spans and log lines',
-          description: 'Recorded spans, failed exports, and dropped log lines.',
+          title: 'Spans, pushes and log lines',
+          description: 'Recorded spans, failed exports, pushes of metrics, and dropped log lines.',
           unit: 'ops',
           queries: [
             [rate(series('traceSpans'), ['outcome']), 'spans {{outcome}}'],
+            [rate(series('metricPushes'), ['outcome']), 'pushes {{outcome}}'],
             [rate(series('logLinesDropped')), 'log lines dropped'],
           ],
         }),

@@ -1,6 +1,6 @@
 import { type RequestFields, requestField } from '../../src/http/message.ts'
+import type { Validation, ValidationInput } from '../../src/service/contract.ts'
 import type { Endpoint, Method, RouteFinding, Row } from '../../src/service/row.ts'
-import type { Validation, ValidationInput } from '../../src/service/validation.ts'
 import type { Answer, Call, Resource, Site } from './call.ts'
 import type { Caller } from './caller.ts'
 import { filterFields } from './field-filter.ts'

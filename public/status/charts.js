@@ -33,15 +33,23 @@ const pathOf = (values, most) => {
   return path
 }
 
+/** Where the pointer is: the column of a chart with this many. @param {PointerEvent} event @param {number} columns */
+const columnAt = ({ offsetX, currentTarget }, columns) => {
+  const { clientWidth } = /** @type {Element} */ (currentTarget)
+  return Math.min(columns - 1, Math.max(0, Math.round((offsetX / Math.max(1, clientWidth)) * (columns - 1))))
+}
+
 /**
  * @param {string} title
  * @param {readonly Line[]} lines
  * @param {(value: number) => string} text
- * @param {readonly string[]} times below the chart
+ * @param {(column: number) => string} timeOf
  * @param {number} [least] the scale ends there, or higher
  */
-const chart = (title, lines, text, times, least = 1e-9) => {
-  const most = Math.max(least, ...lines.map(({ values }) => largest(values)))
+const chart = (title, lines, text, timeOf, least = 1e-9) => {
+  const columns = lines[0]?.values.length ?? 0
+  const peak = Math.max(0, ...lines.map(({ values }) => largest(values)))
+  const most = Math.max(least, peak)
   const picture = makeSvg('svg', {
     viewBox: `0 0 ${width} ${height}`,
     preserveAspectRatio: 'none',
@@ -52,18 +60,45 @@ const chart = (title, lines, text, times, least = 1e-9) => {
     picture.append(makeSvg('path', { d: `M${x} 0V${height}`, class: 'grid' }))
   }
   for (const { values, style } of lines)
-    picture.append(makeSvg('path', { d: pathOf(values, most), class: style }))
-  const isEmpty = lines.every(({ values }) => values.every((value) => value === null || value === 0))
-  const peaks = lines.map(({ name, values, style }) =>
-    make('span', { class: `key ${style}` }, `${name === '' ? '' : `${name} `}up to ${text(largest(values))}`),
+    picture.append(makeSvg('path', { d: pathOf(values, most), class: peak === 0 ? 'line' : style }))
+  const keys = (/** @type {(line: Line) => string} */ textOf) =>
+    lines.map((line) =>
+      make(
+        'span',
+        { class: `key ${line.style}` },
+        `${line.name === '' ? '' : `${line.name} `}${textOf(line)}`,
+      ),
+    )
+  const summary =
+    peak === 0 ? ['Nothing in this time.'] : keys(({ values }) => `up to ${text(largest(values))}`)
+  const note = make('p', { class: 'quiet keys' }, ...summary)
+  picture.addEventListener('pointermove', (event) => {
+    const column = columnAt(/** @type {PointerEvent} */ (event), columns)
+    const shown = keys(({ values }) => {
+      const value = values[column]
+      return value === null || value === undefined ? 'no request' : text(value)
+    })
+    note.replaceChildren(make('span', {}, timeOf(column)), ...shown)
+  })
+  picture.addEventListener('pointerleave', () => note.replaceChildren(...summary))
+  const scale = make(
+    'p',
+    { class: 'quiet scale', 'aria-hidden': 'true' },
+    make('span', {}, peak === 0 && least < 1 ? '' : text(most)),
+    make('span', {}, '0'),
   )
-  const note = make('p', { class: 'quiet keys' }, ...(isEmpty ? ['Nothing in the last hour.'] : peaks))
   const axis = make(
     'p',
     { class: 'quiet times', 'aria-hidden': 'true' },
-    ...times.map((time) => make('span', {}, time)),
+    ...[0, 1 / 3, 2 / 3, 1].map((part) => make('span', {}, timeOf(Math.round(part * (columns - 1))))),
   )
-  return make('figure', {}, make('figcaption', {}, title), note, picture, axis)
+  return make(
+    'figure',
+    {},
+    make('figcaption', {}, title),
+    note,
+    make('div', { class: 'plot' }, scale, picture, axis),
+  )
 }
 
 /** Columns of a chart: of four minutes, or longer ones as the gateway has run. */
@@ -90,12 +125,14 @@ const sinceStart = (whole) => {
 /** @param {History} whole */
 const draw = (whole) => {
   const history = sinceStart(whole)
-  const minutes = (history.requests.length * history.seconds) / 60
-  const times = [
-    `${decimals(minutes)} min ago`,
-    ...[0.75, 0.5, 0.25].map((part) => decimals(part * minutes)),
-    'now',
-  ]
+  const end = Date.now()
+  const columns = history.requests.length
+  const timeOf = (/** @type {number} */ column) =>
+    new Date(end - (columns - 1 - column) * history.seconds * 1000).toLocaleTimeString('en-GB', {
+      hour: '2-digit',
+      minute: '2-digit',
+      ...(columns <= 24 ? { second: '2-digit' } : {}),
+    })
   const perSecond = history.requests.map((count) => (count === null ? null : count / history.seconds))
   const share = (/** @type {number} */ value) => `${decimals(100 * value)} %`
   element('charts').replaceChildren(
@@ -103,13 +140,13 @@ const draw = (whole) => {
       'Requests per second',
       [{ name: '', values: perSecond, style: 'line' }],
       (value) => `${decimals(value)} /s`,
-      times,
+      timeOf,
     ),
     chart(
       'Answered from the cache',
       [{ name: '', values: history.hitRatio, style: 'line' }],
       share,
-      times,
+      timeOf,
       1,
     ),
     chart(
@@ -119,13 +156,13 @@ const draw = (whole) => {
         { name: 'median', values: history.p50, style: 'line' },
       ],
       duration,
-      times,
+      timeOf,
     ),
     chart(
       'Errors (5xx) in ten seconds',
       [{ name: '', values: history.errors, style: 'line failed' }],
       decimals,
-      times,
+      timeOf,
     ),
   )
 }

@@ -51,15 +51,16 @@ export const drawTiles = (parent, tiles) => {
 }
 
 /**
- * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' | 'id' } | string} Cell
+ * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' | 'id', href?: string } | string} Cell
  * @param {Cell} cell
  * @param {boolean} first names the row
  * @param {boolean} numeric
  * @param {string} title of the column: a narrow screen shows it beside each cell
  */
 const tableCell = (cell, first, numeric, title) => {
-  const { text, mood, kind } = typeof cell === 'string' ? { text: cell } : cell
-  const made = make(first ? 'th' : 'td', { ...(first ? { scope: 'row' } : {}), 'data-title': title }, text)
+  const { text, mood, kind, href } = typeof cell === 'string' ? { text: cell } : cell
+  const content = href === undefined ? text : make('a', { href }, text)
+  const made = make(first ? 'th' : 'td', { ...(first ? { scope: 'row' } : {}), 'data-title': title }, content)
   made.className = [numeric ? 'number' : '', mood ?? '', kind ?? ''].filter((name) => name !== '').join(' ')
   return made
 }

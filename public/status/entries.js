@@ -100,7 +100,11 @@ const drawEntries = () => {
   page = Math.min(page, pages - 1)
   const shown = found.slice(page * entriesOfPage, (page + 1) * entriesOfPage)
   const rows = shown.map(({ service, url, partition, status, bytes, hits, ageSeconds, ttlSeconds, tags }) => [
-    { text: url, kind: /** @type {const} */ ('code') },
+    {
+      text: url,
+      kind: /** @type {const} */ ('code'),
+      href: `#tools?${new URLSearchParams({ url })}`,
+    },
     partition === 'public' ? service : `${service}, one credential`,
     { text: String(status), mood: status >= 400 ? /** @type {const} */ ('warn') : undefined },
     size(bytes),

@@ -6,6 +6,7 @@ import { showHistory } from './charts.js'
 import { drawTable, drawTiles, element, make } from './draw.js'
 import { showLists } from './entries.js'
 import { age, counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
+import { followAddress, showView } from './views.js'
 
 /** @typedef {import('../../src/admin/status-report.ts').StatusReport} Report */
 /** @typedef {{ at: number, report: Report }} Seen */
@@ -24,6 +25,7 @@ const problems = {
   shared: 'no contact to the other processes or Redis',
   workers: 'a worker is being replaced',
   changes: 'changes may be missing',
+  downstream: 'a receiver of purges is behind',
   upstreams: 'all targets fail, or the breaker is not closed',
 }
 
@@ -98,6 +100,16 @@ const drawNumbers = (now, before) => {
       note: `${percent(fill, 1)} of ${size(is.cache.maxBytes)}, ${counted(is.cache.entries, 'stored response')}, ${decimals(is.cache.evictions)} evicted`,
       ...(is.memoryTrusted ? {} : { mood: /** @type {const} */ ('warn') }),
     },
+    ...(is.verified.checked === 0
+      ? []
+      : [
+          {
+            name: 'Stored responses verified',
+            value: counted(is.verified.nines, 'nine'),
+            note: `${decimals(is.verified.checked)} compared with the upstream, ${decimals(is.verified.differed)} differed`,
+            ...(is.verified.differed > 0 ? { mood: /** @type {const} */ ('bad') } : {}),
+          },
+        ]),
     { name: 'Memory', value: size(is.process.residentBytes), note: `heap ${size(is.process.heapBytes)}` },
     {
       name: 'Event loop delay',
@@ -232,6 +244,67 @@ const drawRefusals = (now, before) => {
   )
 }
 
+/** What the reasons are about. @type {Readonly<Record<'forwarded' | 'not stored', string>>} */
+const about = { forwarded: 'asked the upstream', 'not stored': 'was not stored' }
+
+/** @param {Seen} now @param {Seen} before */
+const drawNotCached = (now, before) => {
+  const keyOf = (/** @type {Report['notCached'][number]} */ { service, what, reason }) =>
+    `${service} ${what} ${reason}`
+  const was = new Map(before.report.notCached.map((row) => [keyOf(row), row.count]))
+  const rows = now.report.notCached
+    .map((row) => ({ ...row, recent: row.count - (was.get(keyOf(row)) ?? 0) }))
+    .sort((one, other) => other.recent - one.recent || other.count - one.count)
+    .map(({ what, reason, service, recent, count }) => [
+      reason,
+      about[what],
+      service,
+      decimals(recent),
+      decimals(count),
+    ])
+  drawTable(
+    element('not-cached'),
+    ['Reason', 'The request or response', 'Service', '#Last 30 s', '#Since the start'],
+    rows,
+    'Every response came from the cache.',
+  )
+}
+
+const feedMoods = /** @type {const} */ ({ heard: 'good', cold: 'warn', behind: 'warn', silent: 'bad' })
+
+/** @param {Report} report */
+const drawFeeds = ({ changes }) =>
+  drawTable(
+    element('feeds'),
+    ['Service', 'State', '#Behind by', '#Changes', '#Dropped everything'],
+    changes.map(({ service, state, lagSeconds, applied, serviceDrops }) => [
+      service,
+      { text: state, mood: feedMoods[/** @type {keyof typeof feedMoods} */ (state)] },
+      duration(lagSeconds ?? undefined),
+      decimals(applied),
+      decimals(serviceDrops),
+    ]),
+    'No service reports its changes (services.*.changes).',
+  )
+
+/** @param {Report} report */
+const drawReceivers = ({ receivers }) =>
+  drawTable(
+    element('receivers'),
+    ['Service', 'Receiver', 'State', '#Unconfirmed since', '#Purges confirmed', '#Failed'],
+    receivers.map(({ service, receiver, behind, lagSeconds, confirmed, failed }) => [
+      service,
+      receiver,
+      behind
+        ? { text: 'behind', mood: /** @type {const} */ ('bad') }
+        : { text: 'confirmed', mood: /** @type {const} */ ('good') },
+      behind ? age(lagSeconds) : '–',
+      decimals(confirmed),
+      failed > 0 ? { text: decimals(failed), mood: /** @type {const} */ ('warn') } : '0',
+    ]),
+    'No cache in front is told of changes (services.*.downstream).',
+  )
+
 /** @param {Report} report */
 const drawBatches = ({ batch }) => {
   const rows = [
@@ -254,6 +327,9 @@ const show = (report) => {
   drawUpstreams(now, before)
   drawRoutes(now, before)
   drawRefusals(now, before)
+  drawNotCached(now, before)
+  drawFeeds(report)
+  drawReceivers(report)
   drawBatches(report)
 }
 
@@ -269,10 +345,10 @@ const poll = async () => {
     try {
       const { ok, status, content } = await read('status')
       if (ok) show(content)
-      else
-        unreachable(
-          status === 401 ? 'Enter the admin token below' : `The gateway refused the request (${status})`,
-        )
+      else if (status === 401) {
+        unreachable('Enter the admin token')
+        showView('tools')
+      } else unreachable(`The gateway refused the request (${status})`)
     } catch {
       unreachable('The gateway cannot be reached')
     }
@@ -281,4 +357,5 @@ const poll = async () => {
 }
 
 listen()
+followAddress()
 await Promise.all([poll(), showHistory(), showLists()])

@@ -66,6 +66,14 @@ const isBrowser = (fields: RequestFields): boolean =>
 const isJson = (fields: RequestFields): boolean =>
   /^application\/json[\t ]*(?:;|$)/i.test(requestField(fields, 'content-type') ?? '')
 
+/** A request that has no content has no type of content either (RFC 9110 §8.3). */
+export const isWithoutContent = (fields: RequestFields): boolean =>
+  fields['transfer-encoding'] === undefined && (fields['content-length'] ?? '0') === '0'
+
+/** JSON is what no page of another origin can send unasked: without content, a program or Origin stands for it, which was checked. */
+const isJsonOrNothing = (fields: RequestFields): boolean =>
+  isJson(fields) || (isWithoutContent(fields) && (!isBrowser(fields) || fields['origin'] !== undefined))
+
 type Credential = { readonly scheme: 'bearer' | 'basic'; readonly secret: string }
 
 /** With Basic a browser prompts for the token: any name, and the token as password. */
@@ -105,6 +113,6 @@ export const createAccess = (token: string): ((request: AdminRequest) => AdminAc
     if (isOpen && !writes && (isHostItself(fields) || !isBrowser(fields))) return granted
     const access = isToken === undefined ? byPlace(request) : byToken(request, isToken)
     if (access.kind === 'refused') return access
-    return writes && !isJson(fields) ? refused('not-json') : granted
+    return writes && !isJsonOrNothing(fields) ? refused('not-json') : granted
   }
 }

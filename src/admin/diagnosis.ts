@@ -28,6 +28,8 @@ export type ReadinessFacts = {
   readonly memoryTrusted: boolean
   /** Services whose change feed is not heard. */
   readonly feedsUnheard: readonly string[]
+  /** Services with a cache in front that has not confirmed a purge. */
+  readonly receiversBehind: readonly string[]
   readonly findings: readonly ReadinessFinding[]
 }
 
@@ -46,6 +48,7 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...(facts.memoryTrusted ? [] : [{ reason: 'shared' } as const]),
     ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
     ...facts.feedsUnheard.map((service) => ({ reason: 'changes', service }) as const),
+    ...facts.receiversBehind.map((service) => ({ reason: 'downstream', service }) as const),
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],
   findings: facts.findings,

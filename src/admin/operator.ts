@@ -1,15 +1,15 @@
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
-import type { PurgeRequest } from './purge-request.ts'
+import type { PurgeRequest, WarmRequest } from './purge-request.ts'
 
 /**
  * A condition that clients may notice although the gateway is ready. `upstreams`: no target of the service accepts requests, so only
  * stored responses are served. `config`: the last reload was refused, so the file differs from the configuration in use. `shared`:
  * nothing is served from memory, because notes of other writers do not arrive. `workers`: one has ended, and its successor is not
  * ready yet. `changes`: not every change behind the gateway is known, so stored responses of the service are used for the ordinary
- * time only.
+ * time only. `downstream`: a cache in front of the service has not confirmed a purge, and may show older data.
  */
 type Degradation = {
-  readonly reason: 'upstreams' | 'config' | 'shared' | 'workers' | 'changes'
+  readonly reason: 'upstreams' | 'config' | 'shared' | 'workers' | 'changes' | 'downstream'
   readonly service?: string
 }
 
@@ -54,6 +54,14 @@ export type PurgeOutcome =
 export type WarmAnswer = {
   readonly warming: number
   readonly refused: readonly { readonly url: string; readonly detail: string }[]
+  /** Where the request waited for the fetches: how many URLs are stored now, and why others are not. */
+  readonly stored?: number
+  readonly notStored?: readonly {
+    readonly url: string
+    /** `bypassed`: no rule stores it. `unfinished`: it takes longer than the request waited. */
+    readonly outcome: 'bypassed' | 'dropped' | 'failed' | 'unfinished'
+    readonly detail: string
+  }[]
 }
 
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
@@ -74,8 +82,8 @@ export type LogLevelRequest = { readonly level: string; readonly forMs: number |
 /** What the admin side shows and does; the folder gateway implements it. Views are plain data for JSON. */
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
-  /** Fetches public URLs or paths in the background with anonymous GETs. */
-  warm(urls: readonly string[]): WarmAnswer | Promise<WarmAnswer>
+  /** Fetches public URLs or paths with anonymous GETs, in the background or until they are there. */
+  warm(request: WarmRequest): WarmAnswer | Promise<WarmAnswer>
   /** Has its own credential: the token of a service. */
   readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>

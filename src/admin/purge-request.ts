@@ -124,14 +124,21 @@ export const readPurgeRequest = (content: unknown): RequestReading<PurgeRequest>
   return { kind: 'read', request: { selections, mode, dryRun, service, warm } }
 }
 
-export const readWarmRequest = (content: unknown): RequestReading<readonly string[]> => {
-  if (!isJsonObject(content) || Object.keys(content).some((name) => name !== 'urls'))
-    return fault('expected a JSON object with the member urls only')
-  const { urls } = content
+export type WarmRequest = {
+  readonly urls: readonly string[]
+  /** Answer when they have been fetched. */
+  readonly wait: boolean
+}
+
+export const readWarmRequest = (content: unknown): RequestReading<WarmRequest> => {
+  if (!isJsonObject(content) || Object.keys(content).some((name) => name !== 'urls' && name !== 'wait'))
+    return fault('expected a JSON object with the members urls and wait only')
+  const { urls, wait = false } = content
+  if (typeof wait !== 'boolean') return fault('wait: expected true or false')
   if (!Array.isArray(urls) || urls.length === 0 || urls.length > mostWarmed)
     return fault(`urls: expected a list of 1 to ${mostWarmed} public URLs or paths`)
   const wrong = urls.findIndex((url) => !isText(url))
   return wrong === -1
-    ? { kind: 'read', request: urls as string[] }
+    ? { kind: 'read', request: { urls: urls as string[], wait } }
     : fault(`urls[${wrong}]: expected a public URL or path of 1 to ${longest} characters`)
 }

@@ -12,9 +12,10 @@ import {
 import type { Logger } from 'pino'
 import { createFairTurns } from '../http/bounds.ts'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
-import { fieldsOfLines } from '../http/message.ts'
+import { fieldsOfLines, targetParts } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
-import { type AdminRequest, createAccess } from './access.ts'
+import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'
+import { adminDocument } from './admin-document.ts'
 import { addChanges, changesPath } from './changes.ts'
 import { addDiagnosis } from './diagnosis.ts'
 import type {
@@ -52,23 +53,27 @@ const documentationPage = `<!doctype html>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 <body>
+<nav><a href="docs">Services</a> <a href="docs?admin">Admin side</a></nav>
 <div id="swagger-ui"></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 `
 
-// No "try it out": requests would go to the public side, which is another origin. No validator: it is a service on the Internet.
-const startScript = `const service = new URLSearchParams(location.search).get('service')
+// "Try it out" for the admin side alone: other requests would go to the public side, which is another origin. No validator: it is a service on the Internet.
+const startScript = `const asked = new URLSearchParams(location.search)
+const service = asked.get('service')
+const isAdmin = asked.has('admin')
+document.documentElement.classList.toggle('dark-mode', matchMedia('(prefers-color-scheme: dark)').matches)
 SwaggerUIBundle({
-  url: service === null ? 'openapi.json' : 'openapi/' + encodeURIComponent(service) + '.json',
+  url: isAdmin ? 'admin-openapi.json' : service === null ? 'openapi.json' : 'openapi/' + encodeURIComponent(service) + '.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
-  docExpansion: 'none',
+  docExpansion: isAdmin ? 'list' : 'none',
   defaultModelsExpandDepth: -1,
   filter: true,
-  supportedSubmitMethods: [],
+  supportedSubmitMethods: isAdmin ? ['get', 'put', 'post'] : [],
   validatorUrl: null,
-  plugins: [() => ({ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } })],
+  plugins: isAdmin ? [] : [() => ({ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } })],
 })
 `
 
@@ -95,7 +100,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
     swaggerFile('swagger-ui-bundle.js', () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
   ],
   ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
-  ...['page', 'actions', 'ask', 'charts', 'draw', 'entries', 'numbers'].map(
+  ...['page', 'actions', 'ask', 'charts', 'draw', 'entries', 'numbers', 'views'].map(
     (name) => [`/status/${name}.js`, scriptType, statusFile(`${name}.js`)] as const,
   ),
 ]
@@ -221,6 +226,8 @@ const addViews = (server: FastifyInstance, operator: Operator): void => {
   server.get('/drift', (_request, reply) => reply.send(operator.drift()))
   server.get('/config', (_request, reply) => reply.send(operator.config()))
   server.get('/openapi.json', (request, reply) => sendDocument(request, reply, operator.openApi()))
+  const ofAdmin = Buffer.from(JSON.stringify(adminDocument()))
+  server.get('/admin-openapi.json', (request, reply) => sendDocument(request, reply, ofAdmin))
   server.get('/openapi/:name.json', (request, reply) => {
     const { name } = request.params as { readonly name: string }
     return sendDocument(request, reply, operator.openApi(name))
@@ -237,6 +244,8 @@ type AdminOptions = {
   readiness(): Readiness
   notices(): readonly Notice[]
   report(event: AdminEvent): void
+  /** Called for each route; its path as Fastify writes it. */
+  registered?(method: string, path: string): void
 }
 
 /** Open to orchestrators and balancers under any name, with any fields; they reveal only whether the process is healthy. */
@@ -254,7 +263,11 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     const isOpen = url === '/metrics'
     const asked: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }
     const decision = access(asked)
-    if (decision.kind === 'granted') return undefined
+    if (decision.kind === 'granted') {
+      // `curl -X POST -d ''` names a type all the same, and Fastify would parse nothing as JSON.
+      if (isWithoutContent(request.headers)) delete request.headers['content-type']
+      return undefined
+    }
     report({ kind: 'admin-refused', address, reason: decision.reason })
     return sendRefusal(reply, decision.reason)
   })
@@ -326,7 +339,7 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
     if (reading.kind === 'fault') return sendProblem(reply, 400, 'invalid-warm', reading.detail)
     const answer = await operator.warm(reading.request)
     report({ kind: 'admin-warm', address: request.socket.remoteAddress ?? '', warming: answer.warming })
-    return reply.code(202).send(answer)
+    return reply.code(reading.request.wait ? 200 : 202).send(answer)
   })
 }
 
@@ -345,9 +358,21 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
     reply.header('x-content-type-options', 'nosniff')
   })
-  server.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, 404, 'not-found', 'No such page. GET / is the status page.'),
-  )
+  server.setNotFoundHandler(({ url }, reply) => {
+    const path = targetParts(url).path
+    const methods = (['GET', 'POST', 'PUT'] as const).filter((method) =>
+      server.hasRoute({ method, url: path }),
+    )
+    if (methods.length === 0)
+      return sendProblem(reply, 404, 'not-found', 'No such page. GET / is the status page.')
+    const allowed = methods.join(', ')
+    return sendProblem(
+      reply.header('allow', allowed),
+      405,
+      'method-not-allowed',
+      `This path takes ${allowed}.`,
+    )
+  })
   server.setErrorHandler((error, _request, reply) => {
     const status = (error as { statusCode?: number }).statusCode ?? 500
     if (status < 500) return sendProblem(reply, status, 'invalid-request', 'The request cannot be read.')
@@ -355,6 +380,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })
   server.server.maxConnections = mostConnections
+  server.addHook('onRoute', ({ method, url }) => options.registered?.(String(method), url))
   guard(server, options)
   answerInTurn(server)
   server.get('/metrics', async (request, reply) => {

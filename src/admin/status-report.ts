@@ -148,11 +148,51 @@ const changeFeeds = (read: ReadSamples) =>
     }
   })
 
+const receivers = (read: ReadSamples) =>
+  addedUp(read('trellis_downstream_behind'), ['service', 'receiver']).map(({ service, receiver, count }) => {
+    const purges = (outcome: string): number =>
+      total(matching(read('trellis_downstream_purges_total'), { service, receiver, outcome }))
+    return {
+      service,
+      receiver,
+      behind: count > 0,
+      lagSeconds: matching(read('trellis_downstream_lag_seconds'), { service, receiver })[0]?.value ?? 0,
+      confirmed: purges('confirmed'),
+      failed: purges('failed'),
+    }
+  })
+
+/** Why requests were forwarded, and why their responses were not stored: the most frequent reasons. */
+const notCached = (read: ReadSamples) =>
+  (
+    [
+      ['forwarded', 'trellis_cache_forwards_total'],
+      ['not stored', 'trellis_cache_not_stored_total'],
+    ] as const
+  )
+    .flatMap(([what, metric]) =>
+      happened(addedUp(read(metric), ['service', 'reason'])).map((row) => ({ what, ...row })),
+    )
+    .sort((one, other) => other.count - one.count)
+    .slice(0, mostRows)
+
 /** Cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
 const bucketsOf = (samples: readonly Sample[]) =>
   addedUp(samples, ['le'])
     .map(({ le, count }) => ({ le: le === '+Inf' ? null : Number(le), count }))
     .sort((one, other) => (one.le ?? Number.POSITIVE_INFINITY) - (other.le ?? Number.POSITIVE_INFINITY))
+
+/**
+ * Stored responses that were compared, and the nines that these support: with 95 % confidence at most 10 to the power of -nines of all
+ * differ. Without a difference that is the rule of three.
+ */
+const verified = (read: ReadSamples) => {
+  const of = (outcome: string): number => total(matching(read('trellis_verified_total'), { outcome }))
+  const differed = of('differed')
+  const checked = of('same') + differed
+  const bound = differed === 0 ? 3 : differed + 2 * Math.sqrt(differed) + 3
+  return { checked, differed, nines: Math.max(0, Math.floor(Math.log10(Math.max(1, checked / bound)))) }
+}
 
 /** Of all services together. */
 const durations = (read: ReadSamples) => ({
@@ -202,8 +242,11 @@ export const statusReport = (scrape: string, readiness: Readiness, notices: read
       collapsed: number('trellis_cache_collapsed_total'),
       servedStale: number('trellis_cache_served_stale_total'),
     },
+    verified: verified(read),
     upstreams: upstreams(read),
+    notCached: notCached(read),
     changes: changeFeeds(read),
+    receivers: receivers(read),
     refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(
       0,
       mostRows,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { identityCookies } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import type { LocalRequest } from '../exchange/exchange.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState } from '../exchange/ports.ts'
-import type { LocalRequest } from '../exchange/service.ts'
 import { ownBytes, requestField } from '../http/message.ts'
 
 type IdempotencyKey =
@@ -144,10 +144,10 @@ export const answeredOnce = async (
   const read = readIdempotencyKey(field)
   if (read.kind === 'none') return run(exchange.request.signal)
   if (read.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
-  const { service } = exchange
+  const { name, address } = exchange.service
   const key = hashOf([
-    service.name,
-    ...(service.host === '' ? [] : [service.host]),
+    name,
+    ...(address.host === '' ? [] : [address.host]),
     ...callerOf(exchange, caller),
     read.key,
   ])

@@ -1,6 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { parseCacheControl } from '../http/caching-fields.ts'
-import { type Answer, type GatewayResponse, type RequestFields, requestField } from '../http/message.ts'
+import {
+  type Answer,
+  type FieldLines,
+  type GatewayResponse,
+  type RequestFields,
+  requestField,
+} from '../http/message.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'
 
@@ -103,6 +109,13 @@ export type CacheRead = {
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
   readonly isOutdated?: () => boolean
+  /**
+   * Lines for caches in front of the gateway, for a response with these tags that is about to be stored; undefined: they must not
+   * store it. `lifetimeMs`: how long they may keep it, of the longest time that is configured.
+   */
+  readonly forReceivers?:
+    | ((tags: readonly string[], lifetimeMs: (longestMs: number) => number) => FieldLines | undefined)
+    | undefined
   /** Differs between configurations under which the same key has other content. Absent: none does. */
   readonly contentId?: string
   readonly signal: AbortSignal
@@ -123,6 +136,8 @@ export type CacheAnswer = GatewayResponse & {
   readonly outcome: ReadOutcome
   /** Of a response from memory. */
   readonly ageSeconds?: number
+  /** The stored response that it was made of, where caches in front of the gateway may store it. */
+  readonly forReceivers?: { readonly key: string } | undefined
 }
 
 /**

@@ -2,7 +2,7 @@ import { type Clock, type Moment, readClock } from '../clock.ts'
 import type { ByteBudget, Reservation } from '../http/bounds.ts'
 import { contentCodingOf } from '../http/content-coding.ts'
 import type { ResponseHead } from '../http/message.ts'
-import { redactTarget } from '../http/redact-target.ts'
+import { redactTarget } from '../http/targets.ts'
 import { type CacheAnswer, type CacheRead, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
 import type { CacheEvent } from './events.ts'
 import { createInFlightFetches } from './fetch/collapse.ts'
@@ -28,6 +28,7 @@ import {
 } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
+import { createVerification } from './verification.ts'
 
 /** Invalidates what a write may have changed since its response began: in other processes when the promise resolves. */
 export type InvalidateAgain = () => Promise<unknown> | undefined
@@ -141,7 +142,7 @@ export const createCache = (options: CacheOptions) => {
   const admission = createAdmission({ mode: options.admission, usedShare: store.usedShare })
   const encodings = createEncodings({ ...options.compression, store, report })
   const { codedFrom } = encodings
-  const storage = createResponseStorage({ store, log, unsettled, admission, clock, report, codedFrom })
+  const storage = createResponseStorage({ store, log, unsettled, admission, report, codedFrom })
   const partial = createPartialContentStore({ store, storage, clock, budget, maxEntryBytes })
   const hitForPass = createHitForPass()
   const fetch = createFetch({ store, storage, partial, clock, report, budget, maxEntryBytes })
@@ -225,8 +226,13 @@ export const createCache = (options: CacheOptions) => {
     contentsWithTag: (tag: string) => (lease === undefined ? contentsTagged(store, tag) : []),
     /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
     postResponse,
+    /** Is what an answer was made of still stored? Otherwise it may have been invalidated since. */
+    holds: (stored: { readonly key: string }) =>
+      (lease === undefined || lease.isCurrent(readClock(clock))) &&
+      store.peek(stored.key).some((one) => one === stored),
     /** Largest or oldest first; for the admin side. */
     entries: (order: EntryOrder, limit: number) => listEntries(store, order, limit, readClock(clock)),
+    verification: createVerification({ store, log, unsettled, lease, clock }),
     stats: store.stats,
     close: () => {
       fetches.abortAll()

@@ -201,9 +201,12 @@ const write: CachingDecision = { kind: 'write' }
 const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
 const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
 
-/** An unknown method counts as a write (RFC 9111 §4.4). */
-/** RFC 9110 §9.2.1; RFC 10008 for QUERY. */
+/** RFC 9110 §9.2.1, RFC 10008 for QUERY. An unknown method counts as a write (RFC 9111 §4.4). */
 const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE' || method === 'QUERY'
+
+/** The content of a QUERY is part of the key of its response (RFC 10008 §2.7), so it is read whole where a rule stores that. */
+export const keepsContent = (method: string, { rule }: CachePolicy): boolean =>
+  method === 'QUERY' && rule !== undefined
 
 const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&
@@ -256,14 +259,50 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
 
 /** Whether a request reads through the cache, bypasses it, or invalidates as a write. */
 export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
-  if (facts.method !== 'GET' && facts.method !== 'HEAD')
-    return isSafe(facts.method) || policy.effect === 'safe' ? bypass('method') : write
+  const { method } = facts
+  if (method !== 'GET' && method !== 'HEAD' && method !== 'QUERY')
+    return isSafe(method) || policy.effect === 'safe' ? bypass('method') : write
   if (policy.effect === 'writes') return write
   if (policy.isAmbiguous === true) return bypass('ambiguous-path')
-  if (facts.hasContent) return bypass('request-content')
+  if (method === 'QUERY') {
+    if (!keepsContent(method, policy)) return bypass('no-rule')
+  } else if (facts.hasContent) return bypass('request-content')
   if (forbidsStoring(facts.fields)) return bypass('request-no-store')
   if (policy.profile === 'safe') return withKeyedFields(decideSafely(facts, policy), facts, policy)
   // RFC 9111 §3.5 names Authorization only: a token in another field would not restrict what is shared.
   const hasOtherToken = facts.identity?.hasToken === true && facts.fields['authorization'] === undefined
   return hasOtherToken ? bypass('authorization') : readPublic
+}
+
+/** The lower lifetimes, and the narrower scope. */
+const stricter = (one: CacheRule, other: CacheRule): CacheRule => ({
+  ttlMs: Math.min(one.ttlMs, other.ttlMs),
+  staleWhileRevalidateMs: Math.min(one.staleWhileRevalidateMs, other.staleWhileRevalidateMs),
+  staleIfErrorMs: Math.min(one.staleIfErrorMs, other.staleIfErrorMs),
+  override: one.override,
+  negativeTtlMs: Math.min(one.negativeTtlMs, other.negativeTtlMs),
+  scope: one.scope === 'credential' ? one.scope : other.scope,
+})
+
+/** Does the upstream decide about the lifetime under both rules, or under neither, and a heuristic under both or neither? */
+const isComparable =
+  (profile: CachePolicy['profile'], one: CacheRule) =>
+  (other: CacheRule): boolean =>
+    one.override === other.override &&
+    (profile === 'safe' || one.override || one.ttlMs > 0 === other.ttlMs > 0)
+
+/**
+ * The policy for a path that servers read in several ways, for each of which another rule may come first: no response lives longer or
+ * is shared more widely than under any of them.
+ */
+export const strictestPolicy = (
+  rules: ReadonlySet<CacheRule | undefined>,
+  general: Omit<CachePolicy, 'rule'>,
+): CachePolicy => {
+  const [first, ...others] = [...rules].filter((rule) => rule !== undefined)
+  if (first === undefined) return { ...general, rule: undefined }
+  const { profile } = general
+  if (rules.has(undefined)) return { ...general, rule: undefined, isAmbiguous: profile !== 'safe' }
+  if (!others.every(isComparable(profile, first))) return { ...general, rule: undefined, isAmbiguous: true }
+  return { ...general, rule: others.reduce(stricter, first) }
 }

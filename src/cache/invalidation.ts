@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
-import { redactTarget } from '../http/redact-target.ts'
+import { redactTarget } from '../http/targets.ts'
 import { partsOfKey, targetKey } from './cache-read.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'

@@ -226,7 +226,7 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
     return {
       kind: 'shareable',
       stored: found,
-      notStored: storage.storeIfCurrent(found, fetch.since),
+      notStored: storage.storeIfCurrent(fetch.read, found, fetch.since),
       upstreamStatus: found.status,
       ownFields: [],
       validated: false,

@@ -1,6 +1,8 @@
 import type { Writable } from 'node:stream'
+import type { DrainStart } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
+import type { Check } from '../gateway/doctor.ts'
 import type { ExplainedRequest, Explanation } from '../gateway/explain.ts'
 import type { RouteReport, ServiceDrift, SiteFacts, UpstreamFinding } from '../gateway/upstream-findings.ts'
 import type { Gateway, GatewayOptions } from '../gateway.ts'
@@ -8,6 +10,7 @@ import type { Gateway, GatewayOptions } from '../gateway.ts'
 export type StartedGateway = Omit<Gateway, 'close'>
 
 type StartOptions = Required<Pick<GatewayOptions, 'configHash' | 'version' | 'readConfig'>> & {
+  readonly frontPage?: string
   /** The configuration file with environment and secrets filled in, for worker processes. */
   readonly filled: unknown
 }
@@ -28,6 +31,8 @@ export type CliPorts = {
   readonly defaultFile: string | undefined
   /** Read with `--demo`. */
   readonly demoFile: string
+  /** Of the package, whose files `init` copies. */
+  readonly packageFolder: URL
   /** Where `init` writes. */
   readonly initFile: string
   /** All of standard input, for `-c -`. */
@@ -45,12 +50,14 @@ export type CliPorts = {
   driftReport(config: Config): Promise<readonly ServiceDrift[]>
   /** `learn`: as for `describeRoutes`. */
   explain(config: Config, request: ExplainedRequest, learn: boolean): Promise<Explanation>
+  /** Looks at this machine and all that the configuration names; never rejects. */
+  examine(config: Config): Promise<readonly Check[]>
   /** Parts of OpenAPI documents that are not checked, one text each. */
   documentNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Reloads when one of the files changes; a reload may change the list of files. */
   reloadOnChange(gateway: StartedGateway, files: () => readonly string[], pollMs: number): void
   /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. `notice`: what to expect then. */
-  stopOnSignal(gateway: StartedGateway, graceMs: number, notice: string): void
+  stopOnSignal(gateway: StartedGateway, graceMs: number, notice: (start: DrainStart) => string): void
 }
 
 /** Exit codes of the process; docs/configuration.md shows the same table. */
@@ -58,7 +65,8 @@ export const exitCodes = {
   ok: { code: 0, meaning: 'success; `start`: stopped by a signal, all requests in flight finished' },
   configFaults: { code: 1, meaning: 'the configuration has faults' },
   drift: { code: 1, meaning: '`routes --drift`: a response differs from what an upstream announces' },
-  findings: { code: 1, meaning: '`check --upstreams`: the configuration does not fit an upstream' },
+  findings: { code: 1, meaning: '`check --upstreams`, `doctor`: something is wrong' },
+  notWarmed: { code: 1, meaning: '`warm --wait`: not every URL is stored' },
   notReady: { code: 1, meaning: '`status`: the gateway is not ready' },
   usage: { code: 2, meaning: 'wrong command line' },
   notStarted: { code: 3, meaning: 'could not start (port in use, no permission)' },

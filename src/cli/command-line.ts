@@ -5,6 +5,7 @@ import { fieldsOfLines } from '../http/message.ts'
 const commandNames = [
   'start',
   'check',
+  'doctor',
   'init',
   'schema',
   'routes',
@@ -42,13 +43,14 @@ const options = {
   soft: { type: 'boolean' },
   'dry-run': { type: 'boolean' },
   warm: { type: 'string', multiple: true },
+  wait: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 
 type OptionName = keyof typeof options
 
-const reading = ['start', 'check', 'routes', 'explain'] as const
+const reading = ['start', 'check', 'doctor', 'routes', 'explain'] as const
 const remote = ['status', 'purge', 'warm'] as const
 
 /** The commands that take an option; an option without a row is taken by all. */
@@ -58,7 +60,7 @@ const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
   header: ['explain'],
   drift: ['routes'],
   upstreams: ['check', 'routes', 'explain'],
-  json: ['check', 'routes', 'explain', ...remote],
+  json: ['check', 'doctor', 'routes', 'explain', ...remote],
   force: ['init'],
   admin: remote,
   url: ['purge'],
@@ -69,6 +71,7 @@ const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
   soft: ['purge'],
   'dry-run': ['purge'],
   warm: ['purge'],
+  wait: ['warm'],
 }
 
 type Operands = { readonly least: number; readonly most: number; readonly expected: string }
@@ -81,8 +84,10 @@ const operandsOf: Readonly<Record<CommandName, Operands>> = {
   init: {
     least: 0,
     most: 3,
-    expected: 'takes wordpress or open and the URL of the upstream, or openapi, a document and that URL',
+    expected:
+      'takes wordpress or open and the URL of the upstream, openapi, a document and that URL, or companion, dashboards, systemd or compose and a folder',
   },
+  doctor: none,
   schema: none,
   routes: none,
   explain: { least: 2, most: 2, expected: 'takes METHOD and URL' },
@@ -219,6 +224,8 @@ const commandOf = (
   force: values.force === true,
   /** Origin of the admin side; undefined: that of the configuration. */
   admin: single(values, 'admin'),
+  /** `warm`: until the URLs are fetched. */
+  wait: values.wait === true,
   purge: purgeOptions(values),
 })
 
@@ -232,10 +239,18 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   return commandOf(command, operands, values, fields)
 }
 
+/** Adds the option that an unknown one seems to mean. */
+const withOption = (message: string): string => {
+  const [, name] = /^Unknown option '--([^']*)'/.exec(message) ?? []
+  const near = name === undefined ? undefined : closestName(name, Object.keys(options))
+  return near === undefined ? message : `${message} (did you mean --${near}?)`
+}
+
 /** Parses the arguments of the process, without the program's name. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const parsed = parse(argv)
-  if ('fault' in parsed) return { kind: 'fault', command: undefined, message: parsed.fault }
+  if ('fault' in parsed)
+    return { kind: 'fault', command: argv.find(isCommand), message: withOption(parsed.fault) }
   const { values, positionals } = parsed
   const isHelp = positionals[0] === 'help'
   const [word, ...operands] = isHelp ? positionals.slice(1) : positionals

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
@@ -7,11 +9,11 @@ import { isJsonObject } from '../http/json-text.ts'
 import { type CliPorts, type ExitReason, exitCodes, type StartedGateway } from './cli-ports.ts'
 import { type Command, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
+import { explanationText } from './commands/explain-text.ts'
 import { helpText } from './commands/help.ts'
 import {
   closingNotice,
   driftText,
-  explanationText,
   jsonText,
   printable,
   reachableAddress,
@@ -21,11 +23,11 @@ import {
 
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
 
-type Named = Pick<Command, 'file' | 'demo' | 'demoDocument'>
+type ConfigChoice = Pick<Command, 'file' | 'demo' | 'demoDocument'>
 
 /** The file named by -c, TRELLIS_CONFIG or the default, in this order. */
 const fileOf = (
-  { file, demo, demoDocument }: Named,
+  { file, demo, demoDocument }: ConfigChoice,
   { env, defaultFile, demoFile }: CliPorts,
 ): string | undefined => {
   if (demoDocument !== undefined) return demoDocument
@@ -91,14 +93,17 @@ const isListenError = (error: unknown): error is ListenError =>
 const sideOf = ({ listen }: Config, { address, port }: ListenError): 'listen' | 'admin' =>
   port === listen.port && (address === undefined || address === listen.host) ? 'listen' : 'admin'
 
+/** How the demo gets another port. */
+const variable = { listen: ' with TRELLIS_PORT=8081', admin: ' with TRELLIS_ADMIN_PORT=9091' } as const
+
 /** Why the gateway could not start: the key concerned and a remedy. */
-const startFailure = (error: unknown, config: Config): string => {
+const startFailure = (error: unknown, config: Config, demo: boolean): string => {
   if (!isListenError(error)) return error instanceof Error ? error.message : String(error)
   const side = sideOf(config, error)
   const { code, message, address = config[side].host, port = config[side].port } = error
   switch (code) {
     case 'EADDRINUSE':
-      return `${side}.port: another program listens on ${address}:${port}; stop it, or choose another port (${code})`
+      return `${side}.port: another program listens on ${address}:${port}; stop it, or choose another port${demo ? variable[side] : ''} (${code})`
     case 'EACCES':
       return `${side}.port: this user may not open port ${port}; choose one from 1024 on, or grant CAP_NET_BIND_SERVICE (${code})`
     case 'EADDRNOTAVAIL':
@@ -163,6 +168,26 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
   if (findings.length > 0) return 'findings'
   ports.stdout.write(`${configName(file)}: the upstreams fit\n`)
   return 'ok'
+}
+
+const order = ['fault', 'warning', 'note', 'ok'] as const
+
+/** The whole set-up, the worst first. */
+const doctor = async (ports: CliPorts, loaded: Loaded, { json }: Command): Promise<ExitReason> => {
+  const warnings = warningsOf(loaded).map(
+    ({ path, message }) => ({ state: 'warning', subject: path, text: message }) as const,
+  )
+  const examined = [...(await ports.examine(loaded.config)), ...warnings]
+  const checks = order.flatMap((state) => examined.filter((check) => check.state === state))
+  const faults = checks.filter(({ state }) => state === 'fault').length
+  ports.stdout.write(
+    json
+      ? jsonText({ file: configName(loaded.file), faults, checks })
+      : printable(
+          checks.map(({ state, subject, text }) => `${state.padEnd(7)} ${subject}: ${text}\n`).join(''),
+        ),
+  )
+  return faults > 0 ? 'findings' : 'ok'
 }
 
 const routes = async (
@@ -230,14 +255,25 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   // Not normalised by URL: the spelling itself is explained.
   const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
   const explanation = await ports.explain(config, request, command.upstreams)
-  ports.stdout.write(command.json ? jsonText(explanation) : explanationText(explanation))
+  ports.stdout.write(command.json ? jsonText(explanation) : explanationText(request, explanation))
   return 'ok'
+}
+
+/** What a browser sees of the demo at `/`. */
+const demoPage = async ({ packageFolder }: CliPorts, { admin, publicUrl }: Config): Promise<string> => {
+  const addresses = { gateway: publicUrl, admin: addressOf(admin, undefined, '').url }
+  const page = await readFile(new URL('public/demo.html', packageFolder), 'utf8')
+  const escaped = (url: string): string => url.replaceAll('&', '&amp;').replace(/[<>"']/g, '')
+  return Object.entries(addresses).reduce(
+    (text, [name, url]) => text.replaceAll(`{{${name}}}`, escaped(url)),
+    page,
+  )
 }
 
 const start = async (
   ports: CliPorts,
   loaded: Loaded,
-  { demoDocument }: Command,
+  { demo, demoDocument }: Command,
 ): Promise<ExitReason | 'running'> => {
   const { config, hash, file, filled } = loaded
   ports.stderr.write(warningLines(loaded))
@@ -247,6 +283,7 @@ const start = async (
     gateway = await ports.startGateway(config, {
       configHash: hash,
       version: ports.version,
+      ...(demo && demoDocument === undefined ? { frontPage: await demoPage(ports, config) } : {}),
       filled,
       readConfig: async () => {
         const result = withServices((await readConfig(file, ports, demoDocument)).result)
@@ -256,13 +293,15 @@ const start = async (
       },
     })
   } catch (error) {
-    ports.stderr.write(`trellis: cannot start: ${startFailure(error, config)}\n`)
+    ports.stderr.write(`trellis: cannot start: ${startFailure(error, config, demo)}\n`)
     return 'notStarted'
   }
   if (config.reload.watch && file !== undefined)
     ports.reloadOnChange(gateway, () => files, config.reload.pollMs)
   const { delayMs, timeoutMs } = config.drain
-  ports.stopOnSignal(gateway, delayMs + timeoutMs + closeMarginMs, closingNotice(delayMs, timeoutMs))
+  ports.stopOnSignal(gateway, delayMs + timeoutMs + closeMarginMs, (start) =>
+    closingNotice(start === 'at-once' ? 0 : delayMs, timeoutMs),
+  )
   // stdout carries the log.
   ports.stderr.write(welcomeText(config, gateway))
   // In the background: an upstream may be slow or start later than the gateway.
@@ -280,28 +319,51 @@ const schema = async ({ stdout }: CliPorts): Promise<ExitReason> => {
 }
 
 const init = async (ports: CliPorts, { operands, force }: Command): Promise<ExitReason> => {
+  const [kind = '', folder] = operands
+  const { isFileSet, writeFileSet } = await import('./commands/init-files.ts')
+  if (isFileSet(kind) && folder !== undefined && operands.length === 2)
+    return writeFileSet(ports, kind, folder, force)
   const { writeInitialConfig } = await import('./commands/init.ts')
   return writeInitialConfig(ports, operands, force)
 }
 
 const defaultAdmin = 'http://127.0.0.1:9090'
 
-/** Where the admin side is, and its token. The token of a configuration is sent only where the command or the file names the gateway. */
+const addressOf = (
+  { host, port, token }: Config['admin'],
+  named: string | undefined,
+  otherToken: string,
+): AdminAddress => ({
+  url: named ?? reachableAddress(`http://${host.includes(':') ? `[${host}]` : host}:${port}`),
+  token: token.isSet ? token.reveal() : otherToken,
+})
+
+/** There is no file that says which gateway is meant. */
+const isUnnamed = (file: string): boolean => file === '-' || !existsSync(file)
+
+/**
+ * Where the admin side is, and its token. The token of a configuration is sent only where the command or the file names the gateway.
+ * A file with faults is enough where its section `admin` has none: the gateway runs with an earlier one, and needs its operator now.
+ */
 const adminAddress = async (ports: CliPorts, command: Command): Promise<AdminAddress | ExitReason> => {
   const named = command.admin === undefined ? fileOf(command, ports) : command.file
-  const own = ports.env['TRELLIS_ADMIN_TOKEN'] ?? ''
-  if (named === undefined) return { url: (command.admin ?? defaultAdmin).replace(/\/+$/, ''), token: own }
+  const token = ports.env['TRELLIS_ADMIN_TOKEN'] ?? ''
+  const url = command.admin?.replace(/\/+$/, '')
+  if (named === undefined) return { url: url ?? defaultAdmin, token }
   const { file, result } = await readConfig(named, ports)
-  if (result.kind === 'faults') {
+  if (result.kind === 'ok') return addressOf(result.config.admin, url, token)
+  if (isUnnamed(named)) {
     ports.stderr.write(faultLines(file, result.faults))
     return 'configFaults'
   }
-  const { host, port, token } = result.config.admin
-  const url = reachableAddress(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
-  return {
-    url: (command.admin ?? url).replace(/\/+$/, ''),
-    token: token.isSet ? token.reveal() : own,
-  }
+  const { readAdminSection } = await import('../config/load.ts')
+  const admin = await readAdminSection(named, ports.env)
+  const address = admin === undefined ? { url: url ?? defaultAdmin, token } : addressOf(admin, url, token)
+  const first = result.faults[0] === undefined ? '' : `, the first is ${faultLine(result.faults[0])}`
+  ports.stderr.write(
+    printable(`trellis: ${configName(file)} has faults${first}; asking the gateway at ${address.url}\n`),
+  )
+  return address
 }
 
 const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> => {
@@ -314,7 +376,7 @@ const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> =>
     case 'purge':
       return purge({ stdout, stderr, address, json }, command.purge)
     case 'warm':
-      return warm({ stdout, stderr, address, json }, command.operands)
+      return warm({ stdout, stderr, address, json }, command.operands, command.wait)
     default:
       return status({ stdout, stderr, address, json })
   }
@@ -343,6 +405,8 @@ const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason
   switch (command.command) {
     case 'check':
       return check(ports, loaded, command)
+    case 'doctor':
+      return doctor(ports, loaded, command)
     case 'routes':
       return command.drift ? drift(ports, loaded, command) : routes(ports, loaded, command)
     case 'explain':

@@ -1,8 +1,14 @@
+import { isatty } from 'node:tty'
 import closeWithGrace from 'close-with-grace'
+import type { DrainStart } from '../cluster/worker-link.ts'
 import { exitCodes, type StartedGateway, type TextOutput } from './cli-ports.ts'
 
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
+
+/** Ctrl-C: its reader waits for the prompt, and no balancer for /readyz. */
+const startOfDrain = (signal: string | undefined, isTerminal: boolean): DrainStart =>
+  signal === 'SIGINT' && isTerminal ? 'at-once' : 'after-delay'
 
 /**
  * From now on SIGTERM and SIGINT drain the gateway once and end the process with a code of the exit table; SIGHUP reloads.
@@ -14,7 +20,8 @@ export const stopOnSignal = (
   gateway: StartedGateway,
   graceMs: number,
   stderr: TextOutput,
-  notice = '',
+  notice: (start: DrainStart) => string,
+  isTerminal = isatty(0),
 ): (() => void) => {
   const end = (line: string, code: number): never => {
     stderr.write(`trellis: ${line}\n`)
@@ -23,10 +30,10 @@ export const stopOnSignal = (
   const late = (delay: number): never =>
     end(`not closed after ${delay} ms, not waiting any longer`, exitCodes.forced.code)
   let draining: ReturnType<StartedGateway['drain']> | undefined
-  const close = async (crashed: boolean): Promise<void> => {
+  const close = async (crashed: boolean, start: DrainStart): Promise<void> => {
     let outcome: 'finished' | 'cut' = 'cut'
     try {
-      draining ??= gateway.drain()
+      draining ??= gateway.drain(start)
       outcome = await draining
     } catch (error) {
       end(`error while closing: ${reasonOf(error)}`, exitCodes.crashed.code)
@@ -51,18 +58,19 @@ export const stopOnSignal = (
       onTimeout: late,
     },
     async ({ err, signal }) => {
+      const start = startOfDrain(signal, isTerminal)
       if (err !== undefined) {
         gateway.faulted(err)
         stderr.write(`trellis: unexpected error, closing: ${reasonOf(err)}\n`)
-      } else stderr.write(`trellis: ${signal}, closing${notice}\n`)
-      await close(err !== undefined)
+      } else stderr.write(`trellis: ${signal}, closing${notice(start)}\n`)
+      await close(err !== undefined, start)
     },
   )
   return () => {
     if (draining !== undefined) return
-    stderr.write(`trellis: POST /drain, closing${notice}\n`)
+    stderr.write(`trellis: POST /drain, closing${notice('after-delay')}\n`)
     setTimeout(late, graceMs, graceMs)
-    void close(false)
+    void close(false, 'after-delay')
   }
 }
 

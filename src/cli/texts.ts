@@ -1,5 +1,4 @@
 import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
-import type { Explanation } from '../gateway/explain.ts'
 import type { ServiceDrift } from '../gateway/upstream-findings.ts'
 import type { Difference } from '../service/announced.ts'
 
@@ -79,21 +78,6 @@ export const closingNotice = (delayMs: number, timeoutMs: number): string => {
 
 /** JSON for scripts, indented so that people can read it, too. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
-
-const valueText = (value: unknown): string => {
-  if (typeof value === 'string') return value
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(valueText).join(', ')
-  return value === undefined || value === null ? '-' : JSON.stringify(value)
-}
-
-/** The words of a key: `cacheKey` is `cache key`. */
-const wordsOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-
-/** One line for each aspect. */
-export const explanationText = (explanation: Explanation): string =>
-  printable(
-    textTable(Object.entries(explanation).map(([aspect, value]) => [wordsOf(aspect), valueText(value)])),
-  )
 
 const batchBody = `{"requests":[{"path":"/site/v2/posts/1","body":{"title":"One"}},{"path":"/site/v2/posts/2","body":{"title":"Two"}}]}`
 

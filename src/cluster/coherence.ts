@@ -127,6 +127,8 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   let closed = false
   let syncing: Promise<void> | undefined
   let isHinted = false
+  /** Some member may still have acknowledged writes in the former ledger after this one found the new one. */
+  let isFirstLease = false
   let delivering: Promise<boolean> | undefined
   let timer: NodeJS.Timeout | undefined
 
@@ -164,6 +166,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       lease.end()
       position = { epoch, applied: floor }
       options.dropAll(position)
+      isFirstLease = reply.lease === 'young-ledger'
       // A new ledger lacks the writes that the upstream may still carry out.
       backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
     }
@@ -186,8 +189,12 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       contact.succeeded()
       catchUp(reply, received)
       acknowledgements.seen(reply, received)
-      if (reply.lease === 'granted') lease.granted(sent)
-      else lease.refused(reply.lease)
+      if (reply.lease === 'granted') {
+        // What was stored without a lease may be older than such a write; all members have found the new ledger by now.
+        if (isFirstLease) options.dropAll(position)
+        isFirstLease = false
+        lease.granted(sent)
+      } else lease.refused(reply.lease)
     } catch {
       lease.refused('unreachable')
       failed('sync')
@@ -225,7 +232,9 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     const { epoch, seq } = appended
     // Apply again: the shared store may have returned an older response in between.
     if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))
-    if (epoch === position.epoch && seq === position.applied + 1) advance(seq)
+    // Without notes the number is that of another member's notes.
+    const isOwn = batch.notes.length > 0 && epoch === position.epoch
+    if (isOwn && seq === position.applied + 1) advance(seq)
     if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)
     void acknowledgements.wait(appended, received).then((heard) => {
       for (const { done } of batch.waiting) done(heard)

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { rememberedNotes } from './ledger.ts'
 import type {
   Assignment,
+  DrainStart,
   LedgerAnswer,
   LedgerCall,
   ToParent,
@@ -282,14 +283,14 @@ export const startSupervisor = async (options: SupervisorOptions) => {
 
   const endWatch = watchSilence(() => watched.values())
 
-  const close = async (): Promise<'finished' | 'cut'> => {
+  const close = async (start: DrainStart = 'after-delay'): Promise<'finished' | 'cut'> => {
     closing = true
     endWatch()
     const all = [...watched.values()]
     const exits = all.map(
       ({ worker }) => new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0))),
     )
-    for (const one of all) tell(one, { kind: 'drain' })
+    for (const one of all) tell(one, { kind: 'drain', start })
     const hard = setTimeout(() => {
       for (const { worker } of all) worker.process.kill('SIGKILL')
     }, options.graceMs)

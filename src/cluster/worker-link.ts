@@ -75,6 +75,9 @@ export type ToParent =
   | { readonly kind: 'ask'; readonly id: number; readonly question: WorkerQuestion }
   | { readonly kind: 'answer'; readonly id: number; readonly content: unknown }
 
+/** Does a drain wait for `drain.delay` first, so that balancers see "not ready"? In a terminal no balancer waits. */
+export type DrainStart = 'after-delay' | 'at-once'
+
 export type ToWorker =
   | { readonly kind: 'assigned'; readonly assignment: Assignment }
   | { readonly kind: 'called'; readonly id: number; readonly answer: LedgerAnswer }
@@ -83,7 +86,7 @@ export type ToWorker =
   | { readonly kind: 'answered'; readonly id: number; readonly answers: readonly unknown[] }
   | { readonly kind: 'standing'; readonly standing: WorkersStanding }
   | { readonly kind: 'ended'; readonly member: string }
-  | { readonly kind: 'drain' }
+  | { readonly kind: 'drain'; readonly start: DrainStart }
 
 /** The worker's side of the channel to its parent. */
 export type WorkerLink = {
@@ -95,7 +98,7 @@ export type WorkerLink = {
   onQuestion(answer: (question: WorkerQuestion) => unknown): void
   standing(): WorkersStanding
   /** Called when the parent requests that this worker drains and exits. */
-  onDrain(drain: () => void): void
+  onDrain(drain: (start: DrainStart) => void): void
   /** Called when the parent has seen another worker end. */
   onEnded(take: (member: string) => void): void
   ready(addresses: unknown): void
@@ -152,7 +155,7 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
   let push: (push: LedgerPush) => void = () => undefined
   let answer: (question: WorkerQuestion) => unknown = () => undefined
   // No request has begun yet.
-  let drain: () => void = () => process.exit(0)
+  let drain: (start: DrainStart) => void = () => process.exit(0)
   let ended: (member: string) => void = () => undefined
 
   const reply = async (id: number, question: WorkerQuestion): Promise<void> => {
@@ -189,7 +192,7 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
           ended(message.member)
           break
         case 'drain':
-          drain()
+          drain(message.start)
           break
       }
     })

@@ -20,4 +20,38 @@ export type OpenApiConfig = Extract<ServiceConfig, { contract: 'openapi' }>
 export type OpenConfig = Extract<ServiceConfig, { contract: 'open' }>
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
 export type ChangesConfig = NonNullable<SiteConfig['changes']>
+export type DownstreamConfig = NonNullable<ServiceConfig['downstream']>
+export type ReceiverConfig = DownstreamConfig['receivers'][number]
 export type AccessConfig = NonNullable<ServiceConfig['access']>
+
+const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
+  targets === 'embedded' ? [] : targets
+
+/** Paths of the interfaces of WordPress at the upstream of an open service. */
+export const interfacesBehind = (
+  service: ServiceConfig,
+  services: readonly ServiceConfig[],
+): readonly string[] =>
+  service.contract !== 'open'
+    ? []
+    : services
+        .filter(({ contract }) => contract === 'site')
+        .filter((site) => targetsOf(site).some((target) => targetsOf(service).includes(target)))
+        .map(({ upstream }) => upstream.basePath.replace(/\/$/, ''))
+
+/** The default for sites: see docs/configuration.md. */
+const sitePollMs = 5_000
+
+/** The settings of a service that reports its changes; undefined when it reports none. */
+export const changesOf = (service: ServiceConfig): ChangesConfig | undefined =>
+  service.changes?.token.isSet === true ? service.changes : undefined
+
+export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig): number =>
+  pollMs ?? (contract === 'site' ? sitePollMs : 0)
+
+/** The lifetime of responses while the log of a service is read; undefined when it is not read. */
+export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
+  const changes = changesOf(service)
+  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
+  return isHeard ? changes.ttlWhileHeardMs : undefined
+}

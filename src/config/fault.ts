@@ -34,6 +34,8 @@ export type UnplacedFault = {
   readonly message: string
   readonly at: 'key' | 'value'
   readonly suggestion?: string
+  /** Another value that the fault is about: where that one is faulty itself, this fault says nothing. */
+  readonly beside?: Path
 }
 
 export const faultAt = (path: Path, message: string): UnplacedFault => ({ path, message, at: 'value' })

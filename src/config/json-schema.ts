@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { isJsonObject } from '../http/json-text.ts'
 import { closestName, type Path, type UnplacedFault, valueAt } from './fault.ts'
 import { nearDuration, nearSize } from './quantities.ts'
-import { removedKey } from './removed-keys.ts'
+import { exampleOf, foreignKey } from './removed-keys.ts'
 import { durationHint, sizeHint } from './schema/leaves.ts'
 import { serviceShape } from './schema/service-shape.ts'
 import { configShape } from './schema/shape.ts'
@@ -132,15 +132,33 @@ const allowedWords = (issue: ZodIssue): string[] => {
   return issue.code === 'invalid_union' && issue.discriminator !== undefined ? [...contractNames] : []
 }
 
+/** What other programs, and `trellis init`, call a value. */
+const otherWords: Readonly<Record<string, string>> = {
+  wordpress: 'site',
+  swagger: 'openapi',
+  http: 'open',
+  rest: 'open',
+  warning: 'warn',
+}
+
 const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly string[]): UnplacedFault => {
-  const suggestion = typeof name === 'string' ? closestName(name, known) : undefined
+  const meant = typeof name === 'string' ? otherWords[name.toLowerCase()] : undefined
+  const closest = typeof name === 'string' ? closestName(name, known) : undefined
+  const suggestion = meant !== undefined && known.includes(meant) ? meant : closest
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
-/** Why a key is unknown, where its text shows it. */
-const unknownKey = (key: string): string => {
+/** A section has at most some twenty keys. */
+const listed = (names: readonly string[]): string => (names.length === 0 ? '' : `: ${names.join(', ')}`)
+
+/** Why a key is unknown, where its text shows it; or else the keys that may be meant. */
+const unknownKey = (key: string, known: readonly string[]): string => {
   if (key.startsWith('//')) return 'unknown key; a comment begins with "#"'
-  return key.includes(':') ? 'unknown key; the colon behind a key needs a space after it' : 'unknown key'
+  if (key.includes(':')) return 'unknown key; the colon behind a key needs a space after it'
+  const [section = '', ...inner] = key.split('.')
+  if (inner.length > 0 && known.includes(section))
+    return `unknown key; write ${section}: { ${inner.join('.')}: ... }`
+  return known.length === 0 ? 'unknown key' : `unknown key; the keys here are${listed(known)}`
 }
 
 /** The spelling of a size or duration that the value seems to mean. */
@@ -158,6 +176,25 @@ const nearOrigin = (message: string, value: unknown): string | undefined =>
     ? `http://${value}`
     : undefined
 
+/** `$PORT` and `%PORT%`, as shells write variables. */
+const shellVariable = /^(?:\$[A-Za-z_]\w*|%[A-Za-z_]\w*%)$/
+
+/** What to write in place of a value of another kind. */
+const remedyOf = (issue: ZodIssue, found: unknown, keysOf: () => readonly string[]): string | undefined => {
+  const example =
+    typeof found === 'string' || Array.isArray(found) ? exampleOf(issue.path as Path) : undefined
+  if (example !== undefined || issue.code !== 'invalid_type' || found === undefined || found === null)
+    return example
+  if (typeof found === 'string' && shellVariable.test(found))
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
+    return 'write "${NAME}" for an environment variable'
+  if (issue.expected === 'array')
+    return isJsonObject(found) ? 'begin each entry with "-"' : 'put it in brackets'
+  if (issue.expected !== 'object' && issue.expected !== 'record') return undefined
+  const keys = keysOf()
+  return keys.length === 0 ? undefined : `its keys are${listed(keys)}`
+}
+
 /** Made once, by the first fault. */
 let schemaOfShape: JsonSchema | undefined
 
@@ -171,14 +208,17 @@ export const shapeFaults = (issues: readonly ZodIssue[], value: unknown): Unplac
       const known = knownKeys(schema, value, path)
       return issue.keys.map((key): UnplacedFault => {
         const fault = { path: [...path, key], at: 'key' } as const
-        const removed = removedKey(fault.path)
-        if (removed !== undefined) return { ...fault, message: removed }
-        return withSuggestion({ ...fault, message: unknownKey(key) }, key, known)
+        const message = foreignKey(fault.path)
+        if (message !== undefined) return { ...fault, message }
+        const suggested = withSuggestion({ ...fault, message: 'unknown key' }, key, known)
+        return suggested.suggestion === undefined ? { ...fault, message: unknownKey(key, known) } : suggested
       })
     }
     const found = valueAt(value, path)
     const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'
-    const fault = { path, message: messageOf(issue, found), at } as const
+    const remedy = remedyOf(issue, found, () => knownKeys(schema, value, path))
+    const said = messageOf(issue, found)
+    const fault = { path, message: remedy === undefined ? said : `${said}; ${remedy}`, at } as const
     const suggestion = nearQuantity(fault.message, found) ?? nearOrigin(fault.message, found)
     if (suggestion !== undefined) return [{ ...fault, suggestion }]
     return [withSuggestion(fault, found, allowedWords(issue))]

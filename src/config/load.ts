@@ -13,6 +13,7 @@ import {
   type ConfigSource,
   type Environment,
   readSecretFiles,
+  readSection,
   readSource,
   unreadableFile,
 } from './load/source.ts'
@@ -51,8 +52,10 @@ export type ConfigResult =
   /** Every fault at once, in the order of the file. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
 
-const isUnder = (fault: UnplacedFault, others: readonly UnplacedFault[]): boolean =>
-  others.some((other) => `${pathText(fault.path)}.`.startsWith(`${pathText(other.path)}.`))
+const isUnder = ({ path, beside = path }: UnplacedFault, others: readonly UnplacedFault[]): boolean =>
+  [path, beside].some((one) =>
+    others.some((other) => `${pathText(one)}.`.startsWith(`${pathText(other.path)}.`)),
+  )
 
 /**
  * The file without its faulty values, so that the checks across values still run.
@@ -136,4 +139,17 @@ export const loadConfig = async (from: {
     const message = unreadableFile('file', cause)
     return { kind: 'faults', faults: [{ path: '', line: 1, column: 1, message }] }
   }
+}
+
+/** The section `admin` of a file that has faults elsewhere; undefined where it cannot be read. */
+export const readAdminSection = async (
+  file: string,
+  env: Environment,
+): Promise<Config['admin'] | undefined> => {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  const section = text === undefined ? undefined : readSection(text, env, 'admin')
+  if (section === undefined) return undefined
+  const { value, faults } = await readSecretFiles({ admin: section })
+  const parsed = configShape.shape.admin.safeParse(valueAt(value, ['admin']))
+  return parsed.success && faults.length === 0 ? parsed.data : undefined
 }

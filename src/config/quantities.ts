@@ -13,6 +13,12 @@ export const parseDuration = (text: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits) * durationUnits[unit as keyof typeof durationUnits]
 }
 
+/** Of a rate such as `1/s`, `10/m` or `5/h`; undefined for any other text. */
+export const ratePerSecond = (text: string): number | undefined => {
+  const [, count, unit] = /^(\d{1,5})\/([smh])$/.exec(text) ?? []
+  return count === undefined ? undefined : (Number(count) * 1_000) / durationUnits[unit as 's' | 'm' | 'h']
+}
+
 /** Bytes of a size text; undefined for any other text. */
 export const parseSize = (text: string): number | undefined => {
   const [, digits, unit] = sizePattern.exec(text) ?? []

@@ -1,5 +1,5 @@
 import { rememberedFor } from '../http/memo.ts'
-import { folded, pathReadings } from '../http/path-readings.ts'
+import { folded, pathReadings } from '../http/targets.ts'
 import { fault, type Reading } from './fault.ts'
 
 /** The requests that a cache rule or rate limit applies to, parsed from a text such as `GET /site/v2/**`. */
@@ -12,8 +12,8 @@ export type RuleMatch = {
   readonly segments: readonly string[]
 }
 
-/** Only responses to GET and HEAD are stored. */
-const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+/** RFC 10008 §2.7: responses to QUERY are stored by its content. */
+const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY'])
 const segmentPattern = /^[A-Za-z0-9._~!$&'()*+,;=:@%{}-]+$/
 
 const readMatch = (text: string, methodFault: (method: string) => string | undefined): Reading<RuleMatch> => {
@@ -26,6 +26,7 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
   if (message !== undefined) return fault(message)
   if (!path.startsWith('/'))
     return fault('the path must start with "/" and is relative to the mount of the service')
+  if (path.includes('?')) return fault('the path has no query: the rule holds for every query of the path')
   const segments = path === '/' ? [] : path.slice(1).split('/')
   const odd = segments.find((segment) => !segmentPattern.test(segment) || segment === '.' || segment === '..')
   if (odd !== undefined) return fault('the path has an empty segment, a dot segment or an invalid character')
@@ -40,7 +41,7 @@ export const parseRuleMatch = (text: string): Reading<RuleMatch> =>
   readMatch(text, (method) =>
     cacheableMethods.has(method)
       ? undefined
-      : 'only responses to GET and HEAD are stored: the rule must start with GET or HEAD',
+      : 'only responses to GET, HEAD and QUERY are stored: the rule must start with one of them',
   )
 
 /** Parses the `match` of a rate limit: any methods, `*` for all. */
@@ -140,6 +141,16 @@ const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
 /** Does the rule apply to this method and this path (or route template) below the mount, letter by letter? */
 export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
   hasMethod(match, method) && fits(match.segments, segmentsOf(path))
+
+/** May a path of the route template match the rule? */
+export const mayMatchTemplate = (match: RuleMatch, method: string, template: string): boolean =>
+  hasMethod(match, method) &&
+  matchesSequence(
+    match.segments,
+    segmentsOf(template),
+    isDoubleStar,
+    (item, segment) => segment.includes('{') || sameSegment(item, segment),
+  )
 
 const foldedSegments = rememberedFor(({ segments }: RuleMatch) =>
   segmentsOf(folded(`/${segments.join('/')}`)),

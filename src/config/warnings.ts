@@ -1,17 +1,17 @@
 import * as zlib from 'node:zlib'
 import { coreRows } from '../wordpress/routes/core-rows.ts'
-import { rootOf } from '../wordpress/routes/harmless-requests.ts'
+import { rootOf } from '../wordpress/routes/harmless-writes.ts'
 import { siteRows } from '../wordpress/routes/route-table.ts'
-import type { Config, ServiceConfig } from './config.ts'
+import { type Config, interfacesBehind, type ServiceConfig } from './config.ts'
 import {
   coversRule,
   type HarmlessWrite,
   isPattern,
   matchesWrite,
+  mayMatchTemplate,
   type RuleMatch,
   type WriteMatch,
 } from './rule-match.ts'
-import { interfacesBehind } from './sites.ts'
 
 /** A setting that is allowed, but that its administrator should know about. */
 export type ConfigWarning = { readonly path: string; readonly message: string }
@@ -40,6 +40,13 @@ const advice: readonly WarningRow[] = [
       'is not set, and Redis is on another machine: anyone who can write to it can change responses and hide writes',
   },
   {
+    path: 'rateLimits',
+    isUsed: ({ rateLimits, workers, cache }) =>
+      rateLimits.length > 0 && workers !== 1 && !cache.shared.url.isSet,
+    message:
+      'each worker admits its part of every limit, so that a client with one connection gets no more than that; with cache.shared.url the workers count together',
+  },
+  {
     path: 'admin.host',
     isUsed: ({ admin }) => !loopback.test(admin.host) && !admin.token.isSet,
     message:
@@ -50,11 +57,17 @@ const advice: readonly WarningRow[] = [
 type Rule = ServiceConfig['cache']['rules'][number]
 
 /** Why a rule matches nothing, by the first segments of its path. */
-const mismatch = (service: ServiceConfig, { segments }: RuleMatch): string | undefined => {
+const mismatch = (service: ServiceConfig, match: RuleMatch): string | undefined => {
+  const { segments } = match
   const mount = service.mount.split('/').filter((segment) => segment !== '')
   const isUnderMount = mount.length > 0 && mount.every((segment, at) => segments[at] === segment)
   if (isUnderMount)
     return `matches nothing: paths are relative to the mount, so write /${segments.slice(mount.length).join('/')}`
+  if (service.contract === 'openapi') {
+    const { operations } = service.document.contract
+    const hasRoute = operations.some(({ method, template }) => mayMatchTemplate(match, method, template))
+    return hasRoute ? undefined : 'matches nothing: the document has no such operation'
+  }
   if (service.contract !== 'site' || service.upstream.basePath.endsWith('/site-json')) return undefined
   if (service.names === 'same' && segments[0] === 'site')
     return 'matches nothing: with names: same, paths are those of the upstream (/wp/v2/...)'
@@ -132,6 +145,15 @@ const unexpected = (
   )
 }
 
+function* documentWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
+  if (service.contract !== 'openapi') return
+  const path = `services.${service.name}`
+  if (service.document.contract.operations.length === 0)
+    yield { path: `${path}.document`, message: 'describes no operation: every request gets 404' }
+  if (service.resources.length > 0 && service.invalidation !== 'structural')
+    yield { path: `${path}.resources`, message: 'has no effect without invalidation: structural' }
+}
+
 function* serviceWarnings(
   service: ServiceConfig,
   services: readonly ServiceConfig[],
@@ -142,6 +164,14 @@ function* serviceWarnings(
     yield {
       path: `${path}.upstream.tls.acceptAnyCertificate`,
       message: 'certificates are not checked: an attacker in between can read and change everything',
+    }
+  yield* documentWarnings(service)
+  const { downstream } = service
+  if (downstream?.key.isSet === false && downstream.receivers.every(({ secret }) => !secret.isSet))
+    yield {
+      path: `${path}.downstream.key`,
+      message:
+        'is not set, and no receiver has a secret: who guesses an id can see whether a response shows it',
     }
   const jwks = access?.jwt?.jwks ?? ''
   if (jwks.startsWith('http:') && !loopback.test(hostOf(jwks)))
@@ -184,11 +214,11 @@ export const headersThatCorsLacks = (
   return names.filter((name) => !allowed.has(name.toLowerCase()))
 }
 
-const corsWarnings = (cors: Config['cors'], service: ServiceConfig): readonly ConfigWarning[] =>
+const corsWarnings = (general: Config['cors'], service: ServiceConfig): readonly ConfigWarning[] =>
   headersOf(service)
-    .filter(([name]) => headersThatCorsLacks(cors, [name]).length > 0)
+    .filter(([name]) => headersThatCorsLacks(service.cors, [name]).length > 0)
     .map(([name, why]) => ({
-      path: 'cors.headers',
+      path: service.cors === general ? 'cors.headers' : `services.${service.name}.cors.headers`,
       message: `lacks ${name}, which ${why} (services.${service.name}): pages of other origins cannot send it`,
     }))
 

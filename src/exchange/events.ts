@@ -1,6 +1,9 @@
 import type { WriteDetail } from '../cache/events.ts'
-import type { UndeclaredParameters } from '../service/validation.ts'
+import type { UndeclaredParameters } from '../service/contract.ts'
 import type { AccessRefusal } from './access.ts'
+
+/** `batch` for an item of a batch, `verify` for a stored response that is fetched again to be compared, `client` for all others. */
+export type ExchangeOrigin = 'client' | 'batch' | 'verify'
 
 /** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
 export type ExchangeEvent = {
@@ -24,8 +27,7 @@ export type ExchangeEvent = {
   readonly upstreamSeconds: number
   /** Age of the stored response that was served; negative or absent when none was. */
   readonly ageSeconds?: number
-  /** `batch` for an item of a batch, `client` otherwise. */
-  readonly origin: 'client' | 'batch'
+  readonly origin: ExchangeOrigin
   /** The trace that it is part of, and when it ended; absent unless the trace is recorded. For exemplars, never a label. */
   readonly trace?: { readonly id: string; readonly epochMs: number } | undefined
 }
@@ -59,8 +61,8 @@ export type RefusalEvent = {
   /** From the closed lists of the validators and of errors.ts. */
   readonly code: string
   readonly status: number
-  /** `batch` for an item of a batch, which has no access line. */
-  readonly origin: 'client' | 'batch'
+  /** Only those of clients have an access line. */
+  readonly origin: ExchangeOrigin
 }
 
 /** The canonical form of a GET's target was computed, because it was in no memo, and differs from the target. */
@@ -89,7 +91,17 @@ export type WarmedEvent = {
   readonly outcome: 'fetched' | 'hit' | 'bypassed' | 'failed' | 'dropped'
 }
 
+export const verifiedOutcomes = ['same', 'differed', 'varies', 'overtaken', 'failed'] as const
+
+/** A stored response was fetched again and compared. */
+export type VerifiedEvent = {
+  readonly kind: 'verified'
+  readonly service: string
+  readonly outcome: (typeof verifiedOutcomes)[number]
+}
+
 export type PipelineEvent =
+  | VerifiedEvent
   | WarmedEvent
   | ExchangeEvent
   | RefusalEvent

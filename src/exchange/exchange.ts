@@ -1,13 +1,194 @@
 import type { Readable } from 'node:stream'
+import type { CacheRead } from '../cache/cache-read.ts'
+import type { Config } from '../config/config.ts'
 import type { TraceContext } from '../http/forwardable-fields.ts'
-import { type GatewayRequest, type GatewayResponse, targetOf, withChanges } from '../http/message.ts'
-import type { Canonical, Matching } from '../service/decide.ts'
+import type { PublicLinks } from '../http/links.ts'
+import { rememberedFor } from '../http/memo.ts'
+import {
+  type FieldChanges,
+  type GatewayRequest,
+  type GatewayResponse,
+  type ResponseHead,
+  targetOf,
+  withChanges,
+} from '../http/message.ts'
+import type { AnyOrigins, LocalAnswers, Translation } from '../service/announced.ts'
+import type { Contract, Witness } from '../service/contract.ts'
+import type { Canonical, Matching, RecalledTarget, TargetMemo } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
+import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
-import type { Identity } from './access.ts'
-import type { CacheOutcome, Invalidated, WriteKind } from './events.ts'
-import type { Client, RecalledTarget, Service } from './service.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { Access, Identity } from './access.ts'
+import type { CacheOutcome, ExchangeOrigin, Invalidated, WriteKind } from './events.ts'
+
+/** How clients and the upstream name a service: from the configuration, never from a request. */
+export type ServiceAddress = {
+  /** The host that the address is for, where responses depend on the host; otherwise ''. Part of the cache key. */
+  readonly host: string
+  /** Where clients find the service: absolute, no slash at the end. */
+  readonly publicRoot: string
+  /** Host and port that clients use, for `X-Forwarded-Host`. */
+  readonly publicHost: string
+  /** `Host` sent upstream; undefined: the one that the upstream is configured with. */
+  readonly hostField: string | undefined
+  /** The servers of the upstream's targets: services that have one in common may show the same content. */
+  readonly servers: readonly string[]
+  /** Path in front of the upstream's targets; '' for none. */
+  readonly basePath: string
+  /** Absolute URLs in front of all targets: first those at the upstream, last the one for clients. */
+  readonly roots: readonly string[]
+  /** Undefined where names and URLs stay as they are. */
+  readonly translation: Translation | undefined
+  /** URLs of the upstream in response fields, as clients reach them; undefined where `translation` does that. */
+  readonly links: PublicLinks | undefined
+}
+
+/** Caches in front of the gateway, as a service sees them (docs/decisions/0023-downstream.md). */
+export type Downstream = {
+  /** May they store what is sent now? */
+  readonly mayStore: () => boolean
+  /** The lines for a response with these tags; undefined: they must not store it. */
+  readonly linesFor: NonNullable<CacheRead['forReceivers']>
+}
+
+/** What handling a request needs of one service; src/gateway makes and closes it. */
+export type Service = {
+  readonly name: string
+  readonly contract: Contract
+  /** Its companion; undefined without a change feed that is read. */
+  readonly witness: Witness | undefined
+  /** Public path in front of everything; '' for the root. */
+  readonly mount: string
+  /** Patterns of the hosts that the service answers; none = every host. */
+  readonly hosts: readonly string[]
+  readonly address: ServiceAddress
+  /** The address for one of the hosts; undefined where responses are the same for all of them. */
+  readonly addressAt: ((host: string) => ServiceAddress) | undefined
+  readonly upstream: Upstream
+  /** Undefined: every client may use it. */
+  readonly access: Access | undefined
+  readonly limits: {
+    readonly bodyBytes: number
+    readonly uploadBytes: number
+    /** Longest time that a request may take at the upstream; 0 = no bound. */
+    readonly upstreamMs: number
+  }
+  readonly websockets: boolean
+  readonly responses: {
+    /** To the fields of each; undefined where there are none. */
+    readonly changes: FieldChanges | undefined
+    /** Undefined: the upstream's CORS fields pass through. */
+    readonly cors: Config['cors'] | undefined
+    /** Those that are not stored, and those of one caller, for clients that accept it. */
+    readonly compresses: boolean
+    /** By the rules or the profile, or as a document of the gateway. */
+    readonly mayBeStored: boolean
+    /** See `CacheRead`. */
+    contentId(): string
+    /** Caches in front of the gateway; undefined where there are none. */
+    readonly downstream: Downstream | undefined
+    /** Which routes the upstream lets every origin read; undefined where that has no effect. */
+    readonly anyOrigins: AnyOrigins | undefined
+  }
+  readonly memo: TargetMemo
+  /** What the gateway answers itself. */
+  readonly own: {
+    readonly documents: LocalAnswers | undefined
+    /** Handles each item with `run`. */
+    readonly batch: ((request: LocalRequest, run: Run) => Promise<GatewayResponse>) | undefined
+  }
+}
+
+/** The form of a service for requests to one of its hosts. */
+export const serviceAtHost = (service: Service, host: string): Service =>
+  service.addressAt === undefined
+    ? service
+    : { ...service, address: service.addressAt(host), addressAt: undefined }
+
+/**
+ * The services of one configuration. A request holds the generation that it began with; what its write reaches, and whether its
+ * response may be stored, are questions to the newest one.
+ */
+export class Generation {
+  readonly services: readonly Service[]
+  readonly table: ServiceTable<Service>
+  #next: Generation | undefined
+  readonly #sharing: (servers: readonly string[]) => readonly Service[]
+
+  constructor(services: readonly Service[]) {
+    this.services = services
+    this.table = createServiceTable(services, serviceAtHost)
+    // Computed once for each upstream: every write needs them. By the upstream and not by the name of its service: a write may have
+    // begun under an earlier configuration.
+    this.#sharing = rememberedFor((servers) =>
+      services.filter(
+        ({ address }) =>
+          address.servers !== servers && address.servers.some((server) => servers.includes(server)),
+      ),
+    )
+  }
+
+  /** Requests of this one may still be handled. */
+  replaceBy(next: Generation): void {
+    this.#next = next
+  }
+
+  get #newest(): Generation {
+    let generation: Generation = this
+    while (generation.#next !== undefined) generation = generation.#next
+    return generation
+  }
+
+  /** Does the newest one have this service, with the same rules? */
+  has(service: Service): boolean {
+    return this.#newest.services.some(({ memo }) => memo === service.memo)
+  }
+
+  /** The service that has a public path at a host. */
+  serviceAt(authority: string, target: string): Service | undefined {
+    const choice = this.#newest.table.find(authority, target)
+    return choice.kind === 'found' ? choice.service : undefined
+  }
+
+  /**
+   * The other services with one of the servers of a service, whose stored responses a write to it may outdate: a site behind its
+   * interface and, for its pages and its administration, behind an open service. Of an open service these are the responses of the
+   * same URLs at the upstream (RFC 9111 §4.4), of the others all.
+   */
+  sharing({ address }: Service): readonly Service[] {
+    return this.#newest.#sharing(address.servers)
+  }
+
+  /** Does one of the services at the same upstream have routes? */
+  sharesRoutes(service: Service): boolean {
+    return this.sharing(service).some(({ contract }) => contract.hasRoutes)
+  }
+}
+
+export type Run = (exchange: Received) => Promise<GatewayResponse>
+
+export type LocalRequest = {
+  readonly id: string
+  readonly client: Client
+  readonly generation: Generation
+  readonly service: Service
+  readonly request: GatewayRequest
+  readonly identity: Identity | undefined
+  readonly query: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly content: Buffer | Readable | undefined
+}
+
+/** The client of the connection, or the one that a trusted proxy names. */
+export type Client = {
+  /** IP address, or `unknown` when the connection is already closed. */
+  readonly address: string
+  readonly protocol: 'http' | 'https'
+  /** The connection is one of a trusted proxy. */
+  readonly viaTrustedProxy: boolean
+}
 
 /** What happened to an exchange: written on its way, read at its end. */
 type ExchangeRecord = {
@@ -28,6 +209,8 @@ type ExchangeRecord = {
   invalidated: Invalidated | undefined
   /** What a request that may write was taken for. */
   taken: WriteKind | undefined
+  /** Caches in front of the gateway may store the response: its lines say for how long. */
+  isForReceivers: boolean
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
@@ -35,9 +218,10 @@ type ExchangeRecord = {
 /** A request that has arrived at a service. */
 export type Received = {
   readonly id: string
-  /** `batch`: an item of a batch, which has no connection to stream to. */
-  readonly origin: 'client' | 'batch'
+  /** An item of a batch has no connection to stream to; what is fetched for a comparison is neither counted nor stored. */
+  readonly origin: ExchangeOrigin
   readonly client: Client
+  readonly generation: Generation
   readonly service: Service
   readonly request: GatewayRequest
   /** Path as received, relative to the mount of the service; begins with `/`. */
@@ -74,6 +258,7 @@ export const arrived = (
     id: known.id,
     origin: known.origin,
     client: known.client,
+    generation: known.generation,
     service: known.service,
     request: known.request,
     path: known.path,
@@ -88,6 +273,7 @@ export const arrived = (
       reason: undefined,
       invalidated: undefined,
       taken: undefined,
+      isForReceivers: false,
       trace: undefined,
     },
     send: item?.send,
@@ -107,7 +293,7 @@ export const arrived = (
   return exchange
 }
 
-/** Only `asIdentified`, `asMatched`, `asReady`, `asRecalled` and `asTranslated` write to an exchange. */
+/** Only `asIdentified`, `asMatched`, `asReady` and `asRecalled` write to an exchange. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
 /** Writes to the exchange itself. */
@@ -141,7 +327,7 @@ export const asMatched = (
 
 /** A request in the one form that is keyed and sent. */
 export type Ready = Matched &
-  Omit<Canonical, 'kind' | 'undeclared'> & {
+  Omit<Canonical, 'kind' | 'undeclared' | 'content'> & {
     /** Read and checked, or an untouched stream. */
     readonly content: Buffer | Readable | undefined
   }
@@ -149,7 +335,7 @@ export type Ready = Matched &
 /** As `asMatched`: the same object again. */
 export const asReady = (
   exchange: Matched,
-  canonical: Pick<Ready, keyof Ready & keyof Canonical>,
+  canonical: Pick<Ready, Exclude<keyof Ready & keyof Canonical, 'content'>>,
   content: Ready['content'],
 ): Ready => {
   const known = exchange as Growing<Ready>
@@ -170,7 +356,9 @@ export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
   known.recalled = recalled
 }
 
-export type Outgoing = Ready & {
+/** A request as it is forwarded: again, or beside its answer. */
+export type Outgoing = {
+  readonly exchange: Ready
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>
@@ -181,76 +369,55 @@ export type Outgoing = Ready & {
   readonly signal: AbortSignal
 }
 
-type Forwarding = Omit<Outgoing, keyof Ready>
-
-/** Its own object each time: an exchange may be forwarded again, or beside its answer. */
-export const asOutgoing = (exchange: Ready, forwarding: Forwarding): Outgoing => {
-  const outgoing: Outgoing & Record<keyof Omit<Translated, keyof Outgoing>, undefined> = {
-    id: exchange.id,
-    origin: exchange.origin,
-    client: exchange.client,
-    service: exchange.service,
-    request: exchange.request,
-    path: exchange.path,
-    query: exchange.query,
-    record: exchange.record,
-    send: exchange.send,
-    admitted: exchange.admitted,
-    identity: exchange.identity,
-    method: exchange.method,
-    matching: exchange.matching,
-    recalled: exchange.recalled,
-    target: exchange.target,
-    arguments: exchange.arguments,
-    sendsUndeclared: exchange.sendsUndeclared,
-    content: exchange.content,
-    sensitive: exchange.sensitive,
-    variant: exchange.variant,
-    policy: exchange.policy,
-    extraFields: forwarding.extraFields,
-    withheld: forwarding.withheld,
-    acceptEncoding: forwarding.acceptEncoding,
-    background: forwarding.background,
-    signal: forwarding.signal,
-    upstreamTarget: undefined,
-    upstreamContent: undefined,
-  }
-  return outgoing
-}
-
 /** What the upstream is asked for; `query` has no `?`. */
 export const upstreamTarget = (
-  { basePath, translation }: Pick<Service, 'basePath' | 'translation'>,
+  { basePath, translation }: ServiceAddress,
   path: string,
   query: string,
-): string => {
-  return basePath + (translation?.toUpstreamTarget(path, query) ?? targetOf(path, query))
-}
-
-export type Translated = Outgoing & {
-  /** Path and query in the upstream's names, base path included. */
-  readonly upstreamTarget: string
-  /** `content` in the upstream's names. */
-  readonly upstreamContent: Buffer | Readable | undefined
-}
-
-/** As `asMatched`. */
-export const asTranslated = (
-  exchange: Outgoing,
-  target: string,
-  upstreamContent: Translated['upstreamContent'],
-): Translated => {
-  const known = exchange as Growing<Translated>
-  known.upstreamTarget = target
-  known.upstreamContent = upstreamContent
-  return known
-}
+): string => basePath + (translation?.toUpstreamTarget(path, query) ?? targetOf(path, query))
 
 /** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
-export const changedResponse = (
-  response: GatewayResponse,
-  service: Pick<Service, 'responseChanges'> | undefined,
-): GatewayResponse =>
-  service?.responseChanges === undefined
-    ? response
-    : { ...response, fields: withChanges(response.fields, service.responseChanges) }
+export const changedResponse = (response: GatewayResponse, service: Service | undefined): GatewayResponse => {
+  const changes = service?.responses.changes
+  return changes === undefined ? response : { ...response, fields: withChanges(response.fields, changes) }
+}
+
+export type SpanName = 'validate' | 'cache' | 'upstream'
+
+/** An open span; ended once. */
+export type OpenSpan = {
+  /** `head`: the response, where there is one. */
+  end(head: ResponseHead | undefined): void
+  failed(error: unknown): void
+  attempted(attempt: AttemptEvent): void
+}
+
+/** Opens a span; undefined where the exchange is not recorded. */
+export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined
+
+const watched = async <Result>(
+  span: OpenSpan,
+  run: () => Result | Promise<Result>,
+  head: (result: Result) => ResponseHead | undefined,
+): Promise<Result> => {
+  try {
+    const result = await run()
+    span.end(head(result))
+    return result
+  } catch (error) {
+    span.failed(error)
+    throw error
+  }
+}
+
+/** Does a part of the way of an exchange within a span of its trace. `head`: the response that the part has made. */
+export const inSpan = <Result>(
+  open: OpenSpans | undefined,
+  exchange: Received,
+  name: SpanName,
+  run: () => Result | Promise<Result>,
+  head: (result: Result) => ResponseHead | undefined,
+): Result | Promise<Result> => {
+  const span = open?.(exchange, name)
+  return span === undefined ? run() : watched(span, run, head)
+}

@@ -1,8 +1,9 @@
 import { pipeline, type Readable } from 'node:stream'
 import { takesUncodedOnly } from '../cache/cache-read.ts'
 import type { Clock } from '../clock.ts'
-import type { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import { addCount, addressGroup } from '../http/bounds.ts'
+import { notForReceivers, variesBy, withoutReceiverFields } from '../http/caching-fields.ts'
 import {
   isConditional,
   parseEntityTagList,
@@ -15,9 +16,11 @@ import {
   compress as compressed,
   createCoder,
   mayBeCoded,
+  prefersHtml,
   type StreamCoding,
   withVaryByCoding,
 } from '../http/content-coding.ts'
+import { mayHaveRights } from '../http/credential-fields.ts'
 import { remembered } from '../http/memo.ts'
 import {
   type Answer,
@@ -34,9 +37,166 @@ import {
   withoutFields,
 } from '../http/message.ts'
 import type { AnyOrigin } from '../service/announced.ts'
+import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts'
+import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'
+import { problemShape } from '../service/problem.ts'
 import type { ExchangeEvent, PipelineEvent } from './events.ts'
-import type { Matched, Ready, Received } from './exchange.ts'
-import { asGatewayError, errorAnswer, ownAnswerFor, plainOrigin } from './own-answer.ts'
+import type { Matched, Ready, Received, Service } from './exchange.ts'
+
+/** An answer that the gateway makes itself, complete with its framing. */
+const madeAnswer = (
+  status: number,
+  contentType: string,
+  text: string,
+  fields: readonly string[],
+): GatewayResponse => {
+  const content = Buffer.from(text)
+  return {
+    status,
+    fields: ['Content-Type', contentType, 'Content-Length', String(content.length), ...fields],
+    content,
+  }
+}
+
+const asGatewayError = (thrown: unknown): GatewayError =>
+  thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
+
+const errorFields = (error: GatewayError): string[] => {
+  const fields = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...error.fields]
+  if (error.retryAfterSeconds !== undefined) fields.push('Retry-After', String(error.retryAfterSeconds))
+  // The rest of the content was not read; the bytes behind it must not be parsed as a request.
+  if (error.code === 'content_too_large' || error.code === 'request_timeout') {
+    fields.push('Connection', 'close')
+  }
+  return fields
+}
+
+/** The page of the service where a browser asks for one; undefined: the client gets JSON. */
+const pageFor = (shape: ErrorShape, asked: RequestFields): ErrorPage | undefined => {
+  const accept = shape.page === undefined ? undefined : requestField(asked, 'accept')
+  return accept !== undefined && prefersHtml(accept) ? shape.page : undefined
+}
+
+const unknownService: ErrorShape = { ...problemShape, page: plainErrorPage }
+
+type AskedFields = {
+  /** Of the request; none where there is no request that could be read. */
+  readonly fields: RequestFields
+  readonly id: string
+}
+
+/** Makes a response of an error, in the format of the service; undefined: the service is unknown. */
+export const errorAnswer = (
+  service: Pick<Service, 'contract' | 'address'> | undefined,
+  error: GatewayError,
+  { fields, id }: AskedFields,
+): GatewayResponse => {
+  const shape = service?.contract.errors ?? unknownService
+  const page = pageFor(shape, fields)
+  const { status } = error.facts
+  const own = service === undefined ? [] : shape.fields(service.address.publicRoot)
+  if (page !== undefined)
+    return madeAnswer(status, 'text/html; charset=utf-8', page(error, id), [
+      ...['Content-Security-Policy', errorPagePolicy, 'Vary', 'Accept'],
+      ...own,
+      ...errorFields(error),
+    ])
+  const body = error.body ?? shape.body(error)
+  return madeAnswer(status, shape.contentType, shape.text(body), [...own, ...errorFields(error)])
+}
+
+/** The same for a request that does not reach `handle`, which adds the id to all others. */
+export const earlyErrorAnswer = (
+  service: Pick<Service, 'contract' | 'address'> | undefined,
+  error: GatewayError,
+  asked: AskedFields,
+): GatewayResponse => withAdded(errorAnswer(service, error, asked), ['X-Request-Id', asked.id])
+
+/**
+ * Does its refusal follow from the target alone? Without content, and without fields that validation or the response read, every
+ * client is refused alike.
+ */
+export const isRefusedByTargetAlone = ({ method, fields, content }: GatewayRequest): boolean =>
+  method === 'GET' &&
+  content === undefined &&
+  fields['content-type'] === undefined &&
+  fields['x-http-method-override'] === undefined &&
+  !mayHaveRights(fields)
+
+/** A refusal whose body a validator has already made in the service's shape. */
+export const refusalAnswer = (
+  {
+    service,
+    ...request
+  }: Omit<RefusedRequest, 'publicRoot'> & {
+    readonly service: Pick<Service, 'contract' | 'address'>
+  },
+  invalid: Invalid,
+): GatewayResponse => {
+  const { errors } = service.contract
+  const { contentType, fields } = errors.refusal(
+    { ...request, publicRoot: service.address.publicRoot },
+    invalid,
+  )
+  return madeAnswer(invalid.status, contentType, errors.text(invalid.body), fields)
+}
+
+const allowOrigin = 'access-control-allow-origin'
+
+/** One of the fields without the others is another policy: a shop allows its methods to all, but names the origins. */
+const policyFields = [allowOrigin, 'access-control-allow-methods', 'access-control-allow-credentials']
+
+/** As browsers write it; what the upstream would clean before it answers it is left to the upstream. */
+const plain = /^(?:null|https?:\/\/[a-z\d](?:[a-z\d.-]{0,251}[a-z\d])?(?::\d{1,5})?)$/
+
+/** The Origin of a request, when the permission for it can be written without asking. */
+export const plainOrigin = (fields: RequestFields): string | undefined => {
+  const origin = fields['origin']
+  return typeof origin === 'string' && plain.test(origin) ? origin : undefined
+}
+
+/** The lines with the permission for one origin; no field of them is sent twice. */
+const withPermission = (lines: FieldLines, { isRepeated, others }: AnyOrigin, origin: string): FieldLines => {
+  if (policyFields.some((name) => fieldValue(lines, name) !== undefined)) return lines
+  const permitted = [...lines, 'Access-Control-Allow-Origin', isRepeated ? origin : '*']
+  for (let i = 0; i < others.length; i += 2) {
+    const name = others[i] as string
+    if (fieldValue(lines, name) === undefined) permitted.push(name, others[i + 1] as string)
+  }
+  return permitted
+}
+
+/** A response of the upstream to a request without Origin, for one origin. HEAD alone gets no Vary without an Origin. */
+export const permitted = <Response extends GatewayResponse>(
+  response: Response,
+  policy: AnyOrigin,
+  origin: string,
+  method: string,
+): Response => {
+  const varies = variesBy(response.fields, 'origin')
+  if (!varies && method !== 'HEAD') return response
+  const fields = withPermission(response.fields, policy, origin)
+  return {
+    ...response,
+    fields: varies || fields === response.fields ? fields : [...fields, 'Vary', 'Origin'],
+  }
+}
+
+/** A response that the gateway made, with what the upstream would have allowed. */
+export const ownAnswerFor = (
+  response: GatewayResponse,
+  policy: AnyOrigin | undefined,
+  origin: string | undefined,
+): GatewayResponse => {
+  const vary = fieldValue(response.fields, 'vary')
+  const fields = variesBy(response.fields, 'origin')
+    ? response.fields
+    : withField(response.fields, 'Vary', vary === undefined ? 'Origin' : `Origin, ${vary}`)
+  return {
+    ...response,
+    fields: policy === undefined || origin === undefined ? fields : withPermission(fields, policy, origin),
+  }
+}
 
 export type FinishContext = {
   readonly clock: Clock
@@ -83,7 +243,9 @@ export const failure = (context: FinishContext, exchange: Received, thrown: unkn
   const error = asGatewayError(thrown)
   context.report(refused(exchange, error.code, error.facts.status))
   context.failed(error, exchange)
-  return errorAnswer(exchange.service, error)
+  const { id, origin, request } = exchange
+  // An item of a batch is part of a JSON document.
+  return errorAnswer(exchange.service, error, { id, fields: origin === 'client' ? request.fields : {} })
 }
 
 /** An error, or a response for which neither the cache nor the upstream was asked. */
@@ -97,7 +259,8 @@ const policyFor = (
   { service, request, path, matching }: Received & Partial<Matched>,
   status: number,
 ): AnyOrigin | undefined | Promise<AnyOrigin | undefined> => {
-  const { anyOrigins, contract } = service
+  const { contract } = service
+  const { anyOrigins } = service.responses
   const finding = matching ?? contract.find(request.method, path)
   // Where there is no route, the index speaks for the site.
   if (!('row' in finding))
@@ -107,20 +270,29 @@ const policyFor = (
 
 /** Pages of other origins may read a response of the gateway itself where they may read those of the upstream. */
 export const permit = (exchange: Received, response: GatewayResponse): Answer => {
-  if (exchange.service.anyOrigins === undefined || exchange.origin !== 'client') return response
+  if (exchange.service.responses.anyOrigins === undefined || exchange.origin !== 'client') return response
   if (!isMadeHere(exchange)) return response
   const origin = plainOrigin(exchange.request.fields)
   if (origin === undefined) return ownAnswerFor(response, undefined, undefined)
   return whenKnown(policyFor(exchange, response.status), (policy) => ownAnswerFor(response, policy, origin))
 }
 
+/** Caches in front of the gateway store nothing of which its lines do not say so; an item of a batch has no such lines. */
+const forReceivers = ({ service, record, origin }: Received, response: GatewayResponse): GatewayResponse => {
+  if (service.responses.downstream === undefined) return response
+  if (origin === 'batch') return withoutReceiverFields(response)
+  return record.isForReceivers ? response : notForReceivers(response)
+}
+
 /** Counts the exchange, and adds the request id and Via (RFC 9110 §7.6.3). */
 export const finish = (
   { clock, finished }: FinishContext,
-  { id, service, request, record, origin }: Received,
+  exchange: Received,
   began: number,
   response: GatewayResponse,
 ): GatewayResponse => {
+  const { id, service, request, record, origin } = exchange
+  if (origin === 'verify') return response
   finished({
     kind: 'exchange-finished',
     id,
@@ -137,7 +309,7 @@ export const finish = (
     trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
     origin,
   })
-  return withAdded(response, ['Via', '1.1 trellis', 'X-Request-Id', id])
+  return withAdded(forReceivers(exchange, response), ['Via', '1.1 trellis', 'X-Request-Id', id])
 }
 
 export type CompressOptions = {
@@ -281,7 +453,7 @@ export const createCompression = (options: CompressOptions): CompressResponse =>
 
   return (exchange, response) => {
     const { service, request } = exchange
-    return request.fields['accept-encoding'] === undefined || !service.compresses
+    return request.fields['accept-encoding'] === undefined || !service.responses.compresses
       ? response
       : forClient(exchange, response)
   }

@@ -23,19 +23,16 @@ import type { ContentMapper, Translation } from '../service/announced.ts'
 import { isActingRead } from '../service/decide.ts'
 import { neverSent } from '../upstream/failure.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
-import { shed } from './admit.ts'
+import { boundedContent, readContent, type ShedOptions, shed } from './admit.ts'
 import {
-  asOutgoing,
-  asTranslated,
+  inSpan,
   type Matched,
+  type OpenSpans,
   type Outgoing,
   type Ready,
-  type Translated,
   upstreamTarget,
 } from './exchange.ts'
-import { type ForwardingFacts, inSpan, type OpenSpans, type ShedOptions } from './ports.ts'
-import { boundedContent, readContent } from './request.ts'
-import { sharesRoutes } from './service.ts'
+import type { ForwardingFacts } from './ports.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
   if (Buffer.isBuffer(content)) return mapper.whole(content)
@@ -59,18 +56,16 @@ const withPublicLinks = <Head extends ResponseHead>(head: Head, links: PublicLin
 }
 
 /** In the upstream's names. */
-const translated = async (exchange: Outgoing): Promise<Translated> => {
-  const { service, matching, query, content, request } = exchange
-  const { translation } = service
-  const target = upstreamTarget(service, matching.path, query)
-  if (translation === undefined || !Buffer.isBuffer(content)) return asTranslated(exchange, target, content)
-  const type = requestField(request.fields, 'content-type')
-  return asTranslated(exchange, target, await translation.toUpstreamContent(content, type))
+const translatedContent = ({ service, content, request }: Ready): Ready['content'] | Promise<Buffer> => {
+  const { translation } = service.address
+  return translation === undefined || !Buffer.isBuffer(content)
+    ? content
+    : translation.toUpstreamContent(content, requestField(request.fields, 'content-type'))
 }
 
 /** In public names, with public URLs. */
-const publicResponse = ({ service, matching }: Outgoing, response: GatewayResponse): GatewayResponse => {
-  const { translation, links } = service
+const publicResponse = ({ service, matching }: Ready, response: GatewayResponse): GatewayResponse => {
+  const { translation, links } = service.address
   if (translation !== undefined) return translatedResponse(response, translation)
   return links === undefined ? response : withPublicLinks(response, links, matching.path)
 }
@@ -84,22 +79,27 @@ export type ForwardContext = {
 }
 
 /** With the validators that the cache adds, and the trace that the request belongs to. */
-const allFields = (exchange: Translated, facts: ForwardingFacts): string[] => {
-  const { withheld, extraFields, record } = exchange
+const allFields = (
+  { exchange, withheld, extraFields, acceptEncoding }: Outgoing,
+  facts: ForwardingFacts,
+): string[] => {
   const sent = sentFields(exchange, withheld, facts)
-  sent.push('accept-encoding', exchange.acceptEncoding)
+  sent.push('accept-encoding', acceptEncoding)
   for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
-  return withTraceFields(sent, record.trace)
+  return withTraceFields(sent, exchange.record.trace)
 }
 
 /** A stream is framed as the client framed it: by its length, which `validate` has checked, or by chunks, which are counted. */
-const sentContent = (exchange: Translated, fields: string[]): Buffer | Readable | undefined => {
-  const { upstreamContent, request, service } = exchange
-  if (!(upstreamContent instanceof Readable)) return upstreamContent
+const framedContent = (
+  { request, service }: Ready,
+  content: Ready['content'],
+  fields: string[],
+): Ready['content'] => {
+  if (!(content instanceof Readable)) return content
   const length = requestField(request.fields, 'content-length')
-  if (length === undefined) return boundedContent(upstreamContent, service.uploadBytes)
+  if (length === undefined) return boundedContent(content, service.limits.uploadBytes)
   fields.push('content-length', length)
-  return upstreamContent
+  return content
 }
 
 const smallBytes = 16 * 1024
@@ -107,35 +107,35 @@ const smallBytes = 16 * 1024
 const isSmall = (fields: RequestFields): boolean =>
   Number(requestField(fields, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
 
-const publicInterim = ({ request, service, matching }: Translated): Interim | undefined => {
+const publicInterim = ({ request, service, matching }: Ready): Interim | undefined => {
   const { interim } = request
-  const { links } = service
+  const { links } = service.address
   if (interim === undefined || links === undefined) return interim
   return (head) => interim(withPublicLinks(head, links, matching.path))
 }
 
 const send = (
-  exchange: Translated,
+  { exchange, background, signal }: Outgoing,
   fields: string[],
-  content: Buffer | Readable | undefined,
+  content: Ready['content'],
 ): Promise<GatewayResponse> => {
-  const { service, request, method, record } = exchange
-  const isRead = method === 'GET' || method === 'HEAD'
+  const { generation, service, request, method, matching, record } = exchange
+  const isRead = method === 'GET' || method === 'HEAD' || method === 'QUERY'
   const forwarded: ForwardRequest = {
     method,
     isWrite:
       exchange.policy.effect === 'writes' ||
-      isActingRead(service.contract, exchange.sensitive, () => sharesRoutes(service)),
-    target: exchange.upstreamTarget,
-    host: service.hostField,
+      isActingRead(service.contract, exchange.sensitive, () => generation.sharesRoutes(service)),
+    target: upstreamTarget(service.address, matching.path, exchange.query),
+    host: service.address.hostField,
     fields,
     content,
-    signal: exchange.signal,
+    signal,
     // A write is not sent when its client has disconnected; a read may have other clients.
     withdraw: isRead ? undefined : request.signal,
-    clientAddress: exchange.background ? '' : addressGroup(exchange.client.address),
+    clientAddress: background ? '' : addressGroup(exchange.client.address),
     // Links in the upstream's names are of no use to a client.
-    interim: service.translation === undefined ? publicInterim(exchange) : undefined,
+    interim: service.address.translation === undefined ? publicInterim(exchange) : undefined,
     upgrade: request.upgrade,
     record,
     attempted: record.trace?.attempted,
@@ -146,17 +146,17 @@ const send = (
 /** A small content is read before the request takes a slot of the upstream, so that a slow client holds none. */
 const sendWhenRead = async (
   budget: ByteBudget,
-  exchange: Translated,
+  outgoing: Outgoing,
   fields: string[],
   content: Readable,
 ): Promise<GatewayResponse> => {
-  const { request, client } = exchange
+  const { request, client } = outgoing.exchange
   const reservation = budget('request-body', client.address)
   try {
     const read = await readContent(content, smallBytes, request.signal, reservation).catch((error: Error) => {
       throw neverSent(error)
     })
-    return await send(exchange, fields, read)
+    return await send(outgoing, fields, read)
   } finally {
     reservation.release()
   }
@@ -164,24 +164,27 @@ const sendWhenRead = async (
 
 const sendTranslated = (
   { budget, forwarding }: ForwardContext,
-  exchange: Translated,
+  outgoing: Outgoing,
+  translated: Ready['content'],
 ): Promise<GatewayResponse> => {
-  const fields = allFields(exchange, forwarding)
-  const content = sentContent(exchange, fields)
+  const { exchange } = outgoing
+  const fields = allFields(outgoing, forwarding)
+  const content = framedContent(exchange, translated, fields)
   return content instanceof Readable && isSmall(exchange.request.fields)
-    ? sendWhenRead(budget, exchange, fields, content)
-    : send(exchange, fields, content)
+    ? sendWhenRead(budget, outgoing, fields, content)
+    : send(outgoing, fields, content)
 }
 
 /** Sends the request to the upstream, which queues, tries and retries it. Names and URLs become the upstream's, and public again in the response. */
-export const forward = async (context: ForwardContext, exchange: Outgoing): Promise<GatewayResponse> => {
+export const forward = async (context: ForwardContext, outgoing: Outgoing): Promise<GatewayResponse> => {
+  const { exchange } = outgoing
   shed(exchange, context.overload)
-  const sent = await translated(exchange)
+  const content = await translatedContent(exchange)
   const response = await inSpan(
     context.spans,
     exchange,
     'upstream',
-    () => sendTranslated(context, sent),
+    () => sendTranslated(context, outgoing, content),
     (head) => head,
   )
   return publicResponse(exchange, response)
@@ -194,13 +197,14 @@ const noFields = {}
 export const passedOn = (exchange: Ready): Outgoing => {
   const { request } = exchange
   const isConditioned = hasTagCondition(request.fields)
-  return asOutgoing(exchange, {
+  return {
+    exchange,
     extraFields: isConditioned ? ownConditions(request.fields) : noFields,
     withheld: isConditioned ? tagConditions : nothing,
     acceptEncoding: codingsToPass(exchange),
-    background: false,
-    signal: exchange.request.signal,
-  })
+    background: exchange.origin === 'verify',
+    signal: request.signal,
+  }
 }
 
 type Known = Pick<Matched, 'id' | 'client' | 'request' | 'service' | 'identity' | 'matching'>
@@ -214,10 +218,10 @@ const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) =>
     return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
   },
   forwarded: ({ client, service }) =>
-    `for=${quoted(client.address)};proto=${client.protocol};host="${service.publicHost}"`,
+    `for=${quoted(client.address)};proto=${client.protocol};host="${service.address.publicHost}"`,
   'x-forwarded-for': ({ client }) => client.address,
   'x-forwarded-proto': ({ client }) => client.protocol,
-  'x-forwarded-host': ({ service }) => service.publicHost,
+  'x-forwarded-host': ({ service }) => service.address.publicHost,
   'x-request-id': ({ id }) => id,
 }
 
@@ -309,7 +313,7 @@ const stored = remembered((value) => {
 
 const acceptedBy = ({ request, service }: Ready): string | undefined =>
   // Names and URLs are translated in uncoded contents only.
-  service.translation === undefined ? requestField(request.fields, 'accept-encoding') : undefined
+  service.address.translation === undefined ? requestField(request.fields, 'accept-encoding') : undefined
 
 /** `Accept-Encoding` for a response to this client alone, as the upstream sends it. */
 export const codingsToPass = (exchange: Ready): string => {

@@ -2,8 +2,16 @@ import { forwardedStatus } from '../cache/cache-read.ts'
 import { unlimited } from '../http/bounds.ts'
 import { type Answer, type FieldLines, type GatewayResponse, withAdded } from '../http/message.ts'
 import { type Decision, decide, ownOf } from '../service/decide.ts'
-import { authenticate, authorize, countRequest, type RateLimitOptions } from './admit.ts'
-import type { Outgoing, Ready, Received } from './exchange.ts'
+import {
+  authenticate,
+  authorize,
+  countRequest,
+  match,
+  overloaded,
+  type RateLimitOptions,
+  validate,
+} from './admit.ts'
+import { inSpan, type Outgoing, type Ready, type Received } from './exchange.ts'
 import {
   type CompressResponse,
   conditional,
@@ -14,13 +22,11 @@ import {
   refusal,
 } from './finish.ts'
 import { type ForwardContext, forward, passedOn } from './forward.ts'
-import { type CacheContext, type ExchangeWatch, inSpan, overloaded } from './ports.ts'
+import type { CacheContext, ExchangeWatch } from './ports.ts'
 import { readThrough } from './read.ts'
-import { match, validate } from './request.ts'
-import { sharesRoutes } from './service.ts'
 import { write } from './write.ts'
 
-/** What one configuration handles its requests with. The facts of one service are in each exchange (service.ts). */
+/** What one configuration handles its requests with. */
 export type HandleContext = FinishContext &
   CacheContext &
   ForwardContext & {
@@ -54,7 +60,8 @@ const answered = async (context: HandleContext, exchange: Received): Promise<Gat
   const authenticated = authenticate(exchange, context.report) // 401, 403
   if (authenticated instanceof Promise) await authenticated
   const matched = match(exchange) // 404, 405, 400
-  const counted = context.limits && countRequest(matched, context.limits) // 429
+  const limits = exchange.origin === 'verify' ? undefined : context.limits
+  const counted = limits && countRequest(matched, limits) // 429
   const limitFields = counted instanceof Promise ? await counted : counted
   authorize(matched, context.report) // 401
 
@@ -87,23 +94,36 @@ const withLimits = (response: GatewayResponse, fields: FieldLines | undefined): 
 
 /** What to do with the request; nothing else decides it. */
 const decisionOf = (exchange: Ready): Decision => {
-  const { local, batch } = exchange.service
+  const { documents, batch } = exchange.service.own
   return (
-    ownOf(exchange.matching, { documents: local !== undefined, batch: batch !== undefined }) ??
+    ownOf(exchange.matching, { documents: documents !== undefined, batch: batch !== undefined }) ??
     forwardingOf(exchange)
   )
 }
 
-const forwardingOf = ({ service, method, request, content, identity, sensitive, policy }: Ready) =>
-  decide(service.contract, policy, {
+const forwardingOf = ({
+  origin,
+  generation,
+  service,
+  method,
+  request,
+  content,
+  identity,
+  sensitive,
+  policy,
+}: Ready): Decision => {
+  const decision = decide(service.contract, policy, {
     method,
     fields: request.fields,
     hasContent: content !== undefined,
     isUpgrade: request.upgrade !== undefined,
     sensitive,
     identity,
-    sharesRoutes: () => sharesRoutes(service),
+    sharesRoutes: () => generation.sharesRoutes(service),
   })
+  // What is stored is compared with what the upstream says now.
+  return origin === 'verify' && decision.kind === 'read' ? { kind: 'pass', reason: undefined } : decision
+}
 
 /** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */
 const act = (context: HandleContext, exchange: Ready, decision: Decision): Answer => {
@@ -147,14 +167,14 @@ const own = async (
   exchange: Ready,
   { what, row }: Extract<Decision, { readonly kind: 'own' }>,
 ): Promise<GatewayResponse> => {
-  const { local, batch } = exchange.service
+  const { documents, batch } = exchange.service.own
   if (what === 'batch') {
     if (context.overload?.admits('batch') === false) throw overloaded(context.overload)
-    if (batch !== undefined) return batch(exchange)
-  } else if (local !== undefined) {
+    if (batch !== undefined) return batch(exchange, (item) => handle(context, item))
+  } else if (documents !== undefined) {
     return what === 'index'
-      ? local.index(exchange, row)
-      : local.options(exchange, row, () => act(context, exchange, forwardingOf(exchange)))
+      ? documents.index(exchange, row)
+      : documents.options(exchange, row, () => act(context, exchange, forwardingOf(exchange)))
   }
   return act(context, exchange, forwardingOf(exchange))
 }

@@ -20,11 +20,9 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
-import type { Said } from '../service/witness.ts'
+import type { Said } from '../service/contract.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
-import { type Ready, upstreamTarget } from './exchange.ts'
-import { isTold } from './judge-write.ts'
-import type { Service } from './service.ts'
+import { type Generation, type Ready, type Service, upstreamTarget } from './exchange.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
@@ -169,12 +167,18 @@ const mayStillRun = (
 const cronMs = 5_000
 
 /** The parts of a write to an open service that RFC 9111 §4.4 uses. */
-const unsafeRequest = ({ service, method, request, target, policy }: Ready): UnsafeRequest => ({
+const unsafeRequest = ({
+  service: { address, mount },
+  method,
+  request,
   target,
-  url: `${service.roots[0]}${target}`,
-  roots: service.roots,
-  publicRoot: service.publicRoot,
-  mount: service.mount,
+  policy,
+}: Ready): UnsafeRequest => ({
+  target,
+  url: `${address.roots[0]}${target}`,
+  roots: address.roots,
+  publicRoot: address.publicRoot,
+  mount,
   destination:
     method === 'MOVE' || method === 'COPY'
       ? requestField(request.fields, 'destination')?.replace(/^https?:\/\/[^/?#]*/i, '')
@@ -184,8 +188,8 @@ const unsafeRequest = ({ service, method, request, target, policy }: Ready): Uns
 
 /** The targets of the service in a field of its response, whose URLs are those for clients (http/links.ts). */
 const shownTargets = ({ service, target }: Ready, value: string | undefined): readonly string[] => {
-  const { publicRoot, publicHost, mount } = service
-  const roots = [publicRoot, `http://${publicHost}${mount}`]
+  const { publicRoot, publicHost } = service.address
+  const roots = [publicRoot, `http://${publicHost}${service.mount}`]
   return namedTargets(value, { url: publicRoot + target, roots })
 }
 
@@ -199,7 +203,8 @@ const spelled = (service: Service, target: string): string | undefined => {
 
 /** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */
 export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => {
-  const { mount, basePath } = exchange.service
+  const { mount, address } = exchange.service
+  const { basePath } = address
   // Of `/api/x` it is unknown then which side it is a path of.
   if (mount.length > basePath.length && mount.startsWith(`${basePath}/`)) return false
   const named = shownTargets(exchange, fieldValue(head.fields, 'content-location'))
@@ -214,12 +219,13 @@ const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string 
 }
 
 /** Tags of one resource in the other services of the same upstream. As texts: a URL object would spell the query in another way. */
-const tagsOfOthers = (found: Service, target: string): readonly string[] => {
+const tagsOfOthers = (generation: Generation, found: Service, target: string): readonly string[] => {
   const [path = '', ...query] = target.split('?')
-  const sent = upstreamTarget(found, path, query.join('?'))
-  const others = found.sharing().filter(({ contract }) => contract.invalidatesTargets)
+  const sent = upstreamTarget(found.address, path, query.join('?'))
+  const others = generation.sharing(found).filter(({ contract }) => contract.invalidatesTargets)
   return others.flatMap((one) => {
-    const rest = sent.startsWith(one.basePath) ? sent.slice(one.basePath.length) : undefined
+    const { basePath } = one.address
+    const rest = sent.startsWith(basePath) ? sent.slice(basePath.length) : undefined
     const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(one, asTarget(rest)) : undefined
     return key === undefined ? [] : targetKey(one.name, key)
   })
@@ -227,20 +233,20 @@ const tagsOfOthers = (found: Service, target: string): readonly string[] => {
 
 /** Tags of all that is stored for the URLs that the write changes, in whichever service they are. */
 const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] => {
-  const { service, request, target } = exchange
+  const { service, generation, request, target } = exchange
   const authority = requestField(request.fields, ':authority') ?? requestField(request.fields, 'host') ?? ''
   const tags = unsafePaths(unsafeRequest(exchange), written).flatMap((path) => {
-    const found = path === service.mount + target ? service : service.serviceAt(authority, path)
+    const found = path === service.mount + target ? service : generation.serviceAt(authority, path)
     const named = found === undefined ? undefined : spelled(found, asTarget(path.slice(found.mount.length)))
     if (found === undefined || named === undefined) return []
     const isReached = found.name === service.name && !service.contract.invalidatesTargets
-    return [...(isReached ? [] : [targetKey(found.name, named)]), ...tagsOfOthers(found, named)]
+    return [...(isReached ? [] : [targetKey(found.name, named)]), ...tagsOfOthers(generation, found, named)]
   })
   return [...new Set(tags)]
 }
 
-const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
-  local === undefined ? [] : [{ kind: 'documents', service: name, collection }]
+const documentsNotes = ({ name, own }: Service, collection: string): readonly Note[] =>
+  own.documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
 /** On what only callers are shown, each what is his own. */
 const ownTags = ({ contract: { tagger } }: Service, said: Said | undefined): readonly string[] =>
@@ -309,11 +315,11 @@ export const writeNotes = (
   shown: Shown = () => [],
   said?: Said,
 ): readonly Note[] => {
-  const { service, matching, sensitive } = exchange
+  const { service, generation, matching, sensitive } = exchange
   const written = writtenBy(exchange, response, said)
   const tags = ownWriteTags(exchange, written, shown, said)
   // It may still be carried out, until the total timeout of the upstream.
-  const forMs = sensitive === 'cron' ? cronMs : service.upstreamTotalMs
+  const forMs = sensitive === 'cron' ? cronMs : service.limits.upstreamMs
   const isOver = said !== undefined || (sensitive !== 'cron' && !mayStillRun(exchange, written))
   const note = (tag: string): Note =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
@@ -321,7 +327,7 @@ export const writeNotes = (
     said === undefined || said.kind === 'rows' ? documentsNotes(of, collection) : []
   const isRefused =
     tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
-  const others = isRefused ? [] : service.sharing()
+  const others = isRefused ? [] : generation.sharing(service)
   return [
     ...tags.map(note),
     ...documents(service, matching.kind === 'found' ? matching.row.collection : ''),
@@ -330,9 +336,15 @@ export const writeNotes = (
 }
 
 /** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
-export const invalidateWrite = (cache: Cache, { service, record }: Ready, notes: readonly Note[]): void => {
+export const invalidateWrite = (
+  cache: Cache,
+  { service, generation, record }: Ready,
+  notes: readonly Note[],
+): void => {
   const documentsOutdated = (name: string, collection: string): void =>
-    [service, ...service.sharing()].find((one) => one.name === name)?.local?.written(collection)
+    [service, ...generation.sharing(service)]
+      .find((one) => one.name === name)
+      ?.own.documents?.written(collection)
   const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
   const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
   record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
@@ -382,3 +394,7 @@ export const createConcurrentWrites = () => {
 
 /** The cache outlives the configurations under which its services are written to. */
 export const concurrentWritesOf = rememberedFor((_: Cache) => createConcurrentWrites())
+
+/** Do all changes of the request that a service may show have been dropped, or is there none? */
+export const isTold = ({ witness }: Service, said: Said): boolean =>
+  said.kind !== 'rows' || (witness?.key === said.key && witness.hasApplied(said.rows))

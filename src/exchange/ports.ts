@@ -1,10 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation.ts'
-import { GatewayError } from '../errors.ts'
 import type { ByteBudget } from '../http/bounds.ts'
 import type { ResponseHead } from '../http/message.ts'
-import type { AttemptEvent } from '../upstream/events.ts'
 import type { Identity } from './access.ts'
 import type { Received } from './exchange.ts'
 
@@ -20,8 +18,6 @@ export type CacheContext = {
   readonly forwarding: ForwardingFacts
   /** Absent where no other process stores responses of the same upstreams (docs/decisions/0007). */
   readonly announcer?: WriteAnnouncer
-  /** The gateway answers CORS itself: a stored response must not depend on the Origin of the first request. */
-  readonly withholdsOrigin?: boolean
   /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
 }
@@ -38,13 +34,14 @@ type WriteAnnouncer = {
 }
 
 export type RateLimitVerdict = {
+  /** Its item of `RateLimit-Policy`. */
+  readonly policy: string
   readonly name: string
-  readonly max: number
-  readonly windowMs: number
   readonly remaining: number
-  /** Until the window ends. */
+  /** Until the client has its whole quota again. */
   readonly resetSeconds: number
-  readonly exceeded: boolean
+  /** Until its next request is admitted; 0: this one is. */
+  readonly retryAfterSeconds: number
 }
 
 /** The properties of a request that limits select and count by. */
@@ -63,21 +60,6 @@ export type CountRequest = (
   request: CountedRequest,
 ) => readonly RateLimitVerdict[] | Promise<readonly RateLimitVerdict[]>
 
-/** Work that needs an upstream: items of a batch, reads that would be stored, and everything else. */
-export type ForwardedWork = 'batch' | 'miss' | 'pass'
-
-export type ShedOptions = {
-  /** May one more request of this kind be started? */
-  readonly admits: (work: ForwardedWork) => boolean
-  readonly retryAfterSeconds: number
-}
-
-/** The 503 for a request that is refused because of overload. */
-export const overloaded = (
-  { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
-  fields: readonly string[] = [],
-): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields, unsent: true })
-
 /** How an exchange was answered, with the facts known when the head is sent. */
 export type Answered = {
   readonly head: ResponseHead
@@ -91,14 +73,16 @@ export type ExchangeWatch = {
   end(exchange: Received, answered: Answered): void
 }
 
+/** Milliseconds. */
+export type Rate = { readonly windowMs: number; readonly intervalMs: number }
+
+/** `usedMs`: how much of the window the requests of a client have used up, with this one if it was admitted. */
+export type Taken = { readonly admitted: boolean; readonly usedMs: number }
+
 /** The store of request counts that several processes share. */
 export type RateLimitStore = {
-  /** Adds one to a key of a limit; returns the count of the current window and the time until it ends. */
-  increment(
-    limit: string,
-    key: string,
-    windowMs: number,
-  ): Promise<{ readonly count: number; readonly leftMs: number }>
+  /** Takes one request of a key of a limit that admits one in each interval, and at once as many as fit into the window. */
+  take(limit: string, key: string, rate: Rate): Promise<Taken>
 }
 
 /** An answer that is kept to be given again. */
@@ -124,44 +108,4 @@ export type IdempotencyStore = {
   finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
   /** Nothing was carried out: the key may be used again. */
   abandon(key: string): Promise<void>
-}
-
-export type SpanName = 'validate' | 'cache' | 'upstream'
-
-/** An open span; ended once. */
-export type OpenSpan = {
-  /** `head`: the response, where there is one. */
-  end(head: ResponseHead | undefined): void
-  failed(error: unknown): void
-  attempted(attempt: AttemptEvent): void
-}
-
-/** Opens a span; undefined where the exchange is not recorded. */
-export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined
-
-const watched = async <Result>(
-  span: OpenSpan,
-  run: () => Result | Promise<Result>,
-  head: (result: Result) => ResponseHead | undefined,
-): Promise<Result> => {
-  try {
-    const result = await run()
-    span.end(head(result))
-    return result
-  } catch (error) {
-    span.failed(error)
-    throw error
-  }
-}
-
-/** Does a part of the way of an exchange within a span of its trace. `head`: the response that the part has made. */
-export const inSpan = <Result>(
-  open: OpenSpans | undefined,
-  exchange: Received,
-  name: SpanName,
-  run: () => Result | Promise<Result>,
-  head: (result: Result) => ResponseHead | undefined,
-): Result | Promise<Result> => {
-  const span = open?.(exchange, name)
-  return span === undefined ? run() : watched(span, run, head)
 }

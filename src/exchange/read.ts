@@ -1,13 +1,20 @@
+import { hash } from 'node:crypto'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
-import { type Answer, type GatewayResponse, type RequestFields, whenKnown } from '../http/message.ts'
+import {
+  type Answer,
+  type GatewayResponse,
+  type RequestFields,
+  requestField,
+  whenKnown,
+} from '../http/message.ts'
 import type { AnyOrigin } from '../service/announced.ts'
+import { requestTags } from '../service/contract.ts'
 import type { Decision } from '../service/decide.ts'
-import { requestTags } from '../service/tagger.ts'
-import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
+import type { Outgoing, Ready } from './exchange.ts'
+import { permitted, plainOrigin } from './finish.ts'
 import { codingsToStore, createSentField } from './forward.ts'
-import { permitted, plainOrigin } from './own-answer.ts'
 import type { CacheContext, ForwardingFacts } from './ports.ts'
 
 /** The partition of the cache that an exchange reads from; `name` as in the key. */
@@ -19,7 +26,8 @@ export type ReadPartition = {
 }
 
 const keyOf = ({ service, target, recalled, client }: Ready, partition: string): string => {
-  const { host, name, publicRoot } = service
+  const { name } = service
+  const { host, publicRoot } = service.address
   // The upstream is sent the scheme: it may redirect one to the other.
   const scheme = (client.protocol === 'https') === publicRoot.startsWith('https:') ? '' : client.protocol
   return recalled?.kind === 'valid' && partition === 'public' && host === '' && scheme === ''
@@ -34,6 +42,7 @@ export class ExchangeRead implements CacheRead {
   readonly #exchange: Ready
   readonly #withheld: ReadonlySet<string>
   readonly #facts: ForwardingFacts
+  readonly #isForAll: boolean
   #sentField: ((name: string) => string | undefined) | undefined
   readonly service: string
   readonly key: string
@@ -55,6 +64,7 @@ export class ExchangeRead implements CacheRead {
     this.service = exchange.service.name
     this.key = keyOf(exchange, partition.name)
     this.partition = partition.kind
+    this.#isForAll = partition.name === publicPart.name
     this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
     this.fields = exchange.request.fields
     // No report of a change says that a credential has lost a right.
@@ -62,7 +72,7 @@ export class ExchangeRead implements CacheRead {
       partition.kind === 'public'
         ? exchange.policy
         : { ...exchange.policy, whileHeard: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
-    this.compresses = exchange.service.compresses
+    this.compresses = exchange.service.responses.compresses
   }
 
   /** Made for the first variant that needs it. */
@@ -80,12 +90,17 @@ export class ExchangeRead implements CacheRead {
   }
 
   get contentId(): string {
-    return this.#exchange.service.contentId()
+    return this.#exchange.service.responses.contentId()
+  }
+
+  /** Undefined where the key has something that caches in front of the gateway do not know. */
+  get forReceivers(): CacheRead['forReceivers'] {
+    return this.#isForAll ? this.#exchange.service.responses.downstream?.linesFor : undefined
   }
 
   isOutdated(): boolean {
-    const { service, matching } = this.#exchange
-    return !service.isCurrent() || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
+    const { service, generation, matching } = this.#exchange
+    return !generation.has(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
@@ -115,15 +130,28 @@ const withholding = {
 
 type Read = Extract<Decision, { readonly kind: 'read' }>['caching']
 
-/** The partition of the credential and of the fields in the key, or the one that all share. */
-const partitionFor = (context: CacheContext, decision: Read, variant: Ready['variant']): ReadPartition => {
+/** Fields that say what the content of a request means (RFC 9110 §8.3 to §8.7). */
+const contentFields = ['content-type', 'content-encoding', 'content-language', 'content-location'] as const
+
+/** RFC 10008 §2.7: the content, and what it means. Undefined for GET and HEAD. */
+const contentPart = ({ method, content, request: { fields } }: Ready): readonly unknown[] | undefined =>
+  method === 'QUERY'
+    ? [
+        ...contentFields.map((name) => requestField(fields, name) ?? null),
+        Buffer.isBuffer(content) ? hash('sha256', content, 'base64url') : null,
+      ]
+    : undefined
+
+/** The partition of the credential and of the fields and content in the key, or the one that all share. */
+const partitionFor = (context: CacheContext, decision: Read, exchange: Ready): ReadPartition => {
+  const { variant } = exchange
+  const content = contentPart(exchange)
   const own = decision.partition === 'credential' ? decision : undefined
   const kind = { kind: decision.partition, ...(own === undefined ? {} : { endsAt: own.endsAt }) }
-  if (variant !== undefined || decision.keyed !== undefined) {
-    const parts = [variant?.key, own?.credential, decision.keyed].map((text) => text ?? null)
-    return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
-  }
-  return own === undefined ? publicPart : { ...kind, name: context.partitionOf(own.credential) }
+  if ([variant, own, decision.keyed, content].every((part) => part === undefined)) return publicPart
+  // Each part as JSON: no credential can be read as another combination of parts.
+  const parts = [variant?.key, own?.credential, decision.keyed, content].map((part) => part ?? null)
+  return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
 }
 
 /** Of the cookies only the declared ones are sent: the key contains no others. */
@@ -136,9 +164,10 @@ const withDeclaredCookies = (
 
 /** The origin of an anonymous request, if its response is the same for all origins. */
 const sharedOrigin = (
-  { request: { fields }, service: { anyOrigins }, matching }: Ready,
+  { request: { fields }, service, matching }: Ready,
   { partition }: Read,
 ): { readonly origin: string; readonly policy: AnyOrigin } | undefined => {
+  const { anyOrigins } = service.responses
   if (anyOrigins === undefined || fields['origin'] === undefined) return undefined
   if (partition !== 'public' || fields['authorization'] !== undefined) return undefined
   const origin = plainOrigin(fields)
@@ -152,32 +181,38 @@ export const readThrough = (
   context: CacheContext,
   exchange: Ready,
   caching: Read,
-  fetch: (exchange: Outgoing) => Answer,
+  fetch: (outgoing: Outgoing) => Answer,
 ): Answer => {
-  const shared = context.withholdsOrigin === true ? undefined : sharedOrigin(exchange, caching)
-  const lists =
-    context.withholdsOrigin === true || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
+  // Where the gateway answers CORS itself, a stored response must not depend on the Origin of the first request.
+  const withholdsOrigin = exchange.service.responses.cors !== undefined
+  const shared = withholdsOrigin ? undefined : sharedOrigin(exchange, caching)
+  const lists = withholdsOrigin || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
   const withheld = caching.withhold.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(
     exchange,
-    partitionFor(context, caching, exchange.variant),
+    partitionFor(context, caching, exchange),
     withheld,
     context.forwarding,
   )
   const answer = context.cache.answer(read, (extra) =>
-    fetch(
-      asOutgoing(exchange, {
-        extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
-        withheld,
-        acceptEncoding: codingsToStore(exchange, extra.fields),
-        background: extra.background,
-        signal: extra.signal,
-      }),
-    ),
+    fetch({
+      exchange,
+      extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
+      withheld,
+      acceptEncoding: codingsToStore(exchange, extra.fields),
+      background: extra.background,
+      signal: extra.signal,
+    }),
   )
   return whenKnown(answer, (known) => {
-    const { record, method } = exchange
+    const { record, method, service } = exchange
     record.cache = known.outcome
+    const { forReceivers } = known
+    // A hit is current. Of what was awaited, such as a compressed form, something may have been invalidated meanwhile.
+    record.isForReceivers =
+      forReceivers !== undefined &&
+      service.responses.downstream?.mayStore() === true &&
+      (!(answer instanceof Promise) || context.cache.holds(forReceivers))
     if (known.ageSeconds !== undefined) record.ageSeconds = known.ageSeconds
     return shared === undefined ? known : permitted(known, shared.policy, shared.origin, method)
   })

@@ -3,7 +3,7 @@ import type { InvalidateAgain, PostResponse } from '../cache/cache.ts'
 import { decideCaching } from '../cache/decide-caching.ts'
 import type { Note } from '../cache/invalidation.ts'
 import { GatewayError } from '../errors.ts'
-import { unlimited } from '../http/bounds.ts'
+import { type ByteBudget, unlimited } from '../http/bounds.ts'
 import {
   type Answer,
   discard,
@@ -12,30 +12,83 @@ import {
   fieldValues,
   type GatewayResponse,
   isEventStream,
+  requestField,
   teeContent,
 } from '../http/message.ts'
-import type { HarmlessClaim, Question, Said } from '../service/witness.ts'
+import type { HarmlessClaim, Question, Said, Witness } from '../service/contract.ts'
+import { readContent } from './admit.ts'
 import type { WriteKind } from './events.ts'
-import { asOutgoing, type Outgoing, type Ready } from './exchange.ts'
+import type { Outgoing, Ready } from './exchange.ts'
 import { codingsToPass, ownConditions, passedOn, tagConditions, uncoded } from './forward.ts'
 import {
   completed,
   concurrentWritesOf,
   invalidateWrite,
+  isTold,
   showsOwnTarget,
   type TrackedWrite,
   writeNotes,
 } from './invalidate-write.ts'
-import { isTold, judgeWrite, questionFor } from './judge-write.ts'
 import type { CacheContext } from './ports.ts'
 import { ExchangeRead, publicPart } from './read.ts'
-import type { Service } from './service.ts'
 
-type SendOutgoing = (exchange: Outgoing) => Answer
+/** The witness of a service, or of those that share its upstream; undefined when they have several. */
+const witnessOf = ({ service, generation }: Ready): Witness | undefined => {
+  if (service.witness !== undefined) return service.witness
+  const [first, ...others] = generation.sharing(service).flatMap(({ witness }) => witness ?? [])
+  return others.every(({ key }) => key === first?.key) ? first : undefined
+}
+
+/** For a request that counts as a write. Items of a batch may share one upstream request. */
+const questionFor = (exchange: Ready): Question | undefined =>
+  exchange.origin === 'batch' ? undefined : witnessOf(exchange)?.ask()
+
+/** The exchange with its content read, where it was; and what says that it changes nothing. */
+type Judged = { readonly exchange: Ready; readonly claim: HarmlessClaim | undefined }
+
+/** Without parameters; one that several parsers could read differently has no rule. */
+const mediaTypeOf = (type: string): string => /^([\w/+-]+)\s*(?:;|$)/.exec(type)?.[1]?.toLowerCase() ?? ''
+
+/** What is sent in a content coding may be something else for the server. */
+const isCoded = ({ request: { fields } }: Ready): boolean => fields['content-encoding'] !== undefined
+
+/**
+ * A content that is not read whole may say anything: it is a write. Where the companion is asked, it knows more than the table.
+ */
+const judgeWrite = async (exchange: Ready, budget: ByteBudget): Promise<Judged> => {
+  const { service, generation, method, matching, query, content, request, client } = exchange
+  const claim = service.contract.harmlessWrite?.(method, matching.path, query, () =>
+    generation
+      .sharing(service)
+      .flatMap(({ contract, address }) => (contract.announces ? [address.basePath] : [])),
+  )
+  const isWrite: Judged = { exchange, claim: undefined }
+  if (claim === undefined || (claim.by === 'table' && questionFor(exchange) !== undefined)) return isWrite
+  if (content === undefined) return claim.by === 'table' ? isWrite : { exchange, claim }
+  const rule = isCoded(exchange)
+    ? undefined
+    : claim.contentRule(mediaTypeOf(requestField(request.fields, 'content-type') ?? ''))
+  if (rule === undefined) return isWrite
+  if (rule === 'any') return { exchange, claim }
+  const length = Number(requestField(request.fields, 'content-length') ?? Number.POSITIVE_INFINITY)
+  if (!(length <= rule.mostBytes)) return isWrite
+  const reservation = budget('request-body', client.address)
+  try {
+    const read =
+      content instanceof Readable
+        ? await readContent(content, rule.mostBytes, request.signal, reservation)
+        : content
+    return { exchange: { ...exchange, content: read }, claim: rule.isRight(read) ? claim : undefined }
+  } finally {
+    reservation.release()
+  }
+}
+
+type SendOutgoing = (outgoing: Outgoing) => Answer
 
 /** Begins with all services of the same upstream, since a write through one of them changes what the others store. */
-const track = ({ cache }: CacheContext, { service }: Ready): TrackedWrite =>
-  concurrentWritesOf(cache).begin([service.name, ...service.sharing().map(({ name }) => name)])
+const track = ({ cache }: CacheContext, { service, generation }: Ready): TrackedWrite =>
+  concurrentWritesOf(cache).begin([service.name, ...generation.sharing(service).map(({ name }) => name)])
 
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
@@ -48,13 +101,13 @@ const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready):
   return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))
 }
 
-const mayBeStored = (service: Service): boolean =>
-  service.storesAnswers || service.sharing().some(({ storesAnswers }) => storesAnswers)
+const mayBeStored = ({ service, generation }: Ready): boolean =>
+  [service, ...generation.sharing(service)].some(({ responses }) => responses.mayBeStored)
 
 /** Announces the write to the other processes that store responses of its upstream; gives the id of the announcement. */
 const announce = async ({ announcer }: CacheContext, exchange: Ready): Promise<string | undefined> => {
   if (announcer === undefined) return undefined
-  const begun = await announcer.begin(writeNotes(exchange, undefined), mayBeStored(exchange.service))
+  const begun = await announcer.begin(writeNotes(exchange, undefined), mayBeStored(exchange))
   // The connection to the shared store is tried again several times a second.
   if (begun.kind === 'refused')
     throw new GatewayError('shared_store_unreachable', { retryAfterSeconds: 1, unsent: true })
@@ -82,18 +135,17 @@ const forward = async (
   question: Question | undefined,
 ): Promise<GatewayResponse> => {
   const conditions = ownConditions(exchange.request.fields)
-  const response = await send(
-    asOutgoing(exchange, {
-      extraFields: question === undefined ? conditions : { ...conditions, 'trellis-nonce': question.field },
-      withheld: tagConditions,
-      acceptEncoding: isRead ? uncoded : codingsToPass(exchange),
-      background: false,
-      signal: new EndSignal(),
-    }),
-  )
+  const response = await send({
+    exchange,
+    extraFields: question === undefined ? conditions : { ...conditions, 'trellis-nonce': question.field },
+    withheld: tagConditions,
+    acceptEncoding: isRead ? uncoded : codingsToPass(exchange),
+    background: false,
+    signal: new EndSignal(),
+  })
   return streamsResponse(exchange) || (exchange.origin !== 'batch' && isEventStream(response))
     ? response
-    : completed(response, exchange.service.bodyBytes, budget('write-answer', exchange.client.address))
+    : completed(response, exchange.service.limits.bodyBytes, budget('write-answer', exchange.client.address))
 }
 
 /** The upstream did not get the whole request, so it did not carry it out. */
@@ -106,10 +158,10 @@ const saidIn = ({ hints, isRepeated }: GatewayResponse, question: Question | und
   return statement === undefined || question === undefined ? undefined : { ...statement, key: question.key }
 }
 
-const kindOf = (exchange: Ready, said: Said | undefined): WriteKind => {
+const kindOf = ({ service, generation }: Ready, said: Said | undefined): WriteKind => {
   if (said === undefined) return 'unknown'
   if (said.kind !== 'rows') return 'nothing'
-  return [exchange.service, ...exchange.service.sharing()].some((service) => isTold(service, said))
+  return [service, ...generation.sharing(service)].some((service) => isTold(service, said))
     ? 'reported'
     : 'unknown'
 }
@@ -238,7 +290,7 @@ export const write = async (
   exchange: Ready,
   send: SendOutgoing,
 ): Promise<GatewayResponse> => {
-  if (exchange.service.harmlessWrite === undefined) return forwardWrite(context, exchange, send)
+  if (exchange.service.contract.harmlessWrite === undefined) return forwardWrite(context, exchange, send)
   const judged = await judgeWrite(exchange, context.budget)
   const { claim } = judged
   if (claim === undefined || claim.shownBy !== undefined)

@@ -1,29 +1,29 @@
-import { buildBatch } from '../batch/batch-route.ts'
+import { hash } from 'node:crypto'
+import { buildBatch } from '../batch/batch.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
-import type { Config, ServiceConfig } from '../config/config.ts'
-import { changesOf, heardLifetimeMs, pollMsOf } from '../config/sites.ts'
-import type { Received } from '../exchange/exchange.ts'
-import { createTargetMemo, type Service } from '../exchange/service.ts'
-import type { ByteBudget } from '../http/bounds.ts'
+import {
+  type Config,
+  changesOf,
+  heardLifetimeMs,
+  type LimitsConfig,
+  pollMsOf,
+  type ServiceConfig,
+} from '../config/config.ts'
+import { configuredUrl, sameSettings } from '../config/same-settings.ts'
+import type { Service, ServiceAddress } from '../exchange/exchange.ts'
+import { completed } from '../exchange/invalidate-write.ts'
+import { type ByteBudget, unlimited } from '../http/bounds.ts'
 import { createPublicLinks } from '../http/links.ts'
-import type { GatewayResponse } from '../http/message.ts'
+import { discard } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { BuiltAccess } from '../server/access.ts'
+import type { Announced } from '../service/announced.ts'
 import type { Contract } from '../service/contract.ts'
-import { createUpstream } from '../upstream/upstream.ts'
+import { createTargetMemo } from '../service/decide.ts'
+import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import type { ReportedLease } from '../wordpress/changes/change-feeds.ts'
 import { createWitness } from '../wordpress/changes/witness.ts'
-import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
-import {
-  type BuiltService,
-  type BuiltUpstream,
-  contentIdOf,
-  type FormAt,
-  ownGet,
-  serverOf,
-  withoutRoot,
-} from './built-service.ts'
 import {
   addressOf,
   buildAccess,
@@ -34,11 +34,7 @@ import {
   startEmbedded,
   upstreamOptions,
 } from './contracts.ts'
-
-const withForms = (service: Omit<Service, 'atHost'>, formAt: FormAt | undefined): Service => ({
-  ...service,
-  atHost: formAt && ((host) => ({ ...service, ...formAt(host), atHost: undefined })),
-})
+import type { Downstreams } from './downstreams.ts'
 
 export type ServiceParts = {
   readonly config: Config
@@ -47,26 +43,17 @@ export type ServiceParts = {
   readonly metrics: Metrics
   /** Bounds the bytes buffered for requests in flight. */
   readonly budget: ByteBudget
-  run(exchange: Received): Promise<GatewayResponse>
   /** Is knowledge that was read from an upstream earlier still valid? */
   mayRemember(): boolean
   /** Undefined without a store that instances share. */
   readonly stores?: SharedStores | undefined
-  /** The next four follow the configuration in use. */
-  serviceNamed(name: string): Service | undefined
-  reaches(service: Service, target: string): boolean
-  readonly serviceAt: Service['serviceAt']
-  /** Other services with one of the servers of an upstream. */
-  sharing(servers: BuiltUpstream['servers']): readonly Service[]
+  /** Caches in front of a service; absent where nothing is served. */
+  readonly downstreamOf?: Downstreams['of']
   /** Drops what is stored of a service: its rows are others now; absent where nothing is served. */
   readonly tableChanged?: (name: string) => void
   /** Whether every change of a service is known; absent where nothing is served. */
   readonly feedLease?: (name: string) => ReportedLease
 }
-
-/** May responses of the service be stored? */
-const storesAnswers = ({ cache }: ServiceConfig): boolean =>
-  cache.rules.length > 0 || cache.profile === 'rfc-shared-cache'
 
 const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promise<BuiltUpstream> => {
   const embedded = await startEmbedded(config, limitsOf(config, parts.config.limits), parts.publicUrl)
@@ -96,12 +83,6 @@ type TakenOver = {
   readonly access?: BuiltAccess | undefined
 }
 
-/** A site whose table has changed gives its responses other tags. */
-const contentIdIn =
-  (id: string, { tableId }: Contract) =>
-  (): string =>
-    id + tableId()
-
 /** Builds one service: its embedded server if it has one, its upstream, and its parts. */
 export const buildService = async (
   config: ServiceConfig,
@@ -130,13 +111,16 @@ export const buildService = async (
   })
   const basePath = withoutRoot(config.upstream.basePath)
   const roots = targets.map((origin) => origin + basePath)
-  const form = (host?: string) => {
+  const addressAt = (host?: string): ServiceAddress => {
     const { publicUrl, publicHost, hostField } = addressOf(config, parts.publicUrl, host)
     const publicRoot = publicUrl + withoutRoot(config.mount)
     return {
+      host: host ?? '',
+      publicRoot,
       publicHost,
       hostField: host === undefined ? undefined : hostField,
-      publicRoot,
+      servers: built.servers,
+      basePath,
       // An upstream may write its own URLs with the host of X-Forwarded-Host.
       roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
       translation: connected?.translationAt(publicRoot, hostField),
@@ -146,51 +130,172 @@ export const buildService = async (
           : undefined,
     }
   }
-  const formAt: FormAt | undefined = dependsOnHost(config) ? (host) => ({ ...form(host), host }) : undefined
   const access = await buildAccess(config, parts, known.access)
-  const general: Omit<Service, 'atHost'> = {
-    ...form(),
+  const contentId = contentIdOf(config, targets, parts.config)
+  const service: Service = {
     name: config.name,
     contract,
-    mount: withoutRoot(config.mount),
-    hosts: config.hosts,
-    host: '',
-    responseChanges: responseChangesOf(config),
-    compresses: config.compress,
-    websockets: 'websockets' in config && config.websockets,
-    access,
-    bodyBytes: limits.bodyBytes,
-    uploadBytes: limits.uploadBytes,
-    memo,
     witness:
       feed === undefined || changes === undefined || pollMsOf(config, changes) === 0
         ? undefined
         : createWitness(changes.token.reveal(), feed, parts.clock),
-    harmlessWrite: harmlessWritesOf(config, () =>
-      parts.sharing(built.servers).flatMap((one) => (one.contract.announces ? [one.basePath] : [])),
-    ),
-    storesAnswers: storesAnswers(config) || connected !== undefined,
-    contentId: contentIdIn(contentIdOf(config, targets, parts.config), contract),
-    isCurrent: () => parts.serviceNamed(config.name)?.memo === memo,
-    sharing: () => parts.sharing(built.servers),
-    serviceAt: parts.serviceAt,
-    // Where the gateway answers CORS itself, the upstream decides nothing.
-    anyOrigins: parts.config.cors.origins.length > 0 ? undefined : connected?.anyOrigins,
-    basePath,
+    mount: withoutRoot(config.mount),
+    hosts: config.hosts,
+    address: addressAt(),
+    addressAt: dependsOnHost(config) ? addressAt : undefined,
     upstream,
-    upstreamTotalMs: config.upstream.timeouts.totalMs,
-    local: connected?.local,
-    batch: buildBatch(config, contract, {
-      clock: parts.clock,
-      report: (event) => parts.metrics.observe.batch(config.name, event),
-      budget: parts.budget,
-      run: parts.run,
-      reaches: parts.reaches,
-      stores: parts.stores,
-    }),
+    access,
+    limits: {
+      bodyBytes: limits.bodyBytes,
+      uploadBytes: limits.uploadBytes,
+      upstreamMs: config.upstream.timeouts.totalMs,
+    },
+    websockets: 'websockets' in config && config.websockets,
+    responses: {
+      changes: responseChangesOf(config),
+      cors: config.cors.origins.length === 0 ? undefined : config.cors,
+      compresses: config.compress,
+      mayBeStored:
+        config.cache.rules.length > 0 ||
+        config.cache.profile === 'rfc-shared-cache' ||
+        connected !== undefined,
+      // A site whose table has changed gives its responses other tags.
+      contentId: () => contentId + contract.tableId(),
+      // Where the gateway answers CORS itself, the upstream decides nothing.
+      downstream: parts.downstreamOf?.(config, contract),
+      anyOrigins: config.cors.origins.length > 0 ? undefined : connected?.anyOrigins,
+    },
+    memo,
+    own: {
+      documents: connected?.local,
+      batch: buildBatch(config, contract, {
+        clock: parts.clock,
+        report: (event) => parts.metrics.observe.batch(config.name, event),
+        budget: parts.budget,
+        stores: parts.stores,
+      }),
+    },
   }
   const announced = connected?.announced
   announced?.start()
-  const service = withForms(general, formAt)
-  return { config, service, contract, announced, upstream: built, formAt, access }
+  return { config, service, contract, announced, upstream: built, access }
 }
+
+/** A service's upstream with the state of its targets, and its embedded server if it has one. */
+export type BuiltUpstream = {
+  readonly upstream: Upstream
+  readonly targets: readonly string[]
+  /** The servers of the targets; see `serverOf`. */
+  readonly servers: readonly string[]
+  close(): Promise<void>
+}
+
+/** A service with everything behind it, and the function that closes it. */
+export type BuiltService = {
+  readonly config: ServiceConfig
+  readonly service: Service
+  readonly contract: Contract
+  readonly announced: Announced | undefined
+  readonly upstream: BuiltUpstream
+  readonly access: BuiltAccess | undefined
+}
+
+/** Sends a GET of the gateway itself, and reads the answer; `content` is undefined where it is larger than `mostBytes`. */
+export const ownGet = async (
+  upstream: Upstream,
+  request: Omit<Parameters<Upstream['forward']>[0], 'method' | 'content'>,
+  mostBytes: number,
+) => {
+  const answer = await upstream.forward({ ...request, method: 'GET', content: undefined })
+  const { status, fields, content = Buffer.alloc(0) } = await completed(answer, mostBytes, unlimited)
+  discard(content)
+  return { status, fields, content: Buffer.isBuffer(content) ? content : undefined }
+}
+
+/** Closes what the remaining services do not use. */
+export const closeServices = async (
+  ended: readonly BuiltService[],
+  goingOn: readonly BuiltService[],
+): Promise<void> => {
+  const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
+  const announcing = new Set(goingOn.map(({ announced }) => announced))
+  for (const { upstream, announced } of ended) {
+    if (announced !== undefined && !announcing.has(announced)) await announced.close()
+    if (!upstreams.has(upstream)) await upstream.close()
+  }
+}
+
+const loopback = /^(?:localhost|.+\.localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]|\[::ffff:7f00:1\])$/
+
+/**
+ * The server of an origin, judged by its spelling: the same for `localhost` and its addresses (RFC 6761 §6.3), for a name with
+ * and without its final dot, and for http and https on their default ports. Other names and addresses of one machine count as
+ * different servers: names are not resolved.
+ */
+export const serverOf = (origin: string): string => {
+  const { hostname, port } = new URL(origin)
+  const host = hostname.replace(/\.$/, '')
+  return `${loopback.test(host) ? 'localhost' : host}:${port === '80' || port === '443' ? '' : port}`
+}
+
+/** The path of a mount in front of other paths. */
+export const withoutRoot = (path: string): string => (path === '/' ? '' : path)
+
+/**
+ * Of the settings that decide the content of a response beside its key. A store that outlives the configuration, or is shared with
+ * instances that have another one, keeps the responses of each apart.
+ */
+const contentIdOf = (
+  service: ServiceConfig,
+  targets: readonly string[],
+  general: Pick<Config, 'listen' | 'publicUrl'>,
+): string => {
+  const { contract, hosts, mount, upstream } = service
+  const publicUrl = service.publicUrl === '' ? configuredUrl(general) : service.publicUrl
+  const names = 'names' in service ? service.names : ''
+  const facts = [contract, targets, upstream.basePath, upstream.host, hosts, mount, publicUrl, names]
+  return hash('sha256', JSON.stringify(facts), 'base64url')
+}
+
+/**
+ * What a service of a new configuration takes over from the previous one of the same name: `service` everything, because no setting
+ * differs; `upstream` its upstream with breakers, ejections and connections; `nothing`.
+ */
+type Adoption = 'service' | 'upstream' | 'nothing'
+
+export type Configured = { readonly service: ServiceConfig; readonly limits: LimitsConfig }
+
+/** The limits that a service is built with. */
+export const ofService = ({ bodyBytes, uploadBytes, queryParameters, jsonDepth }: LimitsConfig): unknown => ({
+  bodyBytes,
+  uploadBytes,
+  queryParameters,
+  jsonDepth,
+})
+
+/** Of one contract each: they make an embedded server beside the settings of all upstreams. */
+const embeddedKeys: ReadonlySet<string> = new Set(['names', 'document', 'limitParameter'])
+
+/** The settings that make an upstream; those of an embedded server include more. */
+const upstreamSettings = (service: ServiceConfig): unknown => {
+  const { contract, upstream, hosts, publicUrl } = service
+  const isEmbedded = upstream.targets === 'embedded'
+  const address = upstream.host === 'preserve' || isEmbedded ? { hosts, publicUrl } : {}
+  const more = isEmbedded ? Object.entries(service).filter(([key]) => embeddedKeys.has(key)) : []
+  return { contract, upstream, ...address, ...Object.fromEntries(more) }
+}
+
+/** Decides what a service takes over; a changed mount is a new service for its clients. */
+export const decideAdoption = (from: Configured, to: Configured): Adoption => {
+  const isSame =
+    sameSettings(ofService(from.limits), ofService(to.limits)) && sameSettings(from.service, to.service)
+  if (isSame) return 'service'
+  return sameSettings(upstreamSettings(from.service), upstreamSettings(to.service)) ? 'upstream' : 'nothing'
+}
+
+/** What the indexes of sites announce that no row could be made of, for the status page. */
+export const refusedRoutes = (built: readonly BuiltService[]) =>
+  built.flatMap(({ service: { name }, announced }) => {
+    const text = announced?.refused()
+    return text === undefined ? [] : [{ subject: name, text }]
+  })

@@ -5,13 +5,12 @@ import type { Clock } from '../clock.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
-import type { ChangesConfig, ServiceConfig } from '../config/config.ts'
-import { changesOf, pollMsOf } from '../config/sites.ts'
+import { type ChangesConfig, changesOf, pollMsOf, type ServiceConfig } from '../config/config.ts'
+import type { Service } from '../exchange/exchange.ts'
 import { applyInvalidations } from '../exchange/invalidate-write.ts'
-import type { Service } from '../exchange/service.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Change } from '../service/tagger.ts'
+import type { Change } from '../service/contract.ts'
 import {
   type ChangeFeeds,
   createChangeFeeds,
@@ -20,18 +19,19 @@ import {
   pollFields,
   sitePath,
 } from '../wordpress/changes/change-feeds.ts'
-import type { ChangeEvent } from '../wordpress/changes/events.ts'
+import type { ChangeEvent } from '../wordpress/changes/feed-state.ts'
 import { type LogAnswer, type PlainChange, readLogAnswer } from '../wordpress/changes/read-changes.ts'
 import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
-import { everythingNotes, outdateDocuments, ownGet } from './built-service.ts'
-import type { Generation } from './generation.ts'
+import { ownGet } from './build-service.ts'
+import { type BuiltGeneration, outdateDocuments } from './generation.ts'
+import { everythingNotes } from './reload.ts'
 
 const changeNotes = (service: Service, changes: readonly Change[]): readonly Note[] => {
   const tags = service.contract.tagger.changedTags(changes)
   if (tags === undefined) return everythingNotes(service)
   const dropped = tags.map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
   // Title and tagline are in the documents that the gateway makes.
-  const isDocumented = service.local !== undefined && changes.some(({ kind }) => kind === 'option')
+  const isDocumented = service.own.documents !== undefined && changes.some(({ kind }) => kind === 'option')
   return isDocumented
     ? [...dropped, { kind: 'documents', service: service.name, collection: 'settings' }]
     : dropped
@@ -45,14 +45,15 @@ type FeedLog = Pick<Log, 'info' | 'warn'>
 type ChangeFeedParts = {
   readonly clock: Clock
   readonly cache: Cache
-  readonly coherence: Coherence | undefined
+  /** Drops what notes reach in other processes and in front of the gateway. */
+  readonly spread: Coherence['spread']
   readonly worker: WorkerLink | undefined
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: FeedLog
   /** Both are of the configuration in force. */
   readonly serviceNamed: (name: string) => Service | undefined
-  readonly current: () => Pick<Generation, 'built' | 'operator'>
+  readonly current: () => Pick<BuiltGeneration, 'built' | 'operator'>
 }
 
 const logged = (logger: FeedLog, event: ChangeEvent): void => {
@@ -76,8 +77,8 @@ export const feedNotices = (feeds: Pick<ChangeFeeds, 'standings'>) =>
 /** The change feeds of this process, connected with its cache, its upstreams and the other processes. */
 export const connectChangeFeeds = (
   parts: ChangeFeedParts,
-): ChangeFeeds & { useBuilt(built: Generation['built']): void } => {
-  const { clock, cache, coherence, worker, stores, metrics, logger, serviceNamed, current } = parts
+): ChangeFeeds & { useBuilt(built: BuiltGeneration['built']): void } => {
+  const { clock, cache, spread, worker, stores, metrics, logger, serviceNamed, current } = parts
 
   /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
   const drop = async (notes: readonly Note[]): Promise<number | 'unheard'> => {
@@ -85,8 +86,7 @@ export const connectChangeFeeds = (
     const outdated = (name: string, collection: string): void =>
       outdateDocuments(current().built, name, collection)
     const here = applyInvalidations(notes, cache, outdated, 'changes')
-    if (coherence === undefined) return here
-    const elsewhere = await coherence.spread(notes)
+    const elsewhere = await spread(notes)
     return elsewhere.unheard ? 'unheard' : here + elsewhere.entries
   }
 
@@ -108,13 +108,13 @@ export const connectChangeFeeds = (
   }
 
   const ask = async (
-    { name, upstream, basePath }: Pick<Service, 'name' | 'upstream' | 'basePath'>,
+    { name, upstream, address }: Pick<Service, 'name' | 'upstream' | 'address'>,
     { token }: ChangesConfig,
     query: string,
     timeoutMs: number,
   ): Promise<LogAnswer> => {
     const nonce = randomBytes(8).toString('hex')
-    const target = `${sitePath(basePath)}/?${query}&nonce=${nonce}`
+    const target = `${sitePath(address.basePath)}/?${query}&nonce=${nonce}`
     const request = {
       target,
       fields: pollFields(token.reveal(), target, clock),

@@ -1,19 +1,20 @@
 import type { WhileHeard } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
-import { urlAtHost } from '../http/hosts.ts'
 import type { FieldChanges } from '../http/message.ts'
+import { urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
 import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamChecks } from '../service/announced.ts'
 import type { Contract, ContractName } from '../service/contract.ts'
+import { policiesByRule } from '../service/decide.ts'
 import { createOpenContract } from '../service/open.ts'
-import { policiesByRule } from '../service/rule-policies.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
 import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
+import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
 import { actsAtPages, sensitivityOf } from '../wordpress/tags/sensitivity.ts'
 
@@ -21,13 +22,12 @@ import { actsAtPages, sensitivityOf } from '../wordpress/tags/sensitivity.ts'
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
   'limits' in service ? { ...limits, ...service.limits } : limits
 
-/** The contract of a service, from its configuration: the only place that asks which one it is. */
-export const contractOf = async (
+/** Of its configuration: the only place that asks which contract a service has. */
+const createContract = async (
   service: ServiceConfig,
-  general: LimitsConfig,
-  whileHeard?: WhileHeard,
+  limits: LimitsConfig,
+  whileHeard: WhileHeard | undefined,
 ): Promise<Contract> => {
-  const limits = limitsOf(service, general)
   const options = { limits, policyFor: policiesByRule(service, whileHeard) }
   switch (service.contract) {
     case 'site':
@@ -47,13 +47,23 @@ export const contractOf = async (
   }
 }
 
+/** With what its configuration, or a table, says of its writes. */
+export const contractOf = async (
+  service: ServiceConfig,
+  general: LimitsConfig,
+  whileHeard?: WhileHeard,
+): Promise<Contract> => ({
+  ...(await createContract(service, limitsOf(service, general), whileHeard)),
+  harmlessWrite: harmlessWritesOf(service),
+})
+
 const checks: { readonly [name in ContractName]?: UpstreamChecks } = { site: siteChecks, open: pageChecks }
 
 /** What the contract of a service looks for at its upstream; undefined for nothing. */
 export const checksOf = ({ contract }: ServiceConfig): UpstreamChecks | undefined => checks[contract]
 
 /** How clients and the upstream name a service. */
-export type ServiceAddress = {
+type PublicAddress = {
   /** Absolute URL in front of the mount. */
   readonly publicUrl: string
   /** For `X-Forwarded-Host`. */
@@ -75,7 +85,7 @@ export const addressOf = (
   },
   general: string,
   host = hosts.find(isExact),
-): ServiceAddress => {
+): PublicAddress => {
   const base = publicUrl === '' ? general : publicUrl
   const asked = host === undefined ? base : urlAtHost(base, host)
   const isPreserved = upstream.host === 'preserve'

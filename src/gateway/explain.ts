@@ -1,11 +1,20 @@
+import { targetKey } from '../cache/cache-read.ts'
 import { type CachePolicy, identityCookies } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
-import type { Config, ServiceConfig } from '../config/config.ts'
-import { changesOf, heardLifetimeMs, interfacesBehind } from '../config/sites.ts'
+import {
+  type Config,
+  changesOf,
+  heardLifetimeMs,
+  interfacesBehind,
+  type ServiceConfig,
+} from '../config/config.ts'
+import { durationText } from '../config/quantities.ts'
+import { outwardTagsOf } from '../downstream/downstream.ts'
 import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
-import type { Contract } from '../service/contract.ts'
+import { type RequestFields, requestField, targetParts } from '../http/message.ts'
+import { hostOf } from '../http/targets.ts'
+import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
 import {
   type Canonical,
   canonicalOf,
@@ -16,17 +25,9 @@ import {
   routeOf,
 } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
-import { requestTags } from '../service/tagger.ts'
-import type { Invalid } from '../service/validation.ts'
-import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
-import {
-  type AskedService,
-  createPublicTargets,
-  noServiceTexts,
-  type PublicTargets,
-  withoutRoot,
-} from './built-service.ts'
-import { contractOf } from './contracts.ts'
+import { createServiceTable, type ServiceChoice } from '../service/service-table.ts'
+import { withoutRoot } from './build-service.ts'
+import { contractOf, dependsOnHost } from './contracts.ts'
 import { withAskedServices } from './upstream-findings.ts'
 
 /** The request to explain; it is not sent. */
@@ -50,6 +51,17 @@ type Sender = {
 
 const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
+/** What caches in front of the gateway get. */
+const forReceivers = (
+  { name, downstream }: ServiceConfig,
+  { tagger: { everything } }: Contract,
+  tags: readonly string[],
+): Explanation => {
+  if (downstream === undefined) return {}
+  const outward = outwardTagsOf(name, downstream, everything)
+  return { downstream: { field: downstream.tags, tags: outward.of(tags), coarseTags: outward.coarse } }
+}
+
 /** Key and tags of the stored response, as far as the request determines them. */
 const storedAs = (
   service: ServiceConfig,
@@ -58,15 +70,22 @@ const storedAs = (
   canonical: Canonical,
   partition: string,
   host: string,
-): Explanation => ({
-  cacheKey: [service.name, canonical.target, partition, ...(host === '' ? [] : [host])].join(', '),
-  tags: requestTags(
-    contract.tagger,
-    contract.tagger.storedTags(found, canonical.arguments, nothingYet),
+): Explanation => {
+  const { tagger } = contract
+  const tags = requestTags(
+    tagger,
+    tagger.storedTags(found, canonical.arguments, nothingYet),
     partition === 'public',
     canonical.sendsUndeclared,
-  ),
-})
+  )
+  return {
+    cacheKey: [service.name, canonical.target, partition, ...(host === '' ? [] : [host])].join(', '),
+    tags,
+    ...(partition === 'public'
+      ? forReceivers(service, contract, [targetKey(service.name, canonical.target), ...tags])
+      : {}),
+  }
+}
 
 const undeclaredOf = ({ undeclared }: Canonical): Explanation =>
   undeclared === undefined
@@ -111,19 +130,20 @@ const feedOf = (service: ServiceConfig, { rule, whileHeard }: CachePolicy): Expl
   if (lifetimeMs === undefined || rule === undefined) return {}
   const isHeard = whileHeard?.feed.isCurrent(readClock(systemClock))
   const now = isHeard === undefined ? '' : isHeard ? ': it is heard' : ': it is not heard'
-  return { whileChangesAreHeard: `ttl ${Math.max(rule.ttlMs, lifetimeMs)} ms${now}` }
+  return { whileChangesAreHeard: `ttl ${durationText(Math.max(rule.ttlMs, lifetimeMs))}${now}` }
 }
 
 /** What a write would drop less than everything for; its content and its answer decide. */
 const spared = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
+  contract: Contract,
   method: string,
   path: string,
   query: string,
 ): Explanation => {
   const interfaces = interfacesBehind(service, services)
-  const claim = harmlessWritesOf(service, () => interfaces)?.(method, path, query)
+  const claim = contract.harmlessWrite?.(method, path, query, () => interfaces)
   const hasCompanion = [service, ...services].some(
     (one) =>
       (one === service || interfaces.includes(withoutRoot(one.upstream.basePath))) &&
@@ -138,6 +158,13 @@ const spared = (
         }),
   }
 }
+
+const ruleText = ({ ttlMs, ...rule }: NonNullable<CachePolicy['rule']>): string =>
+  [
+    `ttl ${durationText(ttlMs)}`,
+    `staleWhileRevalidate ${durationText(rule.staleWhileRevalidateMs)}`,
+    `staleIfError ${durationText(rule.staleIfErrorMs)}`,
+  ].join(', ')
 
 const cachingOf = (
   service: ServiceConfig,
@@ -159,10 +186,7 @@ const cachingOf = (
     identity,
     sharesRoutes: () => interfacesBehind(service, services).length > 0,
   })
-  const rule =
-    policy.rule === undefined
-      ? 'none'
-      : `ttl ${policy.rule.ttlMs} ms, stale-while-revalidate ${policy.rule.staleWhileRevalidateMs} ms, stale-if-error ${policy.rule.staleIfErrorMs} ms`
+  const rule = policy.rule === undefined ? 'none' : ruleText(policy.rule)
   switch (decision.kind) {
     case 'write':
       return {
@@ -172,7 +196,7 @@ const cachingOf = (
             : `write, by ${decision.sensitive}: invalidates`,
         profile: policy.profile,
         mayInvalidate: mayInvalidate(contract, method, found, canonical),
-        ...spared(service, services, method, matching.path, query),
+        ...spared(service, services, contract, method, matching.path, query),
       }
     case 'read':
       return {
@@ -183,6 +207,7 @@ const cachingOf = (
         ...feedOf(service, policy),
         profile: policy.profile,
         ...storedAs(service, contract, found, canonical, decision.caching.partition, host),
+        ...(method === 'QUERY' ? { contentInTheKey: 'as sent; this explanation has none' } : {}),
       }
     case 'pass':
       return {
@@ -209,14 +234,15 @@ const invalidity = ({ status, code, body }: Invalid): string => {
 }
 
 /** Where the row comes from, or what becomes of a path without a row. */
-const rowOf = ({ announces, rows }: Contract, matching: Matching): Explanation => {
+const rowOf = ({ announces, hasRoutes, rows }: Contract, matching: Matching): Explanation => {
   if (matching.kind === 'unlisted') {
     const learns = announces ? '; routes announced by the upstream are learned (see --upstreams)' : ''
     return { row: 'unlisted', answer: `passed on${learns}` }
   }
   const { template } = matching.row
   const isListed = rows.some((row) => row.template === template)
-  return isListed ? { row: template } : { row: template, rowFrom: 'learned from the index of the upstream' }
+  if (isListed) return { row: template }
+  return { row: template, rowFrom: hasRoutes ? 'learned from the index of the upstream' : 'cache.rules' }
 }
 
 const routed = (
@@ -364,3 +390,96 @@ export const explainLearned = (config: Config, request: ExplainedRequest): Promi
       request,
     ),
   )
+
+/** The facts of a service that explanations need. */
+export type AskedService = {
+  readonly config: ServiceConfig
+  readonly contract: Contract
+  readonly access: Access | undefined
+}
+
+export type PublicTarget = {
+  readonly kind: 'found'
+  readonly service: AskedService
+  readonly services: readonly ServiceConfig[]
+  /** The host, where responses of the service depend on it; otherwise ''. */
+  readonly host: string
+  /** Relative to the mount, as written. */
+  readonly path: string
+  readonly query: string
+}
+
+/** Finds the service for a public URL or path; `host` is the requested host of a path. */
+export type PublicTargets = (
+  url: string,
+  host?: string,
+) => PublicTarget | Exclude<ServiceChoice<AskedService>, { kind: 'found' }>
+
+/** The parts of a URL or path, as written. A path of one of the prefixes is one that a proxy in front removes. */
+const readUrl = (
+  url: string,
+  prefixes: readonly string[],
+): { readonly authority: string | undefined; readonly target: string } => {
+  const bare = url.split('#', 1)[0] ?? ''
+  const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
+  const prefix = prefixes.find((one) => bare.startsWith(one) && /^(?:[/?]|$)/.test(bare.slice(one.length)))
+  const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
+  return { authority: absolute?.[1], target: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
+/** Chooses as the public port does. `publicUrl` is the top-level one. */
+export const createPublicTargets = (services: readonly AskedService[], publicUrl: string): PublicTargets => {
+  const located = services.map((service) => ({
+    service,
+    hosts: service.config.hosts,
+    mount: withoutRoot(service.config.mount),
+  }))
+  const table = createServiceTable(located)
+  const configs = services.map(({ config }) => config)
+  const ownUrls = services.map(({ config }) => config.publicUrl).filter((url) => url !== '')
+  const prefixes = [...new Set([publicUrl, ...ownUrls])].sort((a, b) => b.length - a.length)
+  return (url, host = '') => {
+    const { authority = host, target } = readUrl(url, prefixes)
+    const choice = table.find(authority, target)
+    if (choice.kind !== 'found') return choice
+    const { service, mount } = choice.service
+    const { path, query } = targetParts(target.slice(mount.length))
+    return {
+      kind: 'found',
+      service,
+      services: configs,
+      host: dependsOnHost(service.config) ? hostOf(authority) : '',
+      path: path === '' ? '/' : path,
+      query,
+    }
+  }
+}
+
+export const noServiceTexts = {
+  'unknown-host': 'no service answers this host; give the whole URL',
+  'no-service': 'no service is mounted there',
+  ambiguous: 'an upstream may read this path as one of another service',
+} as const
+
+/** The one spelling under which answers to a GET are stored, or why there is none. */
+type CanonicalTarget =
+  | { readonly kind: 'target'; readonly target: string }
+  | { readonly kind: 'refused'; readonly detail: string }
+
+const refused = (reason: string): CanonicalTarget => ({
+  kind: 'refused',
+  detail: `GET of this URL is refused, so nothing is stored for it: ${reason}`,
+})
+
+/** The form under which responses to an anonymous GET of a target are stored. */
+export const canonicalTarget = ({ service: { contract }, path, query }: PublicTarget): CanonicalTarget => {
+  const route = routeOf(contract, { method: 'GET', path, query, fields: {} })
+  if (route.kind === 'refused') return refused(route.reason)
+  const canonical = canonicalOf(contract, 'GET', route.matching, {
+    query,
+    fields: undefined,
+    contentType: undefined,
+    content: undefined,
+  })
+  return canonical.kind === 'valid' ? { kind: 'target', target: canonical.target } : refused(canonical.code)
+}

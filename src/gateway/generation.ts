@@ -1,52 +1,41 @@
 import type { Socket } from 'node:net'
-import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation.ts'
 import type { Config, ServiceConfig } from '../config/config.ts'
-import { faultLine } from '../config/fault.ts'
-import type { ConfigResult } from '../config/load.ts'
-import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../errors.ts'
+import { overloaded, type ShedOptions } from '../exchange/admit.ts'
 import type { PipelineEvent } from '../exchange/events.ts'
-import type { Received } from '../exchange/exchange.ts'
+import type { OpenSpans } from '../exchange/exchange.ts'
+import { Generation, type Received, type Run } from '../exchange/exchange.ts'
 import { type CompressResponse, createCompression } from '../exchange/finish.ts'
 import { type HandleContext, handle } from '../exchange/handle.ts'
-import {
-  type CacheContext,
-  type ExchangeWatch,
-  type OpenSpans,
-  overloaded,
-  type ShedOptions,
-} from '../exchange/ports.ts'
-import type { Service } from '../exchange/service.ts'
+import type { CacheContext, ExchangeWatch } from '../exchange/ports.ts'
 import { isStreamCoding } from '../http/content-coding.ts'
-import type { GatewayResponse } from '../http/message.ts'
 import type { AccessLog } from '../observability/access-log.ts'
-import { type createLogger, type createSampled, factsLogger, type Log } from '../observability/logger.ts'
-import { documentChanges } from '../openapi/notes.ts'
+import { type createLogger, type createSampled, factsLogger } from '../observability/logger.ts'
+import type { DeclaredServices } from '../observability/metrics.ts'
 import type { BufferedBytes, UnreadAnswers } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { WebSockets } from '../server/websockets.ts'
-import { buildService, type ServiceParts } from './build-service.ts'
 import {
   type BuiltService,
+  buildService,
   closeServices,
   decideAdoption,
-  outdatedAnswers,
-  replacedNotes,
-  sharingUpstream,
-  stopChecks,
-} from './built-service.ts'
+  type ServiceParts,
+} from './build-service.ts'
+import type { Downstreams } from './downstreams.ts'
 import type { OperatorCache } from './membership.ts'
+import { workersOf } from './membership.ts'
 import { createOperator, type GenerationOperator } from './operator.ts'
 
-/** Parts of the gateway that outlive a configuration. `run` is the pipeline of the configuration in use: for items of a batch that began under an earlier one. */
+/** Parts of the gateway that outlive a configuration. */
 export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly logger: ReturnType<typeof createLogger>
   readonly cache: Cache
-  readonly cacheContext: Omit<CacheContext, 'forwarding'>
+  readonly cacheContext: Omit<CacheContext, 'forwarding' | 'announcer'>
+  readonly announcerFor: Downstreams['announcerFor']
   readonly operatorCache: OperatorCache
   readonly overload: Overload
   readonly buffered: BufferedBytes
@@ -57,6 +46,8 @@ export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   /** Samples log lines of frequent refusals. */
   readonly sampled: ReturnType<typeof createSampled>
   readonly version: string
+  /** See `GatewayOptions`. */
+  readonly frontPage: string | undefined
   /** Pseudonym in Via. */
   readonly via: string
   readonly websockets: WebSockets
@@ -69,7 +60,7 @@ export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
 }
 
 /** Everything built from one configuration; replaced as a whole. */
-export type Generation = {
+export type BuiltGeneration = {
   readonly config: Config
   readonly hash: string
   /** In the order of the configuration. */
@@ -78,10 +69,8 @@ export type Generation = {
   readonly operator: GenerationOperator
   readonly inFlight: InFlight
   readonly limits: RateLimits | undefined
-  readonly sharing: ServiceParts['sharing']
-  reaches(service: Service, target: string): boolean
-  readonly serviceAt: Service['serviceAt']
-  run(exchange: Received): Promise<GatewayResponse>
+  readonly generation: Generation
+  readonly run: Run
   /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
 }
@@ -94,7 +83,7 @@ const faultOf = (code: string): ErrorFacts['fault'] =>
 const builtFor = async (
   service: ServiceConfig,
   parts: ServiceParts,
-  last: Generation | undefined,
+  last: BuiltGeneration | undefined,
 ): Promise<BuiltService> => {
   const known = last?.built.find((one) => one.config.name === service.name)
   if (known === undefined || last === undefined) return buildService(service, parts)
@@ -114,7 +103,7 @@ const builtFor = async (
 const buildServices = async (
   config: Config,
   lasting: LastingParts,
-  last: Generation | undefined,
+  last: BuiltGeneration | undefined,
 ): Promise<readonly BuiltService[]> => {
   const parts = { ...lasting, config, budget: lasting.buffered.budget }
   const built: BuiltService[] = []
@@ -146,8 +135,8 @@ const compressionOf = ({ cache: { compression } }: Config): CompressResponse | u
 export const buildGeneration = async (
   { config, hash }: { readonly config: Config; readonly hash: string },
   lasting: LastingParts,
-  last: Generation | undefined,
-): Promise<Generation> => {
+  last: BuiltGeneration | undefined,
+): Promise<BuiltGeneration> => {
   const { clock, logger, metrics, publicUrl, version } = lasting
   const lines = factsLogger(logger)
   /** Clients decide how many requests fail: one log line for each service and code in ten seconds. */
@@ -196,6 +185,7 @@ export const buildGeneration = async (
       clock,
       partitionOf: lasting.stores?.partitionOf ?? lasting.cacheContext.partitionOf,
       store: lasting.stores?.limits,
+      processes: lasting.stores === undefined ? workersOf(config) : 1,
     },
     last?.limits,
   )
@@ -203,32 +193,35 @@ export const buildGeneration = async (
     admits: lasting.overload.admits,
     retryAfterSeconds: Math.ceil(config.overload.retryAfterMs / 1000),
   }
+  const announcer = lasting.announcerFor(config)
   const context: HandleContext = {
     ...lasting.cacheContext,
+    ...(announcer === undefined ? {} : { announcer }),
     clock,
     finished: metrics.observe.pipeline,
     report,
     failed,
     forwarding: { via: lasting.via },
-    withholdsOrigin: config.cors.origins.length > 0,
     limits: limits && { count: limits.count, report: metrics.observe.edge },
     compress: compressionOf(config),
     watches: lasting.watches ?? [],
     spans: lasting.spans,
     overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
   }
-  const run = (exchange: Received): Promise<GatewayResponse> => handle(context, exchange)
+  const run: Run = (exchange) => handle(context, exchange)
   const built = await buildServices(config, lasting, last)
   for (const { service } of built)
     if (service.websockets)
       metrics.observe.websockets({ kind: 'websockets-configured', service: service.name })
+  const generation = new Generation(built.map(({ service }) => service))
   const inFlight = createInFlight(lasting.inFlight)
   const edge = await createEdge({
     limits: config.limits,
+    frontPage: lasting.frontPage,
     trustedProxies: config.trustedProxies,
     cors: config.cors.origins.length === 0 ? undefined : config.cors,
     distrusted: lasting.distrusted,
-    services: built.map(({ service }) => service),
+    generation,
     certificates: config.listen.tls.certificates,
     logger,
     run,
@@ -259,9 +252,7 @@ export const buildGeneration = async (
     operator: createOperator({ config, publicUrl, version, cache: lasting.operatorCache, built }),
     inFlight,
     limits,
-    sharing: sharingUpstream(built),
-    reaches: edge.reaches,
-    serviceAt: edge.serviceFor,
+    generation,
     run,
     close: async (next) => {
       await edge.close()
@@ -270,78 +261,26 @@ export const buildGeneration = async (
   }
 }
 
-/** Logs one line for each reload. Faults name keys and reasons, never values. */
-export const logReload = (log: Pick<Log, 'info' | 'error'>, outcome: ReloadOutcome): void => {
-  if (outcome.kind === 'failed') {
-    log.error({ outcome: outcome.kind, err: outcome.cause }, 'reload')
-    return
-  }
-  const { kind, ...facts } = outcome
-  const level = kind === 'applied' || kind === 'unchanged' ? 'info' : 'error'
-  log[level]({ outcome: kind, ...facts }, 'reload')
-}
+/** Services of which no useful response can be expected, or of which nobody knows. */
+export const servicesThat = (are: 'down' | 'unknown', built: readonly BuiltService[]): readonly string[] =>
+  built.filter(({ service }) => service.upstream.snapshot()[are]).map(({ service }) => service.name)
 
-type ReloadParts = {
-  readonly cache: Pick<Cache, 'purge'>
-  current(): Generation
-  readConfig(): Promise<ConfigResult>
-  build(config: Config, hash: string, last: Generation): Promise<Generation>
-  /** Makes the new generation handle the requests, synchronously. */
-  replace(next: Generation): void
-  /** Applies the notes in all other processes. */
-  announce(notes: readonly Note[]): Promise<unknown>
-  /** Reports the result, before the new generation answers a request. */
-  report(outcome: ReloadOutcome): void
-  /** Closing the previous generation failed; it handles no requests any more. */
-  endingFailed(cause: unknown): void
-}
+export const declaredServices = ({
+  built,
+  config,
+}: {
+  readonly built: readonly BuiltService[]
+  readonly config: Pick<Config, 'rateLimits'>
+}): DeclaredServices => ({
+  services: built.map(({ service: { name, contract }, upstream: { targets } }) => ({
+    name,
+    announces: contract.announces,
+    targets,
+  })),
+  limits: config.rateLimits.map(({ name }) => name),
+})
 
-/** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
-const exchange = (parts: ReloadParts, alive: Set<Generation>, last: Generation, next: Generation): void => {
-  const outdated = { kind: 'matching', matches: outdatedAnswers(last, next) } as const
-  // Synchronous: no request is answered under new rules from a response stored under old ones. Requests of services that have been
-  // replaced store nothing from here on (`isCurrent`).
-  alive.add(next)
-  parts.replace(next)
-  stopChecks(last.built, next.built)
-  parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
-  const end = async (): Promise<void> => {
-    await last.inFlight.settled(last.config.drain.timeoutMs)
-    alive.delete(last)
-    await last.close([...alive].flatMap(({ built }) => built))
-  }
-  void end().catch(parts.endingFailed)
-}
-
-/** Reads the configuration and applies it completely or not at all; one reload at a time. */
-export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>) => {
-  const alive = new Set([parts.current()])
-  const attempt = async (): Promise<ReloadOutcome> => {
-    const result = await parts.readConfig()
-    if (result.kind === 'faults') return { kind: 'invalid', faults: result.faults.map(faultLine) }
-    const { config, hash } = result
-    const last = parts.current()
-    if (sameSettings(last.config, config)) return { kind: 'unchanged', hash }
-    const keys = restartKeys(last.config, config)
-    if (keys.length > 0) return { kind: 'restart-needed', keys }
-    const next = await parts.build(config, hash, last)
-    exchange(parts, alive, last, next)
-    // Others may have this configuration already. The writes of this process did not reach what they stored of services that it did
-    // not have, although these have an upstream in common.
-    await parts.announce(replacedNotes(last, next))
-    const documents = documentChanges(last.config, config)
-    return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
-  }
-  let before: Promise<unknown> = Promise.resolve()
-  return () => {
-    const outcome = before
-      .then(attempt)
-      .catch((cause: unknown): ReloadOutcome => ({ kind: 'failed', cause }))
-      .then((settled) => {
-        parts.report(settled)
-        return settled
-      })
-    before = outcome
-    return outcome
-  }
+/** Marks the gateway's own documents of a site outdated after a write in another process. */
+export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {
+  built.find(({ config }) => config.name === name)?.service.own.documents?.written(collection)
 }

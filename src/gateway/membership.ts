@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answerDiagnosis, type DiagnosisParts, type DiagnosisQuestion } from '../admin/diagnosis.ts'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheEntry, CacheOptions, EntryOrder } from '../cache/cache.ts'
@@ -18,7 +19,7 @@ import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { FeedMessage } from '../wordpress/changes/service-feed.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
-import type { Warmer, WarmTarget } from './warmer.ts'
+import type { Warmer, WarmResult, WarmTarget } from './warmer.ts'
 
 type MembershipParts = {
   readonly config: Config
@@ -34,6 +35,8 @@ export type NoteReceivers = {
   readonly cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>
   /** The gateway's documents about a site may predate a write. */
   documentsOutdated(service: string, collection: string): void
+  /** Receivers in front of the gateway are purged of what other members have changed: these may have ended before. */
+  heard(notes: readonly Note[]): void
 }
 
 /** Are writes refused while they cannot be sent to other members? */
@@ -71,7 +74,7 @@ export const prepareMembership = async (parts: MembershipParts) => {
     /** Undefined without a shared store. */
     stores: shared?.stores,
     /** Makes this process a member; start it afterwards. */
-    join: ({ cache, documentsOutdated }: NoteReceivers): Coherence => {
+    join: ({ cache, documentsOutdated, heard }: NoteReceivers): Coherence => {
       const joined = createCoherence({
         member,
         ledger,
@@ -82,11 +85,13 @@ export const prepareMembership = async (parts: MembershipParts) => {
         apply: (noted) => {
           shared?.noted(noted)
           const notes = noted.map(({ note }) => note)
+          heard(notes)
           return applyInvalidations(notes, cache, documentsOutdated, 'elsewhere')
         },
         dropAll: (at) => {
           shared?.restarted(at)
           cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })
+          heard([{ kind: 'all', mode: 'hard' }])
           for (const { name } of config.services) documentsOutdated(name, '')
         },
         report: (event) => {
@@ -107,7 +112,8 @@ export const prepareMembership = async (parts: MembershipParts) => {
 type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
   readonly warmer: Pick<Warmer, 'add'>
-  readonly coherence: Coherence | undefined
+  /** Drops what notes reach in other processes and in front of the gateway; absent where there is neither. */
+  readonly spread: Coherence['spread']
   readonly worker: WorkerLink | undefined
   /** Refuses purges that cannot be sent to other instances. */
   readonly refusesUnheard: boolean
@@ -154,7 +160,41 @@ type CacheQuestion =
       readonly topic: 'most-used'
       readonly content: { readonly selectors: readonly Purge['selector'][]; readonly limit: number }
     }
-  | { readonly topic: 'warm'; readonly content: readonly WarmTarget[] }
+  | {
+      readonly topic: 'warm'
+      /** `waitMs`: how long to wait for the results; 0: they are not asked for. */
+      readonly content: { readonly targets: readonly WarmTarget[]; readonly waitMs: number }
+    }
+
+const isWaiting = ({ topic, content }: WorkerQuestion): boolean =>
+  topic === 'warm' && (content as Extract<CacheQuestion, { topic: 'warm' }>['content']).waitMs > 0
+
+type Warmed = { readonly added: number; readonly results: readonly (WarmResult | null)[] }
+
+/** Null where there is no result in time. */
+const warmWithin = async (
+  warmer: Pick<Warmer, 'add'>,
+  targets: readonly WarmTarget[],
+  waitMs: number,
+): Promise<Warmed> => {
+  const { added, results } = warmer.add(targets)
+  if (waitMs === 0) return { added, results: [] }
+  const end = new AbortController()
+  const late = sleep(waitMs, null, { signal: end.signal }).catch(() => null)
+  const settled = await Promise.all(results.map((result) => Promise.race([result, late])))
+  end.abort()
+  return { added, results: settled }
+}
+
+/** Best first: of several processes, the worst result of a URL counts. */
+const outcomes: readonly WarmResult['outcome'][] = ['hit', 'fetched', 'bypassed', 'dropped', 'failed']
+
+const worst = (results: readonly (WarmResult | null)[]): WarmResult | null =>
+  results.reduce((one, other) =>
+    one !== null && (other === null || outcomes.indexOf(other.outcome) > outcomes.indexOf(one.outcome))
+      ? other
+      : one,
+  )
 
 const answerCacheQuestion = (
   cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>,
@@ -169,12 +209,12 @@ const answerCacheQuestion = (
     case 'most-used':
       return cache.mostUsed(content.selectors, content.limit)
     case 'warm':
-      return warmer.add(content)
+      return warmWithin(warmer, content.targets, content.waitMs)
   }
 }
 
 /** The cache as the admin side sees it: that of this process, or of all that share the port or the store. */
-export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard }: OperatorCacheParts) => {
+export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }: OperatorCacheParts) => {
   /** The answers of all processes that share the port. */
   const ask = async <Value>(question: CacheQuestion): Promise<readonly Value[]> => {
     const answers =
@@ -186,8 +226,7 @@ export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard
     purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unheard'> => {
       if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
       const here = await purgeAll(cache, { selectors, mode, dryRun })
-      if (coherence === undefined) return here
-      const elsewhere = await coherence.spread(selectors.flatMap((one) => notesOf(one, mode)))
+      const elsewhere = await spread(selectors.flatMap((one) => notesOf(one, mode)))
       return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
     },
     entries: async (order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> => {
@@ -206,9 +245,17 @@ export const operatorCache = ({ cache, warmer, coherence, worker, refusesUnheard
       const lists = await ask<readonly UsedTarget[]>({ topic: 'most-used', content: { selectors, limit } })
       return mostHits(lists.flat(), limit)
     },
-    /** Fetches the targets in the background, in every process that has its own memory. Returns how many. */
-    warm: async (targets: readonly WarmTarget[]): Promise<number> =>
-      Math.max(0, ...(await ask<number>({ topic: 'warm', content: targets }))),
+    /** Fetches the targets in the background, in every process that has its own memory. `added`: how many. */
+    warm: async (targets: readonly WarmTarget[], waitMs: number): Promise<Warmed> => {
+      const answers = await ask<Warmed>({ topic: 'warm', content: { targets, waitMs } })
+      return {
+        added: Math.max(0, ...answers.map(({ added }) => added)),
+        results:
+          waitMs === 0
+            ? []
+            : targets.map((_, at) => worst(answers.map(({ results }) => results[at] ?? null))),
+      }
+    },
   }
 }
 
@@ -312,7 +359,8 @@ export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<C
       return inForce
     },
     through: (question: WorkerQuestion, ask: Ask): Promise<readonly unknown[]> => {
-      if (question.topic !== 'reload') return ask(question, 'brief')
+      // A warming that is waited for ends by itself.
+      if (question.topic !== 'reload') return ask(question, isWaiting(question) ? 'until-all' : 'brief')
       const answers = before.then(() => reload(question, ask)).catch(readingFailed)
       before = answers
       return answers

@@ -1,27 +1,26 @@
 import type { Diagnosis } from '../admin/diagnosis.ts'
 import type { EntriesQuery, Operator, PurgeOutcome, WarmAnswer } from '../admin/operator.ts'
-import type { PurgeRequest, PurgeSelection } from '../admin/purge-request.ts'
+import type { PurgeRequest, PurgeSelection, WarmRequest } from '../admin/purge-request.ts'
 import type { CacheEntry } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config } from '../config/config.ts'
 import { shownConfig } from '../config/redacted-config.ts'
-import type { Service } from '../exchange/service.ts'
-import { urlAtHost } from '../http/hosts.ts'
+import type { Service } from '../exchange/exchange.ts'
 import { requestField, targetParts } from '../http/message.ts'
+import { urlAtHost } from '../http/targets.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import { type DescribedService, openApiDocument, servedDocument } from '../openapi/served/openapi-document.ts'
 import { cleanSpelling, spelled } from '../service/route-paths.ts'
+import { type BuiltService, withoutRoot } from './build-service.ts'
 import {
   type AskedService,
-  type BuiltService,
   canonicalTarget,
   createPublicTargets,
+  explainAt,
   noServiceTexts,
   type PublicTargets,
-  withoutRoot,
-} from './built-service.ts'
-import { explainAt } from './explain.ts'
+} from './explain.ts'
 import type { OperatorCache } from './membership.ts'
 import type { WarmTarget } from './warmer.ts'
 
@@ -143,21 +142,35 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   const used = warm === 0 ? [] : await parts.cache.mostUsed(selectors, warm)
   const entries = await parts.cache.purge({ selectors, mode, dryRun })
   if (entries === 'unheard') return { kind: 'unheard' }
-  return { kind: 'purged', entries, warming: used.length === 0 ? 0 : await parts.cache.warm(used) }
+  return { kind: 'purged', entries, warming: used.length === 0 ? 0 : (await parts.cache.warm(used, 0)).added }
 }
 
+/** Longest time that a request of the admin side waits for the fetches. */
+const longestWaitMs = 45_000
+
 /** Fetches the URLs; a URL without a GET is refused with the reason. */
-const warmCache = async (parts: PurgeParts, urls: readonly string[]): Promise<WarmAnswer> => {
-  const targets: WarmTarget[] = []
+const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promise<WarmAnswer> => {
+  const targets: (WarmTarget & { readonly url: string })[] = []
   const refusals: { url: string; detail: string }[] = []
   for (const url of urls) {
     const selection = byUrl(parts, url, undefined)
     if (selection.kind === 'refused') refusals.push({ url, detail: selection.detail })
     else
       for (const selector of selection.selectors)
-        if (selector.kind === 'target') targets.push({ ...selector, host: selector.host ?? '', scheme: '' })
+        if (selector.kind === 'target')
+          targets.push({ ...selector, host: selector.host ?? '', scheme: '', url })
   }
-  return { warming: targets.length === 0 ? 0 : await parts.cache.warm(targets), refused: refusals }
+  const { added, results } = await parts.cache.warm(targets, wait ? longestWaitMs : 0)
+  const answer = { warming: added, refused: refusals }
+  if (!wait) return answer
+  const notStored = targets.flatMap(({ url }, at) => {
+    const { outcome, reason } = results[at] ?? {
+      outcome: 'unfinished' as const,
+      reason: 'still being fetched',
+    }
+    return outcome === 'fetched' || outcome === 'hit' ? [] : [{ url, outcome, detail: reason }]
+  })
+  return { ...answer, stored: targets.length - notStored.length, notStored }
 }
 
 /** The parts that depend on the configuration in use. */
@@ -187,7 +200,7 @@ export const currentOperator = (
     if (outcome.kind === 'purged' && !request.dryRun) purged(purgeRecord(request, outcome.entries))
     return outcome
   },
-  warm: (urls) => current().warm(urls),
+  warm: (request) => current().warm(request),
   entries: (query) => current().entries(query),
   explain: (request) => current().explain(request),
   drift: () => current().drift(),
@@ -215,18 +228,22 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
             name: service.name,
             contract: config.contract,
             mount: service.mount,
-            publicUrl: service.publicRoot.slice(0, service.publicRoot.length - service.mount.length),
+            publicUrl: urlBefore(service),
             rows: [...(announced?.listed() ?? rows), ...(announced?.learned() ?? [])],
           },
         ],
   )
+
+/** Without the mount. */
+const urlBefore = ({ address: { publicRoot }, mount }: Service): string =>
+  publicRoot.slice(0, publicRoot.length - mount.length)
 
 const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 
 /** What stands in front of the targets of a service: its mount, with hosts behind the URL of the host. */
 const frontOf = (service: Service | undefined, host: string): string => {
   if (service === undefined || service.hosts.length === 0) return service?.mount ?? ''
-  return host === '' ? service.publicRoot : urlAtHost(service.publicRoot, host)
+  return host === '' ? service.address.publicRoot : urlAtHost(service.address.publicRoot, host)
 }
 
 /** An entry under its public path, or its URL where a service has hosts. Entries of a credential show neither target nor content. */
@@ -248,7 +265,7 @@ const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | und
     const batch = found.contract.rows.find(({ kind }) => kind === 'batch')
     const content =
       known.get(name) ??
-      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.publicRoot, batch)))
+      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.address.publicRoot, batch)))
     known.set(name, content)
     return content
   }
@@ -283,7 +300,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   }
   return {
     purge: (request) => purgeCache({ services: built, targets, cache }, request),
-    warm: (urls) => warmCache({ services: built, targets, cache }, urls),
+    warm: (request) => warmCache({ services: built, targets, cache }, request),
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({

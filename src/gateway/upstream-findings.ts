@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts'
 import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
+import { fieldValue } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import type {
@@ -9,6 +10,7 @@ import type {
   DiscoveryEvent,
   Finding,
   IndexRefusal,
+  Seen,
   UpstreamCheck,
 } from '../service/announced.ts'
 import type { Contract } from '../service/contract.ts'
@@ -16,15 +18,15 @@ import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { reachFinding } from '../wordpress/index/site-findings.ts'
 import { askSite, type SiteFacts } from '../wordpress/site-checks.ts'
-import { buildService } from './build-service.ts'
 import {
   type BuiltService,
+  buildService,
   closeServices,
   ownGet,
   refusedRoutes,
   serverOf,
   withoutRoot,
-} from './built-service.ts'
+} from './build-service.ts'
 import { addressOf, checksOf, contractOf, upstreamOptions } from './contracts.ts'
 
 export type ServiceDrift = {
@@ -48,11 +50,6 @@ const inWords: Readonly<Record<IndexRefusal, string>> = {
 
 const announces = (service: ServiceConfig): service is SiteConfig => 'discovery' in service
 
-/** Upstreams are checked without serving requests. */
-const neverRun = (): never => {
-  throw new Error('nothing is served')
-}
-
 /** A service built for a check; `refusal`: why the index of its upstream could not be read. */
 type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
 
@@ -72,12 +69,7 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
     clock: systemClock,
     metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
     budget: () => unlimited,
-    run: neverRun,
     mayRemember: () => true,
-    serviceNamed: () => undefined,
-    reaches: () => true,
-    serviceAt: () => undefined,
-    sharing: () => [],
   })
   // Wait for the request that building has started.
   await built.announced?.refresh()
@@ -215,11 +207,14 @@ const mostBytes = 8 * 1024 * 1024
 const askMs = 5_000
 /** Timeout for all requests to one service. */
 const serviceMs = 15_000
+const noResponse = 'no response in time'
 
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof GatewayError)) return 'no response in time'
+  if (!(error instanceof GatewayError)) return noResponse
   const { cause } = error
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
+  if (!(cause instanceof Error)) return error.message
+  if (cause.name === 'TimeoutError') return noResponse
+  return 'code' in cause ? String(cause.code) : error.message
 }
 
 /** Sends GETs to a service's upstream as a client's GETs are sent, without following redirects. */
@@ -297,6 +292,41 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
   return findings.flat()
 }
 
+/** What the gateway stores is as old as the upstream's clock says; the companion's signatures have a time too. */
+const mostClockMs = 30_000
+
+/** What the answer of a server to the path of its health check shows. */
+const answerFindings = (
+  target: string,
+  path: string,
+  service: ServiceConfig,
+  seen: Seen,
+): readonly Finding[] => {
+  if (seen.kind === 'none') return []
+  const { health } = service.upstream
+  const passes = health.expect.some(([first, last]) => first <= seen.status && seen.status <= last)
+  const date = Date.parse(fieldValue(seen.fields, 'date') ?? '')
+  const aheadMs = fieldValue(seen.fields, 'age') === undefined ? date - systemClock.now() : 0
+  return [
+    ...(health.path === '' || passes
+      ? []
+      : [
+          {
+            kind: 'unhealthy',
+            text: `${target} answers the health check GET ${path} with ${seen.status}, so that it would get no requests: write a path that answers with 200 into upstream.health.path, or the status into upstream.health.expect.`,
+          } as const,
+        ]),
+    ...(Math.abs(aheadMs) > mostClockMs
+      ? [
+          {
+            kind: 'clock',
+            text: `The clock of ${target} is ${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the one of this machine: set both by NTP.`,
+          } as const,
+        ]
+      : []),
+  ]
+}
+
 /** Does each server of a service answer, and what else its contract asks of each? */
 const reached = async (service: ServiceConfig, config: Config): Promise<readonly UpstreamFinding[]> => {
   const { name, upstream } = service
@@ -307,8 +337,12 @@ const reached = async (service: ServiceConfig, config: Config): Promise<readonly
     targetsOf(service).map((target) =>
       asking(service, [target], config, async (check) => {
         // The index of a site with one server is asked for already.
-        const seen = isAsked ? undefined : await check.ask(path)
-        return [seen && reachFinding(target, seen), ...((await serverFindings?.(check)) ?? [])]
+        const seen = isAsked && upstream.health.path === '' ? undefined : await check.ask(path)
+        return [
+          seen && !isAsked ? reachFinding(target, seen) : undefined,
+          ...(seen ? answerFindings(target, path, service, seen) : []),
+          ...((await serverFindings?.(check)) ?? []),
+        ]
       }),
     ),
   )

@@ -1,8 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { WarmedEvent } from '../exchange/events.ts'
-import { arrived, type Received } from '../exchange/exchange.ts'
-import type { Service } from '../exchange/service.ts'
-import { type GatewayResponse, targetParts } from '../http/message.ts'
+import { arrived, type Generation, type Received, type Run, serviceAtHost } from '../exchange/exchange.ts'
+import { fieldValue, type GatewayRequest, type GatewayResponse, targetParts } from '../http/message.ts'
 
 /**
  * A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service, `scheme` where it is that of
@@ -20,12 +19,28 @@ export type WarmLimits = { readonly max: number; readonly concurrency: number; r
 
 type Outcome = WarmedEvent['outcome']
 
+/** `reason`: why a response was not stored; '' where it is. */
+export type WarmResult = { readonly outcome: Outcome; readonly reason: string }
+
+type Waiting = {
+  readonly target: WarmTarget
+  readonly result: Promise<WarmResult>
+  settle(result: WarmResult): void
+}
+
+const waitingFor = (target: WarmTarget): Waiting => {
+  let settle = (_result: WarmResult): void => {}
+  const result = new Promise<WarmResult>((resolve) => {
+    settle = resolve
+  })
+  return { target, result, settle }
+}
+
 export type WarmerOptions = {
   readonly limits: WarmLimits
   readonly clock: Clock
-  serviceNamed(name: string): Service | undefined
-  /** The pipeline of the configuration in use, which is not closed before `end`. */
-  begin(): { run(exchange: Received): Promise<GatewayResponse>; end(): void }
+  /** The services of the configuration in use, which are not closed before `end`. */
+  begin(): { readonly generation: Generation; readonly run: Run; end(): void }
   readonly report: (event: WarmedEvent) => void
   /** Called when the last target has been fetched, with the number of targets by outcome. */
   readonly finished: (counts: Readonly<Record<Outcome, number>>) => void
@@ -34,22 +49,29 @@ export type WarmerOptions = {
 const noCounts = (): Record<Outcome, number> => ({ fetched: 0, hit: 0, bypassed: 0, failed: 0, dropped: 0 })
 
 /** A request of this machine itself, as clients find the service, without any credential. */
-const anonymousGet = (service: Service, warm: WarmTarget, id: string, signal: AbortSignal) => {
+export const anonymousGet = (
+  generation: Generation,
+  warm: WarmTarget,
+  { id, origin, fields, signal }: Pick<Received, 'id' | 'origin'> & Pick<GatewayRequest, 'fields' | 'signal'>,
+) => {
   const { host, scheme, target } = warm
-  const form = (host === '' ? undefined : service.atHost?.(host)) ?? service
+  const service = generation.services.find(({ name }) => name === warm.service)
+  if (service === undefined) return undefined
+  const form = host === '' ? service : serviceAtHost(service, host)
   return arrived({
     id,
-    origin: 'client',
+    origin,
     client: {
       address: '127.0.0.1',
-      protocol: (scheme || form.publicRoot).startsWith('https') ? 'https' : 'http',
+      protocol: (scheme || form.address.publicRoot).startsWith('https') ? 'https' : 'http',
       viaTrustedProxy: false,
     },
+    generation,
     service: form,
     request: {
       method: 'GET',
       target: form.mount + target,
-      fields: { host: form.publicHost, accept: '*/*', 'user-agent': 'trellis-warm' },
+      fields: { host: form.address.publicHost, ...fields },
       content: undefined,
       signal,
     },
@@ -57,16 +79,24 @@ const anonymousGet = (service: Service, warm: WarmTarget, id: string, signal: Ab
   })
 }
 
-const outcomeOf = (status: number, { record: { cache } }: Received): Outcome => {
-  if (status >= 400) return 'failed'
-  if (cache === 'hit') return 'hit'
-  return cache === 'bypass' || cache === 'none' ? 'bypassed' : 'fetched'
+const failed = (reason: string): WarmResult => ({ outcome: 'failed', reason })
+
+const resultOf = ({ status, fields }: GatewayResponse, { record: { cache, code } }: Received): WarmResult => {
+  if (status >= 400) return failed(code === undefined ? `status ${status}` : `status ${status}, ${code}`)
+  if (cache === 'hit') return { outcome: 'hit', reason: '' }
+  // Beside `fwd`, a detail is the reason that the response is not stored.
+  const [, detail] = /; detail=([a-z-]+)$/.exec(fieldValue(fields, 'cache-status') ?? '') ?? []
+  return cache === 'bypass' || cache === 'none' || detail !== undefined
+    ? { outcome: 'bypassed', reason: `not stored: ${detail ?? 'the gateway answers it itself'}` }
+    : { outcome: 'fetched', reason: '' }
 }
+
+const dropped = (reason: string): WarmResult => ({ outcome: 'dropped', reason })
 
 /** Fetches targets in the background with anonymous GETs through the pipeline, which stores the responses by its rules. */
 export const createWarmer = (options: WarmerOptions) => {
   const { clock, limits, report } = options
-  const waiting = new Map<string, WarmTarget>()
+  const waiting = new Map<string, Waiting>()
   const stop = new AbortController()
   let inFlight = 0
   let mayBeginAt = 0
@@ -78,28 +108,36 @@ export const createWarmer = (options: WarmerOptions) => {
     counts[outcome] += 1
     report({ kind: 'warmed', service, outcome })
   }
-  const fetchOne = async (target: WarmTarget): Promise<Outcome> => {
-    const service = options.serviceNamed(target.service)
-    if (service === undefined) return 'failed'
+  const fetchOne = async (target: WarmTarget): Promise<WarmResult> => {
     ids += 1
-    const exchange = anonymousGet(service, target, `warm-${ids}`, stop.signal)
-    // To fetch it would change something.
-    if (exchange.service.contract.policyFor('GET', exchange.path).effect === 'writes') return 'bypassed'
-    const pipeline = options.begin()
+    const { generation, run, end } = options.begin()
     try {
-      const { content, status } = await pipeline.run(exchange)
+      const exchange = anonymousGet(generation, target, {
+        id: `warm-${ids}`,
+        origin: 'client',
+        fields: { accept: '*/*', 'user-agent': 'trellis-warm' },
+        signal: stop.signal,
+      })
+      if (exchange === undefined) return failed('its service is no longer configured')
+      // To fetch it would change something.
+      if (exchange.service.contract.policyFor('GET', exchange.path).effect === 'writes')
+        return { outcome: 'bypassed', reason: 'a GET of it changes something' }
+      const response = await run(exchange)
+      const { content } = response
       // Read to its end: the store takes complete responses.
       if (content !== undefined && !Buffer.isBuffer(content)) for await (const _ of content);
-      return outcomeOf(status, exchange)
+      return resultOf(response, exchange)
     } catch {
-      return 'failed'
+      return failed('the response was incomplete')
     } finally {
-      pipeline.end()
+      end()
     }
   }
-  const begin = async (target: WarmTarget): Promise<void> => {
+  const begin = async ({ target, settle }: Waiting): Promise<void> => {
     inFlight += 1
-    note(target.service, await fetchOne(target))
+    const result = await fetchOne(target)
+    note(target.service, result.outcome)
+    settle(result)
     inFlight -= 1
     if (inFlight === 0 && waiting.size === 0 && !stop.signal.aborted) {
       options.finished(counts)
@@ -120,28 +158,33 @@ export const createWarmer = (options: WarmerOptions) => {
         return
       }
       mayBeginAt = now + 1000 / limits.perSecond
-      const [name, target] = next
+      const [name, one] = next
       waiting.delete(name)
-      void begin(target)
+      void begin(one)
     }
   }
 
   return {
-    /** Returns how many targets wait for their fetch or are fetched already; the others exceed the limit. */
+    /** `added`: how many targets wait for their fetch or are fetched already; the others exceed the limit. A result for each target. */
     add: (targets: readonly WarmTarget[]) => {
       let added = 0
-      for (const target of targets) {
+      const results = targets.map((target) => {
         const name = JSON.stringify([target.service, target.host, target.scheme, target.target])
+        const one = waiting.get(name) ?? waitingFor(target)
         if (waiting.size < limits.max || waiting.has(name)) {
-          waiting.set(name, target)
+          waiting.set(name, one)
           added += 1
-        } else note(target.service, 'dropped')
-      }
+          return one.result
+        }
+        note(target.service, 'dropped')
+        return Promise.resolve(dropped('more URLs wait than cache.warm.max'))
+      })
       proceed()
-      return added
+      return { added, results }
     },
     close: () => {
       clearTimeout(timer)
+      for (const { settle } of waiting.values()) settle(dropped('the gateway is shutting down'))
       waiting.clear()
       stop.abort()
     },

@@ -130,23 +130,27 @@ export const createFairTurns = (perTurn: number, gatherMs = 0) => {
     return true
   }
 
+  /** Runs `work` in a later turn. */
+  const wait = (client: string, work: () => void): void => {
+    hasNewWork = true
+    scheduleTurn()
+    const added: Waiting = { work, next: undefined }
+    const queue = queues.get(client)
+    if (queue === undefined) queues.set(client, { first: added, last: added })
+    else {
+      queue.last.next = added
+      queue.last = added
+    }
+  }
   return {
     /** For work that costs nothing unless it has to wait: after `false`, `begin` makes it wait. */
     mayBegin,
     /** Runs `work` at once if `mayBegin`; otherwise in a later turn. */
     begin: (client: string, work: () => void): void => {
-      if (mayBegin()) {
-        work()
-        return
-      }
-      const added: Waiting = { work, next: undefined }
-      const queue = queues.get(client)
-      if (queue === undefined) queues.set(client, { first: added, last: added })
-      else {
-        queue.last.next = added
-        queue.last = added
-      }
+      if (mayBegin()) work()
+      else wait(client, work)
     },
+    wait,
   }
 }
 

@@ -1,6 +1,13 @@
 import { conditionalFields } from './conditional/preconditions.ts'
 import { remembered } from './memo.ts'
-import { type FieldLines, fieldValue, fieldValues, shortText } from './message.ts'
+import {
+  type FieldLines,
+  fieldValue,
+  fieldValues,
+  type GatewayResponse,
+  shortText,
+  withoutFields,
+} from './message.ts'
 
 /** Directives of a Cache-Control field (RFC 9111 §5.2): lower-case name to argument, undefined without one. */
 export type Directives = ReadonlyMap<string, string | undefined>
@@ -171,3 +178,39 @@ export const varyKey = (names: readonly string[], selecting: SelectingFields): s
   }
   return shortText(key)
 }
+
+/** Response fields for caches in front of the gateway. Where it fills these itself, those of the upstream do not pass. */
+export const receiverFields: ReadonlySet<string> = new Set([
+  'cache-groups',
+  'cache-tag',
+  'cdn-cache-control',
+  'cloudflare-cdn-cache-control',
+  'edge-cache-tag',
+  'edge-control',
+  'surrogate-control',
+  'surrogate-key',
+  'x-accel-expires',
+  'xkey',
+])
+
+/** Lifetime for receivers (RFC 9213); Surrogate-Control for those that know only that (Edge Architecture). */
+export const receiverControl = (directive: string): FieldLines => [
+  ...['CDN-Cache-Control', directive],
+  ...['Surrogate-Control', directive],
+]
+
+const forbidden = receiverControl('no-store')
+
+/** The response with nothing for receivers in it. */
+export const withoutReceiverFields = ({ status, fields, content }: GatewayResponse): GatewayResponse => ({
+  status,
+  fields: withoutFields(fields, receiverFields),
+  content,
+})
+
+/** The response, which no receiver may store. */
+export const notForReceivers = ({ status, fields, content }: GatewayResponse): GatewayResponse => ({
+  status,
+  fields: [...withoutFields(fields, receiverFields), ...forbidden],
+  content,
+})

@@ -239,6 +239,15 @@ const weightsIn = (value: string): ReadonlyMap<string, number> => {
   return weights
 }
 
+/** Does a client prefer HTML to JSON (RFC 9110 §12.5.1)? The most specific range that names a type says its weight. */
+export const prefersHtml = (accept: string): boolean => {
+  const weights = weightsIn(accept)
+  const weightOf = (group: string, subtype: string): number =>
+    weights.get(`${group}/${subtype}`) ?? weights.get(`${group}/*`) ?? weights.get('*/*') ?? 0
+  const json = Math.max(weightOf('application', 'json'), weightOf('application', 'problem+json'))
+  return weightOf('text', 'html') > json
+}
+
 /** Weights as a client states them (RFC 9110 §12.5.3). 0 = refused; undefined = not named, neither itself nor by `*`. */
 export const parseAcceptEncoding = (value: string) => {
   const weights = weightsIn(value)

@@ -152,6 +152,7 @@ const knownMethods: ReadonlySet<string> = new Set([
   'PATCH',
   'DELETE',
   'OPTIONS',
+  'QUERY',
 ])
 
 /** The method as metrics, logs and traces name it; `_OTHER` for whatever else a client writes (OpenTelemetry HTTP conventions). */
@@ -242,8 +243,15 @@ export const contentText = (content: Buffer): ContentText => {
   return made
 }
 
-/** Field lines as they are written, checked. */
-export type HeadText = { readonly of: FieldLines; readonly text: string }
+/** Field lines as they are written, checked: those of `begin`, the same object in many responses, and then `text`. */
+export type HeadText = {
+  readonly of: FieldLines
+  readonly begin: HeadText | undefined
+  readonly text: string
+}
+
+export const wholeText = ({ begin, text }: HeadText): string =>
+  begin === undefined ? text : begin.text + text
 
 /** Fields that node:http decides for each response: whether the connection stays open, and where the content ends. */
 const framing: ReadonlySet<string> = new Set([
@@ -275,7 +283,7 @@ export const headText = (fields: FieldLines, status: number, begin?: HeadText): 
     }
     text += `${name}: ${value}\r\n`
   }
-  return { of: fields, text: begin === undefined ? ownText(text) : begin.text + text }
+  return { of: fields, begin: undefined, text: begin === undefined ? ownText(text) : wholeText(begin) + text }
 }
 
 /** A response the gateway holds or streams itself. */
@@ -296,6 +304,11 @@ export const linesText = (lines: FieldLines): string => {
   return text
 }
 
+const withLines = (head: HeadText, fields: FieldLines, text: string): HeadText =>
+  head.begin === undefined
+    ? { of: fields, begin: head, text }
+    : { of: fields, begin: head.begin, text: head.text + text }
+
 /** The response with lines of the gateway behind the others, which need no check. Member by member: a spread takes longer. */
 export const withAdded = (response: GatewayResponse, lines: FieldLines): GatewayResponse => {
   const { status, content, text, headText: head } = response
@@ -306,7 +319,7 @@ export const withAdded = (response: GatewayResponse, lines: FieldLines): Gateway
     fields,
     content,
     text,
-    headText: isText ? { of: fields, text: head.text + linesText(lines) } : undefined,
+    headText: isText ? withLines(head, fields, linesText(lines)) : undefined,
   }
 }
 
@@ -319,9 +332,9 @@ export const whenKnown = <Value, Result>(
   proceed: (value: Value) => Result | Promise<Result>,
 ): Result | Promise<Result> => (value instanceof Promise ? value.then(proceed) : proceed(value))
 
-type Listener = Parameters<AbortSignal['addEventListener']>[1]
+type AbortListener = Parameters<AbortSignal['addEventListener']>[1]
 
-const called = (listener: Listener): void => {
+const called = (listener: AbortListener): void => {
   const event = { type: 'abort' } as Event
   if (typeof listener === 'function') listener(event)
   else listener.handleEvent(event)
@@ -336,7 +349,7 @@ export class EndSignal implements AbortSignal {
   aborted = false
   reason: unknown
   onabort = null
-  #listeners: Listener[] = []
+  #listeners: AbortListener[] = []
 
   /** The first call counts. */
   end(reason: unknown): void {
@@ -349,11 +362,11 @@ export class EndSignal implements AbortSignal {
   }
 
   /** The only event is `abort`, once. */
-  addEventListener(_type: string, listener: Listener): void {
+  addEventListener(_type: string, listener: AbortListener): void {
     if (!this.aborted && !this.#listeners.includes(listener)) this.#listeners.push(listener)
   }
 
-  removeEventListener(_type: string, listener: Listener): void {
+  removeEventListener(_type: string, listener: AbortListener): void {
     const at = this.#listeners.indexOf(listener)
     if (at !== -1) this.#listeners.splice(at, 1)
   }

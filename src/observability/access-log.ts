@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
-import type { Received } from '../exchange/exchange.ts'
-import type { Answered, ExchangeWatch, OpenSpans } from '../exchange/ports.ts'
+import type { OpenSpans, Received } from '../exchange/exchange.ts'
+import type { Answered, ExchangeWatch } from '../exchange/ports.ts'
 import { addressNetwork } from '../http/bounds.ts'
 import { traceContextOf } from '../http/forwardable-fields.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type ResponseHead,
   requestField,
 } from '../http/message.ts'
-import { redactTarget } from '../http/redact-target.ts'
+import { redactTarget } from '../http/targets.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */
@@ -193,9 +193,20 @@ export const readableLine = (line: AccessLine & { readonly time: string }): stri
   ].join('  ')
 }
 
-/** Starts the access log and traces that the configuration enables. */
+/** Loaded only here: a gateway that pushes nothing does not load OpenTelemetry. */
+const startMetricPush = async (
+  { tracing: { serviceName }, metrics: { otlpUrl, intervalMs } }: Pick<Config, 'tracing' | 'metrics'>,
+  { snapshot, observe }: Metrics,
+  version: string,
+) => {
+  if (otlpUrl === '') return undefined
+  const { startPush } = await import('./push-metrics.ts')
+  return startPush({ otlpUrl, intervalMs, serviceName, version, snapshot, report: observe.push })
+}
+
+/** Starts the access log, traces and the push of metrics that the configuration enables. */
 export const startWatches = async (
-  { log, tracing }: Pick<Config, 'log' | 'tracing'>,
+  config: Pick<Config, 'log' | 'tracing' | 'metrics'>,
   parts: {
     readonly lines: { info(line: AccessLine, message: string): void }
     readonly metrics: Metrics
@@ -208,6 +219,7 @@ export const startWatches = async (
   readonly accessLog: AccessLog | undefined
   close(): Promise<void>
 }> => {
+  const { log, tracing } = config
   const { lines, metrics, version } = parts
   const { requests, ...members } = log.access
   const accessLog =
@@ -220,13 +232,22 @@ export const startWatches = async (
           write: (line) => lines.info(line, 'request'),
         })
   const access = accessLog === undefined ? [] : [accessLog]
+  const push = await startMetricPush(config, metrics, version)
+  const closePush = async (): Promise<void> => push?.close()
   if (tracing.otlpUrl === '') {
     const watches = accessLog === undefined ? undefined : access
-    return { watches, spans: undefined, accessLog, close: async () => {} }
+    return { watches, spans: undefined, accessLog, close: closePush }
   }
   // Loaded only here: a gateway without tracing does not load OpenTelemetry.
   const { createTracing } = await import('./open-telemetry.ts')
   const traces = await createTracing({ ...tracing, version, report: metrics.observe.tracing })
   // Traces first: the access log names them.
-  return { watches: [traces.watch, ...access], spans: traces.openSpans, accessLog, close: traces.close }
+  return {
+    watches: [traces.watch, ...access],
+    spans: traces.openSpans,
+    accessLog,
+    close: async () => {
+      await Promise.all([traces.close(), closePush()])
+    },
+  }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { ExchangeEvent, PipelineEvent, WriteKind } from '../exchange/events.ts'
-import { redactTarget } from '../http/redact-target.ts'
+import { redactTarget } from '../http/targets.ts'
 import { printable } from './access-log.ts'
 import type { Metrics, ServiceTotals } from './metrics.ts'
 

@@ -1,5 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { WorkersStanding } from '../cluster/worker-link.ts'
+import type { ReceiverStanding } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
@@ -10,6 +11,7 @@ import {
   createRegistry,
   type Families,
   type MetricKey,
+  type MetricSnapshot,
   metricTable,
   openMetricsOf,
   type ScrapeFormat,
@@ -33,6 +35,8 @@ type ScrapeSource = {
   readonly upstreams: () => readonly UpstreamReading[]
   /** Where services report changes. */
   readonly changes?: ChangeFeeds['standings']
+  /** Caches in front of the gateway. */
+  readonly receivers?: () => readonly ReceiverStanding[]
   /** Where several processes share the port. */
   readonly workers?: () => Omit<WorkersStanding, 'complete'>
 }
@@ -87,6 +91,15 @@ const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['standing
   }
 }
 
+const readReceivers = (families: Families, receivers: readonly ReceiverStanding[]): void => {
+  families.downstreamBehind.clear()
+  families.downstreamLag.clear()
+  for (const { service, receiver, behind, lagSeconds } of receivers) {
+    families.downstreamBehind.series({ service, receiver }).value = behind ? 1 : 0
+    families.downstreamLag.series({ service, receiver }).value = lagSeconds
+  }
+}
+
 const readWorkers = (families: Families, { workers }: ScrapeSource): void => {
   if (workers === undefined) return
   const { wanted, ready, ended } = workers()
@@ -113,6 +126,7 @@ const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheMaxBytes.series({}).value = cache.maxBytes
   readUpstreams(families, source.upstreams())
   readChanges(families, source.changes?.() ?? [])
+  readReceivers(families, source.receivers?.() ?? [])
   readWorkers(families, source)
 }
 
@@ -289,9 +303,9 @@ export const createMetrics = (options: MetricsOptions) => {
     /** Content-Type of a scrape in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
     contentType: (accept?: string): string => registries[acceptedFormat(accept)].contentType,
     /** The counts of this process as plain data: for `together` of another one. */
-    snapshot(): Promise<unknown> {
+    snapshot(): Promise<readonly MetricSnapshot[]> {
       prepare()
-      return registry.getMetricsAsJSON()
+      return registry.getMetricsAsJSON() as Promise<unknown[]> as Promise<MetricSnapshot[]>
     },
     /** The snapshots of several processes as one scrape. */
     together: (snapshots: readonly unknown[], accept?: string): Promise<string> =>

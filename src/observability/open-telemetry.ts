@@ -33,8 +33,8 @@ import {
   ATTR_SERVICE_VERSION,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
-import type { Received } from '../exchange/exchange.ts'
-import type { ExchangeWatch, OpenSpan, OpenSpans } from '../exchange/ports.ts'
+import type { OpenSpan, OpenSpans, Received } from '../exchange/exchange.ts'
+import type { ExchangeWatch } from '../exchange/ports.ts'
 import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
 import { methodName } from '../http/message.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
@@ -64,7 +64,7 @@ const errorType = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '_OTHER'
 
 /** RFC 3986 hosts of targets come from the configuration. */
-const addressOf = (target: string): Attributes => {
+export const addressOf = (target: string): Attributes => {
   const { hostname, port, protocol } = new URL(target)
   return {
     [ATTR_SERVER_ADDRESS]: hostname,
@@ -225,7 +225,7 @@ const started = 'http.client.request.start'
  * response that changes the protocol; after some of those it would stop exporting. It does not expose its requests, and a custom
  * agent would replace the one that it creates from its environment. Returns the function that stops it.
  */
-const boundExports = (collector: URL, mostMs: number): (() => void) => {
+export const boundExports = (collector: URL, mostMs: number): (() => void) => {
   const path = `${collector.pathname}${collector.search}`
   // A request has the address of RFC 3986's IP-literal without its brackets.
   const host = collector.hostname.replaceAll(/[[\]]/g, '')
@@ -252,16 +252,17 @@ const boundExports = (collector: URL, mostMs: number): (() => void) => {
 const mostQueued = 2_048
 const mostExported = 512
 const everyMs = 2_000
-const exportTimeoutMs = 5_000
+export const exportTimeoutMs = 5_000
 
-const urlOf = (otlpUrl: string): URL => {
+/** Of a collector; `path` where the configuration has none. */
+export const collectorUrl = (otlpUrl: string, path: '/v1/traces' | '/v1/metrics'): URL => {
   const url = new URL(otlpUrl)
-  if (url.pathname === '/') url.pathname = '/v1/traces'
+  if (url.pathname === '/') url.pathname = path
   return url
 }
 
 /** Success is 0 in @opentelemetry/core, which the gateway does not depend on. */
-const success = 0
+export const success = 0
 
 /** Counts the spans that the collector accepted and refused; a failure has no other effect. */
 const counted = (exporter: SpanExporter, report: TracingOptions['report']): SpanExporter => ({
@@ -276,7 +277,7 @@ const counted = (exporter: SpanExporter, report: TracingOptions['report']): Span
 /** Tracing by OpenTelemetry: spans are queued, bounded, and sent in batches beside the work. */
 export const createTracing = (options: TracingOptions) => {
   const { report } = options
-  const url = urlOf(options.otlpUrl)
+  const url = collectorUrl(options.otlpUrl, '/v1/traces')
   const unbound = boundExports(url, exportTimeoutMs)
   const exporter = new OTLPTraceExporter({ url: url.href, timeoutMillis: exportTimeoutMs })
   class CountedSpans extends BatchSpanProcessor {

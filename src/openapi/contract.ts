@@ -1,5 +1,4 @@
-import type { CachePolicy } from '../cache/decide-caching.ts'
-import { strictestPolicy } from '../cache/strictest-rule.ts'
+import { type CachePolicy, strictestPolicy } from '../cache/decide-caching.ts'
 import { plantsDocument } from '../config/api-document.ts'
 import type { OpenApiConfig, PlantsConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
@@ -8,20 +7,17 @@ import { hasBearer } from '../http/credential-fields.ts'
 import { isUnusualName } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { plainItems } from '../service/batch-row.ts'
-import { planByMediaType, readUncoded } from '../service/content-plan.ts'
-import type { ContentPlan, Contract } from '../service/contract.ts'
+import { type ContentPlan, type Contract, planByMediaType, readUncoded } from '../service/contract.ts'
 import { errorText, methodNotAllowed, plainShape, problemShape } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
 import type { Row } from '../service/row.ts'
-import { describeOperation } from './describe.ts'
 import type { ApiContract } from './document/load-document.ts'
 import { hasUnseenCredential, isPublicOperation, type Operation, operationOf } from './document/operation.ts'
 import { plantRefusal, plantRows } from './document/plant-store.ts'
-import { inferResources } from './document/resources.ts'
+import { inferResources, type Resources } from './document/resources.ts'
 import { contentFor, missingCredential } from './requests/openapi-operation.ts'
 import type { OpenApiRequests, OpenApiRequestsOptions } from './requests/openapi-requests.ts'
-import { createServiceTagger } from './tags/service-tagger.ts'
-import { createStructuralTagger } from './tags/structural-tagger.ts'
+import { createServiceTagger, createStructuralTagger } from './tags/structural-tagger.ts'
 
 const mostListed = 20
 
@@ -214,3 +210,54 @@ export const createPlantsContract = async (
     describe: (endpoint) => describeOperation(undefined, operationOf(endpoint)),
   }
 }
+
+const scopeOf = (operation: Operation): string =>
+  hasUnseenCredential(operation)
+    ? 'none, because the operation takes a credential that the document does not describe'
+    : 'credential, because the operation takes one'
+
+/** The facts of the document about an operation, with their effect on stored responses. */
+const operationFacts = (operation: Operation): Readonly<Record<string, unknown>> => {
+  const { operationId, parameters, cache, effect, isAmbiguous } = operation
+  const keyed = parameters.filter(({ location }) => location === 'header' || location === 'cookie')
+  return {
+    ...(operationId === '' ? {} : { operation: operationId }),
+    ...(isAmbiguous ? { unchecked: 'the document has several operations for this method and path' } : {}),
+    ...(cache === undefined
+      ? {}
+      : { 'x-trellis-cache': `ttl ${cache.ttl}; rules of the configuration come first` }),
+    ...(effect === 'as-method'
+      ? {}
+      : { effect: effect === 'writes' ? 'writes, by x-trellis-writes' : 'reads only, by x-trellis-safe' }),
+    ...(isPublicOperation(operation) ? {} : { scope: scopeOf(operation) }),
+    ...(keyed.length === 0
+      ? {}
+      : { partOfTheCacheKey: keyed.map(({ name, location }) => `${location} ${name}`) }),
+  }
+}
+
+/** The kind of a path with the reason, and the other paths that its writes change; none where that does not matter. */
+const resourceFacts = (
+  resources: Resources | undefined,
+  operation: Operation,
+): { readonly resource?: string } => {
+  const resource = resources?.of(operation)
+  if (resource === undefined) return {}
+  const isRead = ['GET', 'HEAD', 'OPTIONS'].includes(operation.method)
+  const isWrite = operation.effect === 'writes' || (!isRead && operation.effect !== 'safe')
+  const { kind, reason, target, invalidates } = resource
+  const text =
+    kind === 'unknown' ? `unknown: ${reason}` : isWrite && kind === 'part' ? `action on ${target}` : reason
+  return isWrite && invalidates !== undefined
+    ? {
+        resource: `${text}; invalidates ${invalidates.length === 0 ? 'nothing else' : invalidates.join(', ')}`,
+      }
+    : { resource: text }
+}
+
+/** What is known of an operation, for `trellis explain` and `trellis routes`; undefined: the endpoint has none. */
+const describeOperation = (
+  resources: Resources | undefined,
+  operation: Operation | undefined,
+): ReturnType<Contract['describe']> =>
+  operation === undefined ? {} : { ...operationFacts(operation), ...resourceFacts(resources, operation) }

@@ -33,7 +33,7 @@ export const documentNotes = async (
     const texts = [
       ...(await placedNotes(document)),
       ...uncheckedSchemas(document.contract),
-      ...corsNotes(config.cors, document.contract),
+      ...corsNotes(service.cors, document.contract),
     ]
     return texts.map((text) => ({ service: service.name, text }))
   })

@@ -5,7 +5,12 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type SecureServerOptions,
+  type ServerHttp2Session,
+} from 'node:http2'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
@@ -14,6 +19,8 @@ import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
+import { Http2Incoming, Http2Outgoing } from './listener/http2-messages.ts'
+import { createReadingTurns } from './listener/reading-turns.ts'
 import { createRequestContents } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
 import {
@@ -23,7 +30,7 @@ import {
   type PressureLevel,
   startPressureSensor,
 } from './overload.ts'
-import { createAddressList } from './read-request.ts'
+import { createAddressList, isHttp2 } from './read-request.ts'
 
 /** Finds a free port when the configuration leaves it open: links need the port before anything listens. */
 export const freePort = (host: string): Promise<number> =>
@@ -67,6 +74,12 @@ type AnyServer = Server | HttpsServer | Http2SecureServer
 /** Concurrent streams of one connection, as advised against the Rapid Reset attack (CVE-2023-44487). */
 const mostStreams = 100
 
+// They are made and passed on, and never read by node:http2.
+const messagesOfHttp2 = {
+  Http2ServerRequest: Http2Incoming,
+  Http2ServerResponse: Http2Outgoing,
+} as unknown as Pick<SecureServerOptions, 'Http2ServerRequest' | 'Http2ServerResponse'>
+
 type ChooseContext = ReturnType<typeof createContexts>
 
 const build = (
@@ -102,6 +115,7 @@ const build = (
   const server = createSecureServer({
     ...secure,
     allowHTTP1: true,
+    ...messagesOfHttp2,
     settings: {
       maxConcurrentStreams: mostStreams,
       maxHeaderListSize: options.headerBytes,
@@ -138,11 +152,13 @@ export const createListener = (options: ListenerOptions) => {
     (group) => connections.refuse(group),
   )
   if (options.connections > 0) server.maxConnections = options.connections
+  const reading = createReadingTurns()
   const connections = watchConnections(server, {
     perAddress: options.connectionsPerAddress,
     readerTimeoutMs: options.readerTimeoutMs,
     isExempt: options.isExempt,
     encrypted: options.certificate !== undefined,
+    reading,
     report: options.report,
   })
   const sessions = trackSessions(server, options.keepAliveTimeoutMs)
@@ -165,11 +181,12 @@ export const createListener = (options: ListenerOptions) => {
     server.close(() => {})
   }
 
-  const contents = createRequestContents(options)
+  const contents = createRequestContents(options, reading)
   const turns = createRequestTurns(handlers, options.report)
   const takeWith =
     (awaitsContinue: boolean) =>
     (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+      if (isHttp2(outgoing)) (outgoing as unknown as Http2Outgoing).req = incoming as unknown as Http2Incoming
       contents.take(incoming, outgoing, awaitsContinue)
       turns.take(incoming, outgoing)
     }

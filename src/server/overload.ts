@@ -95,18 +95,22 @@ export const startPressureSensor = (
   delays.enable()
   let before: EventLoopUtilization = performance.eventLoopUtilization()
   let rssBytes = rssOr(0)
+  let beforeMs = 0
 
   const timer = setInterval(
     () => {
       // No sample: the process was idle, or the event loop was blocked for the whole interval.
       const delayMs = delays.count === 0 ? Number.POSITIVE_INFINITY : delays.mean / 1e6 - resolutionMs
+      // One pause of the process, of its start or of the machine, is over when it is measured: of two readings the smaller one counts.
+      const lastingMs = Math.min(beforeMs, delayMs)
+      beforeMs = delayMs
       delays.reset()
       const now = performance.eventLoopUtilization()
       const { utilization } = performance.eventLoopUtilization(now, before)
       before = now
       rssBytes = rssOr(rssBytes)
       measured({
-        eventLoopDelayMs: Math.max(0, delayMs),
+        eventLoopDelayMs: Math.max(0, lastingMs),
         eventLoopUtilization: utilization,
         heapBytes: getHeapStatistics().used_heap_size,
         rssBytes,

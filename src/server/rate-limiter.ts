@@ -4,7 +4,7 @@ import type { Config, RateLimitConfig } from '../config/config.ts'
 import { mayMatchRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Identity } from '../exchange/access.ts'
-import type { CountRequest, RateLimitStore, RateLimitVerdict } from '../exchange/ports.ts'
+import type { CountRequest, Rate, RateLimitStore, RateLimitVerdict, Taken } from '../exchange/ports.ts'
 import { addressGroup } from '../http/bounds.ts'
 import { remembered } from '../http/memo.ts'
 
@@ -16,6 +16,8 @@ type RateLimiterOptions = {
   readonly mostKeys: number
   /** Undefined: counts in this process. */
   readonly store: RateLimitStore | undefined
+  /** Processes without a store, of which each gets its part of every limit. */
+  readonly processes: number
   readonly clock: Pick<Clock, 'monotonic'>
   /** Salted hash of a credential. */
   readonly partitionOf: (credential: string) => string
@@ -46,48 +48,63 @@ const rateLimitKey = (
   return counted === undefined ? `address ${addressGroup(caller.address)}` : `${by} ${partitionOf(counted)}`
 }
 
-type Counted = { readonly count: number; readonly leftMs: number }
+/** Sums of fractions are not exact. */
+const tolerance = 1e-6
 
-/** Fixed windows: each begins with its first request. The clock is monotonic: a wall clock set back by an hour would refuse for an hour longer. */
-const createWindows = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
-  const windows = new LRUCache<string, { count: number; readonly endsMs: number }>({ max: mostKeys })
-  return (key: string, windowMs: number): Counted => {
+/** Of a client that has used up this much of its window, another request. */
+export const takeOne = (usedMs: number, { windowMs, intervalMs }: Rate): Taken => {
+  const nextMs = usedMs + intervalMs
+  const admitted = nextMs <= windowMs + tolerance * intervalMs
+  return { admitted, usedMs: admitted ? nextMs : usedMs }
+}
+
+/**
+ * The generic cell rate algorithm: remembers when a client will have its whole quota again. No edge of a window admits twice the
+ * quota. The clock is monotonic: a wall clock set back by an hour would refuse for an hour longer.
+ */
+const createCounts = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
+  const fullAtMs = new LRUCache<string, number>({ max: mostKeys })
+  return (key: string, rate: Rate): Taken => {
     const nowMs = clock.monotonic()
-    let window = windows.get(key)
-    if (window === undefined || window.endsMs <= nowMs) {
-      window = { count: 0, endsMs: nowMs + windowMs }
-      windows.set(key, window)
-    }
-    window.count += 1
-    return { count: window.count, leftMs: window.endsMs - nowMs }
+    const taken = takeOne(Math.max(0, (fullAtMs.get(key) ?? 0) - nowMs), rate)
+    if (taken.admitted) fullAtMs.set(key, nowMs + taken.usedMs)
+    return taken
   }
 }
 
 /** While the store cannot be reached, requests are not limited: a limit must not be what makes them fail. */
-const uncounted: Counted = { count: 0, leftMs: 0 }
+const uncounted: Taken = { admitted: true, usedMs: 0 }
+
+/** Of a limit for a process. */
+const partOf = (max: number, processes: number): number => Math.ceil(max / processes)
 
 /** Counts by route, therefore by `handle` and not by a hook of Fastify: a route is known only after a path is canonical. */
 export const createRateLimiter = (
   limit: RateLimit,
-  { mostKeys, clock, store, partitionOf }: RateLimiterOptions,
+  { mostKeys, clock, store, processes, partitionOf }: RateLimiterOptions,
 ) => {
-  const { name, max, windowMs } = limit
-  const countHere = store === undefined ? createWindows(mostKeys, clock) : undefined
-  const verdictOf = ({ count, leftMs }: Counted): RateLimitVerdict => ({
-    name,
-    max,
-    windowMs,
-    remaining: Math.max(0, max - count),
-    resetSeconds: Math.ceil(leftMs / 1000),
-    exceeded: count > max,
-  })
+  const { name, windowMs } = limit
+  const max = partOf(limit.max, processes)
+  const rate: Rate = { windowMs, intervalMs: windowMs / max }
+  const policy = `"${name}";q=${max};w=${Math.ceil(windowMs / 1000)}`
+  const countHere = store === undefined ? createCounts(mostKeys, clock) : undefined
+  const verdictOf = ({ admitted, usedMs }: Taken): RateLimitVerdict => {
+    const left = (windowMs - usedMs) / rate.intervalMs
+    return {
+      policy,
+      name,
+      remaining: Math.max(0, Math.floor(left + tolerance)),
+      resetSeconds: Math.ceil(usedMs / 1000),
+      retryAfterSeconds: admitted ? 0 : Math.max(1, Math.ceil((rate.intervalMs * (1 - left)) / 1000)),
+    }
+  }
   return {
     /** A shared store answers later. */
     count: (caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> => {
       const key = rateLimitKey(limit, caller, partitionOf)
       return (
-        store?.increment(name, key, windowMs).then(verdictOf, () => verdictOf(uncounted)) ??
-        verdictOf(countHere?.(key, windowMs) ?? uncounted)
+        store?.take(name, key, rate).then(verdictOf, () => verdictOf(uncounted)) ??
+        verdictOf(countHere?.(key, rate) ?? uncounted)
       )
     },
   }

@@ -1,7 +1,16 @@
 import type { IncomingMessage } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http2'
 import type { Config } from '../config/config.ts'
 import { remembered, rememberedFor } from '../http/memo.ts'
-import { type FieldChanges, type FieldLines, linesText, withChanges } from '../http/message.ts'
+import {
+  type FieldChanges,
+  type FieldLines,
+  type HeadText,
+  linesText,
+  ownText,
+  withChanges,
+} from '../http/message.ts'
+import { headersOf, PreparedHeaders } from './send/http2-headers.ts'
 
 /** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
 const corsFields: readonly string[] = [
@@ -17,8 +26,10 @@ const corsFields: readonly string[] = [
 export type ResponseChanges = {
   /** Of lines as `FieldLines`. */
   fields(lines: FieldLines): FieldLines
-  /** Of checked lines as text. */
-  text(lines: string): string
+  /** Of checked lines, as text. */
+  text(head: HeadText): string
+  /** Of checked lines, for HTTP/2. */
+  headers(head: HeadText, status: number): OutgoingHttpHeaders
 }
 
 const nothing: FieldChanges = { set: [], removed: new Set() }
@@ -40,28 +51,42 @@ const compile = (own: FieldLines, changes: FieldChanges, removesCors: boolean): 
     `^(?:${names.join('|')}${varies ? '|(vary)' : ''}): ([^\\r\\n]*)\\r\\n`,
     'gim',
   )
+  /** Many responses begin with the same lines; behind them are only lines of the gateway. */
+  const changed = rememberedFor(({ text }: HeadText) => {
+    const vary: string[] = []
+    const kept = text.replace(removedLine, (_line, ...groups: (string | undefined)[]) => {
+      if (varies && groups[0] !== undefined) vary.push(groups[1] as string)
+      return ''
+    })
+    return {
+      text: ownText(varies ? `${kept}Vary: ${withOrigin(vary.join(','))}\r\n${setText}` : kept + setText),
+    }
+  })
+  const changedLines = (lines: FieldLines): FieldLines => {
+    const kept: string[] = []
+    const vary: string[] = []
+    for (let i = 0; i < lines.length; i += 2) {
+      const [name, value] = [lines[i] as string, lines[i + 1] as string]
+      const known = name.toLowerCase()
+      if (varies && known === 'vary') vary.push(value)
+      else if (!removed.has(known)) kept.push(name, value)
+    }
+    if (varies) kept.push('Vary', withOrigin(vary.join(',')))
+    kept.push(...set)
+    return kept
+  }
+  const preparedFor = rememberedFor(
+    ({ of }: HeadText) => new PreparedHeaders(changedLines(of), of.length, changes.removed),
+  )
   return {
-    fields: (lines) => {
-      const kept: string[] = []
-      const vary: string[] = []
-      for (let i = 0; i < lines.length; i += 2) {
-        const [name, value] = [lines[i] as string, lines[i + 1] as string]
-        const known = name.toLowerCase()
-        if (varies && known === 'vary') vary.push(value)
-        else if (!removed.has(known)) kept.push(name, value)
-      }
-      if (varies) kept.push('Vary', withOrigin(vary.join(',')))
-      kept.push(...set)
-      return kept
+    fields: changedLines,
+    text: (head) => {
+      if (head.begin === undefined) return changed(head).text
+      const own = changes.removed.size === 0 ? head.text : head.text.replace(removedLine, '')
+      return changed(head.begin).text + own
     },
-    text: (lines) => {
-      const vary: string[] = []
-      const kept = lines.replace(removedLine, (_line, ...groups: (string | undefined)[]) => {
-        if (varies && groups[0] !== undefined) vary.push(groups[1] as string)
-        return ''
-      })
-      return varies ? `${kept}Vary: ${withOrigin(vary.join(','))}\r\n${setText}` : kept + setText
-    },
+    headers: ({ of, begin }, status) =>
+      begin === undefined ? headersOf(changedLines(of), status) : preparedFor(begin).headersFor(of, status),
   }
 }
 

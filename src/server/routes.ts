@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, METHODS } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import type { Service } from '../exchange/service.ts'
-import { hostOf } from '../http/hosts.ts'
+import { type Service, serviceAtHost } from '../exchange/exchange.ts'
 import { remembered } from '../http/memo.ts'
+import { hostOf } from '../http/targets.ts'
 import {
   isCertain,
   planRoutes,
@@ -76,12 +76,22 @@ const refusalOf = ({ kind }: NoService): GatewayError => new GatewayError(refusa
 
 const noQuery: Record<string, never> = {}
 
+const pageFields = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+}
+
 type RoutesOptions = {
   readonly services: readonly Service[]
   readonly table: Pick<ServiceTable<Service>, 'find'>
   readonly urlBytes: number
-  /** Preflights are answered by `permit`, before `handle` and without an upstream. */
-  readonly permits: boolean
+  /** HTML for `GET /`, in front of the services. */
+  readonly frontPage: string | undefined
+  /** Are preflights answered by `permit`, before `handle` and without an upstream? Undefined: none is. */
+  readonly permits: ((service: Service | undefined) => boolean) | undefined
   permit(service: Service | undefined, reply: FastifyReply): void
   nextId(): string
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
@@ -120,11 +130,11 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     server: FastifyInstance,
     { service, groups, isOuter }: Routes<Service>[number],
   ): Promise<void> => {
-    const { mount, atHost } = service
+    const { mount, addressAt, hosts } = service
     const atAuthority =
-      atHost === undefined || service.hosts.length === 0
+      addressAt === undefined || hosts.length === 0
         ? undefined
-        : remembered((authority) => atHost(hostOf(authority)))
+        : remembered((authority) => serviceAtHost(service, hostOf(authority)))
     const formFor = (incoming: IncomingMessage): Service =>
       atAuthority === undefined ? service : atAuthority(authorityOf(incoming))
     const guard = (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
@@ -210,12 +220,22 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
       const choice = table.find(authorityOf(raw), raw.url as string)
       throw choice.kind === 'found' ? new GatewayError('no_route') : refusalOf(choice)
     })
-    if (options.permits)
+    const { permits } = options
+    if (permits !== undefined)
       server.addHook('onRequest', ({ raw }, reply, next) => {
-        if (isPreflight(raw) && !early.has(raw)) options.permit(serviceOf(raw), reply)
+        const isAsked = isPreflight(raw) && !early.has(raw)
+        const service = isAsked ? serviceOf(raw) : undefined
+        if (isAsked && permits(service)) options.permit(service, reply)
         else next()
       })
     for (const route of routes) await registerService(server, route)
+    const { frontPage } = options
+    if (frontPage !== undefined)
+      server.get('/', ({ raw }, reply) => {
+        const refusal = early.get(raw)
+        if (refusal !== undefined) throw refusal
+        return reply.headers(pageFields).send(frontPage)
+      })
     await server.ready()
     if (routing === undefined) throw new TypeError('Fastify made no server')
     return {

@@ -5,11 +5,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { arrived, changedResponse, type Received } from '../exchange/exchange.ts'
-import { errorAnswer, ownAnswerFor, plainOrigin } from '../exchange/own-answer.ts'
-import type { Client, Service } from '../exchange/service.ts'
+import {
+  arrived,
+  type Client,
+  changedResponse,
+  type Generation,
+  type Received,
+  type Run,
+  type Service,
+} from '../exchange/exchange.ts'
+import { earlyErrorAnswer, ownAnswerFor, plainOrigin } from '../exchange/finish.ts'
+import { rememberedFor } from '../http/memo.ts'
 import { discard, type GatewayRequest, type GatewayResponse, type RequestFields } from '../http/message.ts'
-import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
 import type { BufferedBytes, UnreadAnswers } from './buffered-bytes.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
@@ -60,13 +67,15 @@ type EdgeOptions = Omit<
   readonly websockets: Pick<WebSockets, 'count'>
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
-  readonly services: readonly Service[]
+  readonly generation: Generation
+  /** HTML for `GET /`, in front of the services. */
+  readonly frontPage?: string | undefined
   readonly limits: Pick<LimitsConfig, 'urlBytes' | 'keepAliveTimeoutMs' | 'websockets'>
   readonly trustedProxies: readonly string[]
-  /** Undefined: the upstream's CORS fields pass through. */
+  /** For requests of no service. */
   readonly cors: Config['cors'] | undefined
   readonly logger: Logger
-  run(exchange: Received): Promise<GatewayResponse>
+  readonly run: Run
   isDraining(): boolean
   /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }
@@ -75,9 +84,7 @@ type EdgeOptions = Omit<
 }
 
 /** Handles the requests of one configuration. */
-export type Edge = Front &
-  Pick<ServiceTable<Service>, 'reaches'> &
-  Pick<FrontOptions, 'serviceFor'> & { close(): Promise<void> }
+export type Edge = Front & { close(): Promise<void> }
 
 type ReadyAnswer = {
   readonly exchange: Received
@@ -90,7 +97,8 @@ const hasLeft = (raw: ServerResponse): boolean => raw.destroyed || isReset(raw.r
 
 /** Creates the handlers of one configuration; every request runs through `handle`. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
-  const { limits, services, logger } = options
+  const { limits, generation, logger } = options
+  const { services, table } = generation
   const nextId = createRequestIds()
   const clientOf = createClientOf(createAddressList(options.trustedProxies))
   const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
@@ -105,7 +113,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     broken,
   }
 
-  const changesFor = createChangesFor(options.cors)
+  const corsOf = (service: Service | undefined): Config['cors'] | undefined =>
+    service === undefined ? options.cors : service.responses.cors
+  const hasCors = options.cors !== undefined || services.some(({ responses }) => responses.cors !== undefined)
+  const changesWith = rememberedFor((cors: Config['cors']) => createChangesFor(cors))
+  const changesWithoutCors = createChangesFor(undefined)
   /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
   const sendTo = (
     outgoing: ServerResponse,
@@ -116,7 +128,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       discard(response.content)
       return
     }
-    const changes = changesFor(service?.responseChanges, outgoing.req)
+    const cors = corsOf(service)
+    const changesFor = cors === undefined ? changesWithoutCors : changesWith(cors)
+    const changes = changesFor(service?.responses.changes, outgoing.req)
     sendResponse(outgoing, withUnreadContent(outgoing, response, options.distrusted), sending, changes)
   }
   const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
@@ -152,8 +166,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   ): void => {
     const { req } = outgoing
     try {
-      const answer = errorAnswer(service, error, refusedEarly(error, service, req.socket, req, id))
-      const origins = service?.anyOrigins
+      const answer = earlyErrorAnswer(service, error, {
+        id: refusedEarly(error, service, req.socket, req, id),
+        fields: req.headers,
+      })
+      const origins = service?.responses.anyOrigins
       // The request has no route: the index of a site speaks for it.
       const permitted = origins && ownAnswerFor(answer, origins.site(), plainOrigin(req.headers))
       sendTo(outgoing, service, permitted ?? answer)
@@ -175,6 +192,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       id,
       origin: 'client',
       client: clientOf(incoming.socket, incoming.headers),
+      generation,
       service,
       request,
       path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
@@ -205,7 +223,6 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       failed(exchange, outgoing, error)
     }
   }, mayWait)
-  const table = createServiceTable(services, (service, host) => service.atHost?.(host) ?? service)
   const serviceFor = (authority: string, target: string): Service | undefined => {
     const choice = table.find(authority, target)
     return choice.kind === 'found' ? choice.service : undefined
@@ -232,7 +249,8 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     // From its first wait on (see decideShedding), until the connection has finished with the response, or the client has left.
     if (!hasLeft(outgoing)) {
       options.inFlight.enter()
-      outgoing.once('close', options.inFlight.leave)
+      // Not `once`: it makes an object for each response, which closes once.
+      outgoing.on('close', options.inFlight.leave)
     }
     response.then(
       (response) => answer({ exchange, outgoing, response }),
@@ -253,8 +271,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     services,
     table,
     urlBytes: limits.urlBytes,
+    frontPage: options.frontPage,
     messageBytes: limits.websockets.messageBytes,
-    permits: options.cors !== undefined,
+    permits: hasCors ? (service) => corsOf(service) !== undefined : undefined,
     nextId,
     early,
     handle,
@@ -286,10 +305,5 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     openWebSocket: services.some(({ websockets }) => websockets) ? openWebSocket : undefined,
     refuse: refuseEarly,
   })
-  return {
-    ...front,
-    reaches: table.reaches,
-    serviceFor,
-    close,
-  }
+  return { ...front, close }
 }

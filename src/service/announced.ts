@@ -141,7 +141,7 @@ export type LocalAnswers = {
   written(collection: string): void
 }
 
-type LocalQuestion = { readonly service: { readonly publicRoot: string } }
+type LocalQuestion = { readonly service: { readonly address: { readonly publicRoot: string } } }
 
 /** What the upstream announces. Requests are sent after `start`, or by `refresh`. */
 export type Announced = {
@@ -218,6 +218,8 @@ export type Finding = {
     | 'wrong-token'
     | 'no-companion'
     | 'unreachable'
+    | 'unhealthy'
+    | 'clock'
     | 'redirect-loop'
     | 'not-stored'
   /** The fault and its remedy, for a person. */
@@ -243,4 +245,6 @@ export type UpstreamChecks = {
   findings(check: UpstreamCheck): Promise<readonly Finding[]>
   /** Of each server; where there is only one, `findings` has asked it whether it answers. */
   readonly serverFindings?: (check: UpstreamCheck) => Promise<readonly Finding[]>
+  /** What follows where such a service has no `changes`, and what to do; for `doctor`. */
+  readonly withoutChanges?: string
 }

@@ -1,10 +1,11 @@
 import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
-import type { GatewayError } from '../errors.ts'
-import type { RequestFields } from '../http/message.ts'
+import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../cache/tagger.ts'
+import { GatewayError } from '../errors.ts'
+import { type RequestFields, requestField } from '../http/message.ts'
 import type { Connected, Connection } from './announced.ts'
-import type { Endpoint, RouteFinding, Row } from './row.ts'
-import type { Tagger } from './tagger.ts'
-import type { Invalid, Validator } from './validation.ts'
+import type { ErrorPage } from './error-page.ts'
+import type { Endpoint, Found, RouteFinding, Row } from './row.ts'
+
 /** The value of `contract` in the configuration; in logs, labels and reports. */
 export type ContractName = 'plants' | 'site' | 'openapi' | 'open'
 
@@ -31,6 +32,8 @@ export type ErrorShape = {
   body(error: GatewayError): unknown
   /** A body as JSON. */
   text(body: unknown): string
+  /** For people; undefined where only programs ask. */
+  readonly page?: ErrorPage
   /** Fields of every response of the service that the gateway makes. */
   fields(publicRoot: string): readonly string[]
   /** Media type and fields of the response to a refused request. */
@@ -114,10 +117,244 @@ export type Contract = {
   readsWriteResponse(row: Row, isUpload: boolean): boolean
   /** A write also invalidates the targets that it and its response name (RFC 9111 §4.4), where tags do not reach everything. */
   readonly invalidatesTargets: boolean
+  /**
+   * Why a write of this method, path and query may change nothing; undefined: nothing is known of it. `interfaces`: base paths of the
+   * services at the same upstream that announce their routes.
+   */
+  readonly harmlessWrite?:
+    | ((
+        method: string,
+        path: string,
+        query: string,
+        interfaces: () => readonly string[],
+      ) => HarmlessClaim | undefined)
+    | undefined
 
   readonly errors: ErrorShape
   /** Absent where nothing is learned of the upstream. */
   readonly connect?: (connection: Connection) => Connected
   /** What else is known of an endpoint, for `trellis explain` and `trellis routes`. */
   describe(endpoint: Endpoint): { readonly resource?: string; readonly [fact: string]: unknown }
+}
+
+export type ValidationInput = {
+  readonly method: string
+  readonly row: Row
+  readonly endpoint: Endpoint
+  readonly pathParameters: Readonly<Record<string, string>>
+  /** Raw query without `?`; '' when there is none. */
+  readonly query: string
+  readonly contentType: string | undefined
+  /** Complete content; undefined when there is none or when it is streamed unread. */
+  readonly content: Buffer | undefined
+  /** Header fields of the request, by lower-case names; absent where none are known. */
+  readonly fields?: Readonly<Record<string, string | string[] | undefined>> | undefined
+}
+
+/** Query parameters that the row does not declare, tracking parameters excepted. */
+export type UndeclaredParameters = {
+  readonly handling: 'sent' | 'stripped'
+  /** As the client wrote them: for explain output, never for a log line or a label. */
+  readonly names: readonly string[]
+}
+
+export type Validation =
+  | {
+      readonly kind: 'valid'
+      /** Canonical query without `?`: for the cache key and for the upstream. */
+      readonly query: string
+      /** Typed values of all arguments from path, query and content, defaults filled in. */
+      readonly arguments: Readonly<Record<string, unknown>>
+      /** Absent when the query has none. */
+      readonly undeclared?: UndeclaredParameters
+      /** Something that the contract does not know may show in the response. */
+      readonly mayShowAnything?: boolean
+      /** Declared headers and cookies in their one spelling: part of the cache key beside path and query. */
+      readonly variant?: string
+      /** Cookie field with the declared cookies alone, for requests whose response is stored. */
+      readonly cookie?: string
+      /** The query contains a credential. */
+      readonly hasQueryCredential?: boolean
+      /** The content of a QUERY in its one spelling, which is keyed and sent; absent: as it is. */
+      readonly content?: Buffer
+    }
+  | {
+      readonly kind: 'invalid'
+      readonly status: number
+      /** Code from the contract's closed list, e.g. `rest_invalid_param`: a metric label. */
+      readonly code: string
+      /** Error in the service's own shape. */
+      readonly body: unknown
+    }
+
+export type Invalid = Extract<Validation, { kind: 'invalid' }>
+
+/** How a request does not fit its operation in an OpenAPI document. */
+export type RequestFault = {
+  readonly kind: 'fault'
+  readonly status: number
+  /** A closed list, because the codes are metric labels. */
+  readonly code:
+    | 'unreadable_query'
+    | 'too_many_parameters'
+    | 'invalid_parameter'
+    | 'missing_body'
+    | 'invalid_body'
+    | 'unsupported_content_type'
+  /** `query.limit` for a parameter, `body/name` for a value of the body, `json` and `repeated name` for a body that cannot be read. */
+  readonly subject: string
+  readonly errors: readonly {
+    /** RFC 6901, in a URI fragment as RFC 9457 §3 shows it: into the body, or into the value of the parameter. */
+    readonly pointer: string
+    readonly parameter?: string
+    readonly in?: string
+    readonly detail: string
+  }[]
+}
+
+export type Validator = { validate(input: ValidationInput): Validation }
+
+/** Names of the arguments that a write sets; undefined if not all of them are known. */
+type Given = () => readonly string[] | undefined
+
+/** Decides which tags a stored response has and which tags a write invalidates. Pure; throws for no input. */
+export type Tagger = {
+  /** `found` is undefined for a path without a row. */
+  storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
+  /** Added to responses that are stored for one credential; undefined if no write changes the rights of a caller. */
+  readonly callers: string | undefined
+  /**
+   * Added to responses to requests with undeclared parameters: a plugin may show anything in them, so every write invalidates them.
+   * Undefined if every write invalidates every response.
+   */
+  readonly undeclared: string | undefined
+  /** Is it a response that the row can give? Otherwise it is not stored for other clients. */
+  isReadable(response: TaggedResponse): boolean
+  /**
+   * `response` is undefined if the outcome is unknown; then everything that may have changed counts as changed. `shown`: stored
+   * contents with a tag, which show the data right before the write; undefined if that is unknown. `isReported`: what the
+   * companion has reported of this write is dropped already, or it has written nothing.
+   */
+  writtenTags(
+    found: Found | undefined,
+    given: Given,
+    method: string,
+    response: WriteResponse | undefined,
+    shown?: Shown,
+    isReported?: boolean,
+  ): readonly string[]
+  /** On every stored response; undefined where only targets and tags of the upstream distinguish responses. */
+  readonly everything: string | undefined
+  /** Tags that changes behind the gateway reach; undefined when they may reach every response of the service. */
+  changedTags(changes: readonly Change[]): readonly string[] | undefined
+}
+
+/** The tags of a response to such a request: `own`, those of its row, and those that its partition and its parameters add. */
+export const requestTags = (
+  { callers, undeclared }: Pick<Tagger, 'callers' | 'undeclared'>,
+  own: readonly string[],
+  isPublic: boolean,
+  sendsUndeclared: boolean,
+): readonly string[] => {
+  if (isPublic && !sendsUndeclared) return own
+  const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined]
+  return [...new Set([...own, ...more.filter((tag) => tag !== undefined)])]
+}
+
+/** Members of an object before or after a change, as the upstream names them; a missing member is unknown. */
+export type ChangedState = Readonly<Record<string, unknown>>
+
+/** One state of an object: null = there was none, undefined = not known. */
+export type MaybeState = ChangedState | null | undefined
+
+/** An object before and after a change. */
+export type ChangedStates = { readonly before: MaybeState; readonly after: MaybeState }
+
+/** A change of a site that its companion reports; `blog` in a network, where it is not the first one. */
+export type Change = { readonly blog?: number } & (
+  | ({ readonly kind: 'post'; readonly id: number; readonly type: string } & ChangedStates)
+  | ({ readonly kind: 'term'; readonly id: number; readonly taxonomy: string } & ChangedStates)
+  | ({ readonly kind: 'comment'; readonly id: number; readonly post: number } & ChangedStates)
+  | { readonly kind: 'user'; readonly id: number }
+  /** With `posts` the option is a list of posts, and these were added or removed. */
+  | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }
+  /** A statement without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
+  | { readonly kind: 'table'; readonly name: string; readonly rows?: readonly string[] }
+  | { readonly kind: 'all'; readonly reason: string }
+)
+
+/**
+ * What the companion of a site states about a request: it wrote `nothing`, only what its `own` user is shown, or `rows` of the log
+ * of changes (incarnation, sequence and check value).
+ */
+export type Statement =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'own' }
+  | { readonly kind: 'rows'; readonly rows: readonly string[] }
+
+/** A question that goes with one request. */
+export type Question = {
+  /** Of the witness. */
+  readonly key: string
+  /** Value of the field Trellis-Nonce. */
+  readonly field: string
+  /** The statement in the field Trellis-Statement; undefined when it is missing, or does not belong to this request. */
+  read(value: string | undefined): Statement | undefined
+}
+
+/** The companion of a service. */
+export type Witness = {
+  /** The same for services that have the same token. */
+  readonly key: string
+  /** Undefined while changes may be unknown. */
+  ask(): Question | undefined
+  /** Have the changes of these rows been dropped in all processes? */
+  hasApplied(rows: readonly string[]): boolean
+}
+
+/** A statement, with the key of the witness that made it. */
+export type Said = Statement & Pick<Witness, 'key'>
+
+/** What a content must be; `any`: it is not read. */
+type ContentRule = { readonly mostBytes: number; readonly isRight: (content: Buffer) => boolean }
+
+/** Says of requests that they change nothing that a cached reader is shown. */
+export type HarmlessClaim = {
+  /** From the configuration, or from the table of a contract. */
+  readonly by: 'harmless' | 'table'
+  /** The pattern, or the name in the table and the reason. */
+  readonly text: string
+  /** By the media type, without parameters. Undefined: with such a content it is a write. */
+  contentRule(mediaType: string): ContentRule | 'any' | undefined
+  /** What must hold of the answer too; undefined: nothing. */
+  readonly shownBy?: ((status: number, setCookies: readonly string[]) => boolean) | undefined
+}
+
+/**
+ * The gateway decodes no content codings, so a coded body would not be checked, and the upstream would act on it. The 415 names what
+ * is accepted instead (RFC 9110 §15.5.16).
+ */
+export const readUncoded = (fields: RequestFields): ContentPlan => {
+  const coding = requestField(fields, 'content-encoding')
+  if (coding === undefined || coding.trim().toLowerCase() === 'identity') return 'read'
+  throw new GatewayError('unsupported_content_type', {
+    detail: 'Send the body without Content-Encoding.',
+    fields: ['Accept-Encoding', 'identity'],
+  })
+}
+
+const readable =
+  /^(?:application\/(?:[a-z0-9!#$&^_.+-]+\+)?json|application\/x-www-form-urlencoded)\s*(?:;|$)/i
+
+/** JSON and forms are read; other content only streams to endpoints that take uploads. */
+export const planByMediaType: Contract['contentPlan'] = (method, endpoint, fields) => {
+  // Many programs read a JSON content on GET as parameters: a response to another request than the one that is keyed.
+  if (method === 'GET' || method === 'HEAD') {
+    throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
+  }
+  if (readable.test(requestField(fields, 'content-type') ?? '')) return readUncoded(fields)
+  if (endpoint.acceptsUploads === true) return 'stream'
+  throw new GatewayError('unsupported_content_type', {
+    detail: 'Send application/json or application/x-www-form-urlencoded.',
+  })
 }

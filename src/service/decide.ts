@@ -1,16 +1,21 @@
 import {
   type BypassReason,
   type CachePolicy,
+  type CacheRule,
   type CachingDecision,
   type CachingFacts,
   decideCaching,
   type Sensitivity,
+  strictestPolicy,
+  type WhileHeard,
 } from '../cache/decide-caching.ts'
+import type { ServiceConfig } from '../config/config.ts'
+import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
-import { type RequestFields, targetOf } from '../http/message.ts'
-import type { Contract } from './contract.ts'
+import { createRecentValues } from '../http/memo.ts'
+import { type GatewayResponse, type RequestFields, targetOf } from '../http/message.ts'
+import type { Contract, Invalid, UndeclaredParameters } from './contract.ts'
 import type { Found, RouteFinding, Row } from './row.ts'
-import type { Invalid, UndeclaredParameters } from './validation.ts'
 
 // Everything that decides about a request: its route, whether it is valid, its canonical form, and what is done with it. The gateway
 // acts on it; batches, `explain`, purges and the warming of the cache call the same functions.
@@ -127,6 +132,8 @@ export type Canonical = {
   readonly variant: DeclaredFields | undefined
   /** From the rules for this route. */
   readonly policy: CachePolicy
+  /** The content in its one spelling; absent where it is sent as it is. */
+  readonly content?: Buffer | undefined
 }
 
 type RefusedArguments = Invalid & { readonly found: Found }
@@ -185,6 +192,7 @@ export const canonicalOf = (
         : contract.sensitivityOf(matching.path, validation.query),
     variant: variant === undefined ? undefined : { key: variant, cookie },
     policy,
+    content: validation.content,
   }
 }
 
@@ -253,3 +261,76 @@ export const isAccessWrite = (
   const writes = matching.kind === 'found' && matching.endpoint.effect === 'writes'
   return !isRead || writes || (sensitive !== undefined && contract.actsAsWrite(sensitive))
 }
+
+/** Fields of clients that `access` keeps from the upstream: no response depends on them. */
+export const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
+  ...(access?.apiKeys === undefined ? [] : [access.apiKeys.header]),
+  ...Object.values(access?.jwt?.forward ?? {}),
+]
+
+/** The cache rules of a service, by method and path. */
+export const policiesByRule = (
+  service: Pick<ServiceConfig, 'cache' | 'access'>,
+  whileHeard: WhileHeard | undefined,
+): Contract['policyFor'] => {
+  const { rules, ...cache } = service.cache
+  const harmlessFields = [...cache.harmlessFields, ...withheldFields(service)]
+  const settings = { ...cache, harmlessFields, harmlessResponseFields: cache.harmlessFields, whileHeard }
+  const none: CachePolicy = { ...settings, rule: undefined }
+  const byRule = new Map<CacheRule, CachePolicy>(rules.map((rule) => [rule, { ...settings, rule }]))
+  return (method, path) => {
+    const first = firstRules(rules, method, path)
+    if (first.length > 1) return strictestPolicy(new Set(first), settings)
+    const [rule] = first
+    return (rule && byRule.get(rule)) ?? none
+  }
+}
+
+/** Everything about a valid GET that follows from its target alone. */
+export type ValidTarget = {
+  readonly kind: 'valid'
+  readonly matching: Found
+  /** Canonical path and query, relative to the mount. */
+  readonly target: string
+  readonly query: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly sendsUndeclared: boolean
+  readonly sensitive: Sensitivity | undefined
+  /** Targets whose responses depend on declared fields are not remembered. */
+  readonly variant: undefined
+  readonly policy: CachePolicy
+  /** Cache key of the public partition, for services whose responses do not depend on the host. */
+  readonly publicKey: string
+}
+
+/** The refusal of a GET without content, Content-Type or credential: all that it depends on beside the target. */
+export type RefusedTarget = {
+  readonly kind: 'refused'
+  readonly matching: Found
+  /** For metrics and the log. */
+  readonly code: string
+  readonly response: GatewayResponse
+}
+
+export type RecalledTarget = ValidTarget | RefusedTarget
+
+/** Longer ones are rare, and a flood of them could fill the memory. */
+const longestTarget = 512
+
+/**
+ * Canonical forms of raw targets that were seen before, and refusals: a hit costs neither routing nor validation. Bounded in entries;
+ * with `longestTarget` that bounds bytes too.
+ */
+export const createTargetMemo = (mostEntries: number) => {
+  const recent = createRecentValues<RecalledTarget>(mostEntries)
+  return {
+    recall: recent.get,
+    remember: (rawTarget: string, recalled: RecalledTarget) => {
+      if (rawTarget.length <= longestTarget) recent.set(rawTarget, recalled)
+    },
+    /** The route table has changed. */
+    clear: recent.clear,
+  }
+}
+
+export type TargetMemo = ReturnType<typeof createTargetMemo>

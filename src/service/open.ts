@@ -2,12 +2,11 @@ import { createTagNames, invalidatedGroups, upstreamTags } from '../cache/tagger
 import type { OpenConfig } from '../config/config.ts'
 import { mayMatchRule } from '../config/rule-match.ts'
 import { plainItems } from './batch-row.ts'
-import type { Contract } from './contract.ts'
+import type { Contract, Tagger, Validation, Validator } from './contract.ts'
+import { createErrorPage } from './error-page.ts'
 import { methodNotAllowed, problemShape } from './problem.ts'
 import { createRouter, createRowsInUse } from './router.ts'
 import type { Row } from './row.ts'
-import type { Tagger } from './tagger.ts'
-import type { Validation, Validator } from './validation.ts'
 
 /** Matches any path. The router does not compile its pattern. */
 const anyRow: Row = {
@@ -18,7 +17,9 @@ const anyRow: Row = {
   collection: '',
   kind: 'item',
   handledBy: 'upstream',
-  endpoints: [{ methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], arguments: {}, acceptsUploads: true }],
+  endpoints: [
+    { methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY'], arguments: {}, acceptsUploads: true },
+  ],
 }
 
 export const openRows: readonly Row[] = [anyRow]
@@ -79,7 +80,7 @@ type OpenOptions = Pick<Contract, 'policyFor' | 'sensitivityOf' | 'actsAsWrite'>
 
 /** Any HTTP service: nothing is known of it but HTTP. */
 export const createOpenContract = (
-  config: Pick<OpenConfig, 'name' | 'cache'>,
+  config: Pick<OpenConfig, 'name' | 'cache'> & Partial<Pick<OpenConfig, 'errorPage'>>,
   { limits, ...known }: OpenOptions,
 ): Contract => ({
   ...known,
@@ -103,6 +104,6 @@ export const createOpenContract = (
   tagger: createOpenTagger({ service: config.name }),
   readsWriteResponse: () => false,
   invalidatesTargets: true,
-  errors: problemShape,
+  errors: { ...problemShape, page: createErrorPage(config.errorPage ?? '') },
   describe: () => ({}),
 })

@@ -1,4 +1,4 @@
-export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'QUERY'
 
 /** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
 export type Effect = 'writes' | 'safe' | 'as-method'

@@ -1,6 +1,5 @@
-import { createHostTable, hostOf } from '../http/hosts.ts'
 import { remembered } from '../http/memo.ts'
-import { folded, pathReadings } from '../http/path-readings.ts'
+import { createHostTable, folded, hostOf, pathReadings } from '../http/targets.ts'
 
 type LocatedService = {
   /** Host patterns in lower case; none = every host. */

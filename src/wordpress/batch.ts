@@ -3,7 +3,7 @@ import { targetParts } from '../http/message.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
 import type { Contract, ItemReading, ItemTarget } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
-import { foldPhpName } from './arguments/php-names.ts'
+import { foldPhpName } from './arguments/php-query.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { siteRows } from './routes/route-table.ts'
 

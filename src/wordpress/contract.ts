@@ -1,22 +1,253 @@
+import { randomBytes } from 'node:crypto'
 import type { LimitsConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { mayHaveRights } from '../http/credential-fields.ts'
+import { remembered } from '../http/memo.ts'
+import {
+  type Answer,
+  asciiJson,
+  discard,
+  type GatewayResponse,
+  ownJsonFields,
+  type RequestFields,
+  requestField,
+  withField,
+} from '../http/message.ts'
+import { urlAtHost } from '../http/targets.ts'
+import type { Connected, Connection, LocalAnswers } from '../service/announced.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
-import { planByMediaType } from '../service/content-plan.ts'
-import type { Contract } from '../service/contract.ts'
+import {
+  type Contract,
+  type ErrorShape,
+  planByMediaType,
+  type RefusedRequest,
+  type RequestMeaning,
+} from '../service/contract.ts'
+import { errorText } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
 import type { Row } from '../service/row.ts'
-import { siteShape } from './answers.ts'
-import { requestMeaning } from './arguments/request-meaning.ts'
+import { foldPhpName } from './arguments/php-query.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { interfaceItems } from './batch.ts'
+import { anyOriginOf, createAnyOrigins } from './index/any-origins.ts'
+import {
+  createDiscovery,
+  type Discovery,
+  namedList,
+  refusedText,
+  rowsBeforeIndex,
+} from './index/discovery.ts'
+import type { IndexAnswer } from './index/index-source.ts'
 import { siteNameTable } from './names/name-table.ts'
-import { rowsInOtherNames } from './names/names.ts'
+import { createNames, type Names, rowsInOtherNames } from './names/names.ts'
 import { coreRows } from './routes/core-rows.ts'
 import { siteRows } from './routes/route-table.ts'
-import { connectSite } from './site.ts'
 import { actsAtInterface, sensitivityOf } from './tags/sensitivity.ts'
 import { createSiteTagger } from './tags/site-tagger.ts'
 import { siteTags } from './tags/tags.ts'
+
+const indexTimeoutMs = 10_000
+const routeTimeoutMs = 2_000
+const indexRetryMs = 5_000
+
+type SiteDocument = Extract<ReturnType<Discovery['options']>, { readonly kind: 'document' }>
+
+/** Gives the documents of a site with links for the service that was asked: they are made for one root. */
+const createDocumentResponse = (madeFor: string) => {
+  const namesFor = remembered((publicRoot) =>
+    createNames({
+      mode: 'same',
+      table: siteNameTable,
+      publicRoot,
+      learned: { root: madeFor },
+      upstreamRoots: () => [madeFor],
+    }),
+  )
+  return (
+    { fields, content }: SiteDocument,
+    { address: { publicRoot } }: { readonly address: { readonly publicRoot: string } },
+  ): GatewayResponse => {
+    const isAsMade = publicRoot === madeFor
+    const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
+    const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)
+    return { status: 200, fields: [...lines, 'Content-Length', String(shown.length)], content: shown }
+  }
+}
+
+/** The schema from the upstream, or the table's arguments without one. */
+const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse): Promise<GatewayResponse> => {
+  try {
+    const response = await ask()
+    if (response.status === 200) return response
+    discard(response.content)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.facts.fault === 'client') throw error
+  }
+  return fallback()
+}
+
+type SiteAnswersOptions = {
+  readonly discovery: Discovery
+  /** The root that the documents of `discovery` are made for. */
+  readonly publicRoot: string
+  /** Is the index that was read before still valid? */
+  mayRemember(): boolean
+}
+
+/** Writes to these, and to what no row lists, can change the site's identity or its routes. */
+const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', ''])
+
+/** Requests that the gateway answers itself for a site: its documents and the batch. */
+const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
+  const { discovery } = options
+  const asResponse = createDocumentResponse(options.publicRoot)
+  return {
+    index: async (exchange, row) => {
+      const { query, service } = exchange
+      if (!options.mayRemember()) discovery.invalidate()
+      const answer =
+        row.namespace === ''
+          ? await discovery.index(query)
+          : await discovery.namespaceIndex(row.namespace, query)
+      switch (answer.kind) {
+        case 'document':
+          return asResponse(answer, service)
+        case 'identity-unknown':
+          throw new GatewayError('upstream_unreachable', {
+            detail: "The site's own index has not been read yet.",
+            retryAfterSeconds: 5,
+          })
+        case 'unknown-namespace':
+          throw new GatewayError('no_route')
+      }
+    },
+    written: (collection) => {
+      if (describedBy.has(collection)) discovery.invalidate()
+    },
+    options: ({ service }, row, ask) => {
+      const answer = discovery.options(row)
+      return answer.kind === 'document'
+        ? asResponse(answer, service)
+        : askedOptions(ask, () => asResponse(answer.fallback, service))
+    },
+  }
+}
+
+const mostIndexBytes = 8 * 1024 * 1024
+
+const mostAnswerBytes = 1024 * 1024
+
+const unknownOrigin = (): string => `https://${randomBytes(8).toString('hex')}.invalid`
+
+/** Fetches the index of a site with an unknown origin: the response shows whether the site allows every origin. */
+const createIndexFetch = (get: Connection['get'], basePath: string, targetOf: (path: string) => string) => {
+  const ask = (target: string, signal: AbortSignal, fields: readonly string[], mostBytes: number) =>
+    get({ target, fields: [...ownJsonFields, ...fields], signal }, mostBytes)
+  const anyOrigins = createAnyOrigins(async (path) => {
+    const origin = unknownOrigin()
+    const signal = AbortSignal.timeout(routeTimeoutMs)
+    const { status, fields } = await ask(targetOf(path), signal, ['origin', origin], mostAnswerBytes)
+    if (status >= 500) throw new RangeError(`the upstream answered ${status}`)
+    return anyOriginOf(fields, origin)
+  })
+  const askIndex = (signal: AbortSignal, fields: readonly string[]) =>
+    ask(`${basePath}/`, signal, fields, mostIndexBytes)
+  const fetchIndex = async (signal: AbortSignal): Promise<IndexAnswer> => {
+    const origin = unknownOrigin()
+    const first = await askIndex(signal, ['origin', origin])
+    const isRefused = first.status >= 400 && first.status < 500
+    // A plugin may refuse other origins: fetch the index without one then.
+    const { status, fields, content } = isRefused ? await askIndex(signal, []) : first
+    anyOrigins.indexRead(status === 200 ? anyOriginOf(fields, origin) : undefined)
+    if (content === undefined) throw new RangeError('the index of the upstream is larger than 8 MiB')
+    return { status, content }
+  }
+  return { fetchIndex, anyOrigins }
+}
+
+const notesOf = (discovery: Discovery): readonly string[] => {
+  const changed = discovery
+    .drift()
+    .filter(({ kind, matters }) => matters && (kind === 'argument-changed' || kind === 'argument-added'))
+  const names = new Set(changed.map(({ route, method, argument }) => `${argument} of ${method} ${route}`))
+  const refused = refusedText(discovery.learned())
+  const others = `announces other values than WordPress itself; Trellis sends as they come: ${namedList([...names])}`
+  return [...(names.size === 0 ? [] : [others]), ...(refused === undefined ? [] : [refused])]
+}
+
+/** Reads the index of a site, makes its documents, and translates its names. */
+const connectSite = (config: SiteConfig, contract: Contract, connection: Connection): Connected => {
+  const { publicRoot, hostField, targets, get } = connection
+  const basePath = config.upstream.basePath === '/' ? '' : config.upstream.basePath
+  const ownRoots = targets.map((origin) => `${origin}${basePath}`)
+  /** Translates to the root of one host, or to the root of the service. */
+  const namesAt = (root: string, rootHost: string): Names =>
+    createNames({
+      mode: config.names,
+      table: siteNameTable,
+      publicRoot: root,
+      learned: discovery.upstream,
+      upstreamRoots: (learned) => {
+        if (learned === undefined) return ownRoots
+        // An upstream that gets the client's host may write its links with it.
+        const isOfHost = rootHost !== hostField && new URL(learned).host === hostField
+        return [learned, ...(isOfHost ? [urlAtHost(learned, rootHost)] : []), ...ownRoots]
+      },
+    })
+  const index = createIndexFetch(get, basePath, (path) => basePath + names.toUpstreamTarget(path, ''))
+  if (config.discovery.source === 'upstream') contract.learn(rowsBeforeIndex(contract.rows), [])
+  const { identity } = config.discovery.source === 'static' ? config.discovery : { identity: undefined }
+  const discovery: Discovery = createDiscovery({
+    service: config.name,
+    clock: connection.clock,
+    rows: contract.rows,
+    announced: contract.announced,
+    publicRoot,
+    upstreamBasePath: basePath,
+    source:
+      identity === undefined
+        ? {
+            kind: 'upstream',
+            refreshMs: config.discovery.refreshMs,
+            timeoutMs: indexTimeoutMs,
+            retryAfterMs: indexRetryMs,
+          }
+        : {
+            kind: 'static',
+            identity: {
+              name: identity.name,
+              description: identity.description,
+              url: identity.url,
+              home: identity.home,
+              gmt_offset: String(identity.gmtOffset),
+              timezone_string: identity.timezone,
+            },
+          },
+    unlistedRoutes: config.unlistedRoutes,
+    undeclaredParameters: config.parameters.unknown,
+    fetchIndex: index.fetchIndex,
+    toPublic: (content) => names.fromUpstreamDocument(content),
+    rowsLearned: (listed, learned) => {
+      contract.learn(listed, learned)
+      connection.rowsLearned()
+    },
+    tableChanged: connection.tableChanged,
+    report: connection.report,
+  })
+  const names = namesAt(publicRoot, hostField)
+  return {
+    translationAt: namesAt,
+    local: siteAnswers({ publicRoot, discovery, mayRemember: connection.mayRemember }),
+    // Without readings of the index nothing that was learnt of a route would end.
+    anyOrigins: identity === undefined ? index.anyOrigins : undefined,
+    announced: {
+      ...discovery,
+      learned: () => discovery.learned().rows,
+      refused: () => refusedText(discovery.learned()),
+      notes: () => notesOf(discovery),
+    },
+  }
+}
 
 const withCore: readonly Row[] = [...siteRows, ...coreRows]
 
@@ -73,4 +304,106 @@ export const createSiteContract = (
     describe: () => ({}),
   }
   return contract
+}
+
+const json = 'application/json; charset=UTF-8'
+
+/** What WordPress sends with every response of its interface. */
+const interfaceFields = (publicRoot: string): string[] => [
+  ...['X-Robots-Tag', 'noindex'],
+  ...['Link', `<${publicRoot}/>; rel="https://api.w.org/"`],
+]
+
+/** Lists that WordPress shows to anonymous clients, unless a parameter asks for private data. */
+const publicLists: ReadonlySet<string> = new Set(['posts', 'pages', 'media', 'blocks', 'categories', 'tags'])
+/** `_envelope` moves what is here into the content. */
+const asksForMore = /context|post|_envelope/i
+
+/** The methods that the client may use, as far as they follow from the route and the credential's presence. */
+const allowedTo = ({ row, query, fields }: RefusedRequest): string | undefined => {
+  if (row.kind === 'batch') return 'POST'
+  const isPublic = row.kind === 'collection' && publicLists.has(row.collection)
+  return isPublic && !mayHaveRights(fields) && !asksForMore.test(query) ? 'GET' : undefined
+}
+
+/** WordPress sends these to logged-in users; any credential is taken for one of those. */
+const callerFields = (fields: RequestFields): string[] =>
+  mayHaveRights(fields)
+    ? [
+        ...['Expires', 'Wed, 11 Jan 1984 05:00:00 GMT'],
+        ...['Cache-Control', 'no-cache, must-revalidate, max-age=0, no-store, private'],
+      ]
+    : []
+
+/** Errors as WordPress writes them. */
+export const siteShape: ErrorShape = {
+  contentType: json,
+  body: (error) => ({
+    code: error.facts.siteCode ?? `trellis_${error.code}`,
+    message: errorText(error),
+    data: { status: error.facts.status },
+  }),
+  text: asciiJson,
+  fields: interfaceFields,
+  refusal: (refused, { code }) => {
+    const general = [...interfaceFields(refused.publicRoot), 'X-Content-Type-Options', 'nosniff']
+    // WordPress makes this check first, and answers as a script.
+    if (code === 'rest_callback_invalid')
+      return { contentType: 'application/javascript; charset=UTF-8', fields: general }
+    const allow = allowedTo(refused)
+    const fields = [
+      ...general,
+      ...(allow === undefined ? [] : ['Allow', allow]),
+      ...callerFields(refused.fields),
+    ]
+    return { contentType: json, fields }
+  },
+  itemBody: (_status, body) => body,
+  batchFields: callerFields,
+}
+
+/** The methods that @wordpress/api-fetch sends as POST with an override. */
+const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
+
+type Overrides = { readonly route: boolean; readonly method: string | undefined }
+
+const none: Overrides = { route: false, method: undefined }
+
+/** Without an escape or one of these words a query cannot contain either name. */
+const mayOverride = (query: string): boolean =>
+  query.includes('%') || query.includes('method') || query.includes('route')
+
+const queryOverrides = (query: string): Overrides => {
+  if (query === '' || !mayOverride(query)) return none
+  let route = false
+  let method: string | undefined
+  for (const [name, value] of new URLSearchParams(query)) {
+    const folded = foldPhpName(name)
+    if (folded === 'rest_route') route = true
+    // The last one wins in PHP.
+    if (folded === '_method') method = value
+  }
+  return { route, method }
+}
+
+const refused = (detail: string): RequestMeaning => ({ kind: 'refused', detail })
+
+const methodOverride = refused(
+  'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
+)
+const routeOverride = refused('The parameter rest_route is not accepted here.')
+
+/**
+ * Overrides are accepted on POST and refused on all other methods
+ * (docs/decisions/0003-requests-that-mean-something-else.md).
+ */
+const requestMeaning: Contract['meaning'] = (method, query, fields) => {
+  const inQuery = queryOverrides(query)
+  if (inQuery.route) return routeOverride
+  const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
+  if (override === undefined) return { kind: 'method', method }
+  const meant = override.toUpperCase()
+  if (meant === method) return { kind: 'method', method }
+  if (method !== 'POST' || !overridable.has(meant)) return methodOverride
+  return { kind: 'method', method: meant }
 }

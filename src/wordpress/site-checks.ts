@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { storageOf } from '../cache/cache.ts'
 import { systemClock } from '../clock.ts'
-import type { ServiceConfig, SiteConfig } from '../config/config.ts'
-import { changesOf, pollMsOf } from '../config/sites.ts'
+import { changesOf, pollMsOf, type ServiceConfig, type SiteConfig } from '../config/config.ts'
 import type { Finding, UpstreamCheck, UpstreamChecks } from '../service/announced.ts'
 import { pollFields, sitePath } from './changes/change-feeds.ts'
 import {
@@ -74,6 +73,8 @@ const present = (findings: readonly (Finding | undefined)[]): readonly Finding[]
 
 /** Checks the upstream of a site. */
 export const siteChecks: UpstreamChecks = {
+  withoutChanges:
+    'the companion is not set up: changes that bypass the gateway appear when the ttl ends (trellis init companion DIR)',
   findings: async (check) => {
     const { ask, service } = check
     const basePath = basePathOf(service)

@@ -1,8 +1,17 @@
 import type { LimitsConfig, SiteConfig } from '../../src/config/config.ts'
-import type { Matched, Outgoing, Ready, Received } from '../../src/exchange/exchange.ts'
-import { createTargetMemo, type Service } from '../../src/exchange/service.ts'
+import {
+  arrived,
+  Generation,
+  type Matched,
+  type Outgoing,
+  type Ready,
+  type Received,
+  type Service,
+  type ServiceAddress,
+} from '../../src/exchange/exchange.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Contract } from '../../src/service/contract.ts'
+import { createTargetMemo } from '../../src/service/decide.ts'
 import type { Found } from '../../src/service/row.ts'
 import { createSiteContract } from '../../src/wordpress/contract.ts'
 
@@ -26,28 +35,31 @@ export const siteContract = (more: Partial<Contract> = {}): Contract => {
   return { ...createSiteContract(config as unknown as SiteConfig, options), ...more }
 }
 
+export const siteAddress: ServiceAddress = {
+  host: '',
+  publicRoot: 'https://public.test',
+  publicHost: 'public.test',
+  hostField: undefined,
+  servers: [],
+  basePath: '/wp-json',
+  roots: ['https://public.test'],
+  translation: undefined,
+  links: undefined,
+}
+
 /** A site service without an upstream: what a phase needs that is not under test is missing, and would throw. */
 export const siteService = (more: Partial<Service> = {}): Service =>
   ({
     name: 'site',
     contract: siteContract(),
     mount: '',
-    host: '',
+    hosts: [],
+    address: siteAddress,
     access: undefined,
-    bodyBytes: 1024,
-    uploadBytes: 4096,
+    limits: { bodyBytes: 1024, uploadBytes: 4096, upstreamMs: 1000 },
+    responses: { compresses: false, mayBeStored: true },
     memo: createTargetMemo(10),
-    translation: undefined,
-    storesAnswers: true,
-    sharing: () => [],
-    serviceAt: () => undefined,
-    publicRoot: 'https://public.test',
-    roots: ['https://public.test'],
-    anyOrigins: undefined,
-    basePath: '/wp-json',
-    upstreamTotalMs: 1000,
-    local: undefined,
-    batch: undefined,
+    own: { documents: undefined, batch: undefined },
     ...more,
   }) as Service
 
@@ -58,10 +70,11 @@ export const received = (
   service = siteService(),
 ): Received => {
   const [path = '/', query = ''] = target.split('?')
-  return {
+  return arrived({
     id: 'id-1',
     origin: 'client',
     client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
+    generation: new Generation([service]),
     service,
     request: {
       method: 'GET',
@@ -73,22 +86,7 @@ export const received = (
     },
     path,
     query,
-    record: {
-      route: 'unmatched',
-      cache: 'none',
-      upstreamMs: 0,
-      ageSeconds: -1,
-      target: undefined,
-      code: undefined,
-      reason: undefined,
-      invalidated: undefined,
-      taken: undefined,
-      trace: undefined,
-    },
-    send: undefined,
-    admitted: undefined,
-    identity: undefined,
-  }
+  })
 }
 
 export const matched = (
@@ -122,7 +120,7 @@ export const outgoing = (
   more: Partial<GatewayRequest> = {},
   service = siteService(),
 ): Outgoing => ({
-  ...ready(target, more, service),
+  exchange: ready(target, more, service),
   extraFields: {},
   withheld: new Set(),
   acceptEncoding: 'identity',

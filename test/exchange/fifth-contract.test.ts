@@ -1,17 +1,15 @@
 import { expect, test } from 'vitest'
 import { createTagNames } from '../../src/cache/tagger.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { match, validate } from '../../src/exchange/admit.ts'
 import type { Ready } from '../../src/exchange/exchange.ts'
-import { errorAnswer } from '../../src/exchange/own-answer.ts'
-import { match, validate } from '../../src/exchange/request.ts'
+import { errorAnswer } from '../../src/exchange/finish.ts'
 import { unlimited } from '../../src/http/bounds.ts'
-import { planByMediaType } from '../../src/service/content-plan.ts'
-import type { Contract } from '../../src/service/contract.ts'
+import { type Contract, planByMediaType, type Tagger } from '../../src/service/contract.ts'
 import { createOpenContract } from '../../src/service/open.ts'
 import { errorText, plainShape } from '../../src/service/problem.ts'
 import { createRouter, createRowsInUse } from '../../src/service/router.ts'
 import type { Row } from '../../src/service/row.ts'
-import type { Tagger } from '../../src/service/tagger.ts'
 import { received, siteService } from './exchange-of.ts'
 
 // A contract that Trellis does not have, as an exercise: a JSON service with notes. All that the gateway needs of it is here.
@@ -128,6 +126,6 @@ test.each([
     return undefined
   })()
   expect(thrown).toBeInstanceOf(GatewayError)
-  const answer = errorAnswer(service, thrown as GatewayError)
+  const answer = errorAnswer(service, thrown as GatewayError, { fields: {}, id: '' })
   expect([answer.status, Object.keys(JSON.parse(String(answer.content)))]).toEqual([status, ['fault']])
 })

@@ -1,21 +1,28 @@
 import { Readable, Transform } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
-import { authorize } from '../../src/exchange/admit.ts'
+import { authorize, type ContractRefusal, match, validate } from '../../src/exchange/admit.ts'
 import type { PipelineEvent } from '../../src/exchange/events.ts'
-import type { Matched, Ready, Received } from '../../src/exchange/exchange.ts'
+import type { Matched, Ready, Received, Service } from '../../src/exchange/exchange.ts'
 import { conditional, failure, finish } from '../../src/exchange/finish.ts'
 import { forward } from '../../src/exchange/forward.ts'
 import { type HandleContext, handle } from '../../src/exchange/handle.ts'
-import { type ContractRefusal, match, validate } from '../../src/exchange/request.ts'
-import type { Service } from '../../src/exchange/service.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { hasBearer } from '../../src/http/credential-fields.ts'
 import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
 import { canonicalOf } from '../../src/service/decide.ts'
 import type { Found } from '../../src/service/row.ts'
 import type { ForwardRequest } from '../../src/upstream/messages.ts'
-import { matched, outgoing, ready, received, response, siteContract, siteService } from './exchange-of.ts'
+import {
+  matched,
+  outgoing,
+  ready,
+  received,
+  response,
+  siteAddress,
+  siteContract,
+  siteService,
+} from './exchange-of.ts'
 
 const clock = { now: () => 0, monotonic: () => 0 }
 
@@ -199,7 +206,7 @@ describe('validate', () => {
   })
 
   test('remembers no refusal of a service with several hosts, because its links depend on the host', async () => {
-    const service = siteService({ host: 'a.example' })
+    const service = siteService({ address: { ...siteAddress, host: 'a.example' } })
     await validated(matched('/site/v2/posts?per_page=0', {}, service))
     expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
   })
@@ -336,7 +343,7 @@ describe('preconditions', () => {
 })
 
 describe('what the gateway answers itself', () => {
-  const local = {
+  const documents = {
     index: () => response(200, '"index"'),
     options: () => response(200, '"options"'),
     written: () => {},
@@ -353,7 +360,11 @@ describe('what the gateway answers itself', () => {
   ])('%s %s is answered by %s', async (target, method, by) => {
     const content = method === 'POST' ? Buffer.from('{"requests":[{"path":"/site/v2/posts"}]}') : undefined
     const fields = content === undefined ? {} : { 'content-type': 'application/json' }
-    const exchange = received(target, { method, content, fields }, siteService({ local, batch, upstream }))
+    const exchange = received(
+      target,
+      { method, content, fields },
+      siteService({ own: { documents, batch }, upstream }),
+    )
     expect(String((await handle(contextOf(), exchange)).content)).toBe(by)
   })
 })
@@ -380,7 +391,7 @@ describe('names of the upstream', () => {
         seen = request
         return { ...response(200), content }
       })
-      const service = siteService({ translation, upstream })
+      const service = siteService({ address: { ...siteAddress, translation }, upstream })
       return forward(
         contextOf(),
         outgoing('/site/v2/posts', { method: 'POST', content: Buffer.from('a') }, service),

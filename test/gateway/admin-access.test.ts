@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccess } from '../../src/admin/access.ts'
+import { adminDocument } from '../../src/admin/admin-document.ts'
 import type { AdminEvent } from '../../src/admin/operator.ts'
 import type { PurgeRequest } from '../../src/admin/purge-request.ts'
 import { createAdmin } from '../../src/admin/server.ts'
@@ -11,6 +12,7 @@ type Side = {
   readonly port: number
   readonly events: AdminEvent[]
   readonly purges: PurgeRequest[]
+  readonly routes: string[]
   close(): Promise<unknown>
 }
 
@@ -18,6 +20,7 @@ type Side = {
 const startAdmin = async (token: string): Promise<Side> => {
   const events: AdminEvent[] = []
   const purges: PurgeRequest[] = []
+  const routes: string[] = []
   const server = createAdmin({
     logger: pino({ level: 'silent' }),
     token,
@@ -47,10 +50,11 @@ const startAdmin = async (token: string): Promise<Side> => {
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [], unknown: [] }),
     notices: () => [],
     report: (event) => events.push(event),
+    registered: (method, path) => routes.push(`${method} ${path}`),
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
-  return { port, events, purges, close: () => server.close() }
+  return { port, events, purges, routes, close: () => server.close() }
 }
 
 type Reply = { readonly status: number; readonly code: unknown; readonly challenge: unknown }
@@ -146,6 +150,43 @@ describe('without a token', () => {
     const before = side.purges.length
     expect((await purge(side, fields as unknown as Record<string, string>)).status).toBe(status)
     expect(side.purges.length - before).toBe(status === 200 ? 1 : 0)
+  })
+
+  test.each<[string, Record<string, string>, number]>([
+    ['of curl -X POST', {}, 200],
+    ["of curl -d ''", { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '0' }, 200],
+    ['with Content-Length: 0', { 'content-length': '0' }, 200],
+    ['that says JSON', { 'content-type': 'application/json', 'content-length': '0' }, 200],
+    ['of a page of the admin side', { origin: 'http://127.0.0.1:9090', host: '127.0.0.1:9090' }, 200],
+    ['of a browser that does not say of which page', { 'accept-language': 'en' }, 415],
+    ['of a page of another origin', { origin: 'https://evil.example' }, 403],
+    ['in chunks, as a form', { 'transfer-encoding': 'chunked', 'content-type': 'text/plain' }, 415],
+  ])('a reload without content %s', async (_description, fields, status) => {
+    expect((await send(side, 'POST', '/reload', fields)).status).toBe(status)
+  })
+
+  test('the document of the admin side is valid, and has every route', async () => {
+    const { Validator } = await import('@seriousme/openapi-schema-validator')
+    const document = adminDocument() as { paths: Record<string, object> }
+    expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true })
+    const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('{name}', ':name')}`),
+    )
+    const files = /^(?:HEAD |GET \/(?:docs|status)\/)/
+    expect(described.sort()).toEqual(side.routes.filter((route) => !files.test(route)).sort())
+  })
+
+  test('a purge without content says what is missing', async () => {
+    expect(await send(side, 'POST', '/cache/purge')).toMatchObject({ status: 400, code: 'invalid-purge' })
+  })
+
+  test('a method that a path does not take is 405, with those that it takes', async () => {
+    expect(await send(side, 'DELETE', '/cache/entries')).toMatchObject({
+      status: 405,
+      code: 'method-not-allowed',
+    })
+    expect(await send(side, 'POST', '/log-level')).toMatchObject({ status: 405 })
+    expect(await send(side, 'DELETE', '/nothing')).toMatchObject({ status: 404 })
   })
 
   test('views are for those who reach the port by address', async () => {

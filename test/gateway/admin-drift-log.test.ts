@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { driftReport } from '../../src/gateway/upstream-findings.ts'
+import { withUpstreamLog } from '../../src/observability/event-lines.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { withUpstreamLog } from '../../src/observability/upstream-log.ts'
 
 test('an index that cannot be read and drift are counted and written down', async () => {
   const lines: unknown[] = []

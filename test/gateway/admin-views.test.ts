@@ -121,7 +121,7 @@ describe('/explain', () => {
       row: '/site/v2/posts',
       canonicalTarget: '/site/v2/posts?search=explained',
       cache: 'read, public',
-      rule: 'ttl 60000 ms, stale-while-revalidate 0 ms, stale-if-error 0 ms',
+      rule: 'ttl 1m, staleWhileRevalidate 0s, staleIfError 0s',
       profile: 'safe',
       cacheKey: 'site, /site/v2/posts?search=explained, public',
       tags: expect.arrayContaining(['site/all', 'site/any/posts']),

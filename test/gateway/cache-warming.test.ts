@@ -172,7 +172,7 @@ describe('warming', () => {
 
   test.each([
     ['no URLs', { urls: [] }, 'urls: expected a list of 1 to 1000'],
-    ['another member', { urls: ['/a'], all: true }, 'the member urls only'],
+    ['another member', { urls: ['/a'], all: true }, 'the members urls and wait only'],
     ['an empty URL', { urls: ['/a', ''] }, 'urls[1]: expected'],
     ['too many', { urls: Array.from({ length: 1001 }, () => '/a') }, 'urls: expected a list of 1 to 1000'],
   ])('a request with %s is refused', async (_description, body, detail) => {

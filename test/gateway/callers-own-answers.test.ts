@@ -20,7 +20,7 @@ beforeAll(async () => {
   origin = await startOrigin()
   origin.script = ({ method, target }, wire) => {
     if (target === '/index.php/wp-json/') wire.respond({ fields: json, content: JSON.stringify(index) })
-    else if (target.includes('/blocks'))
+    else if (target.includes('/categories'))
       wire.respond({ fields: { ...json, 'X-WP-Total': '0', 'X-WP-TotalPages': '1' }, content: '[]' })
     else wire.respond({ fields: json, content: method === 'GET' ? '[{"id":"a//b"}]' : '{"id":7}' })
   }
@@ -52,7 +52,7 @@ const drafts = '/templates?context=edit'
 
 beforeEach(async () => {
   await statusOf(drafts, editor)
-  await statusOf('/blocks', {})
+  await statusOf('/categories', {})
 })
 
 // Roles and credentials decide what a user may see: a user who lost them must not get the stored responses of before.
@@ -77,7 +77,7 @@ test.each([
 
 test('a change of roles leaves shared responses', async () => {
   await fetch(`${root()}/users/7`, { method: 'PUT', headers: admin, body: '{"roles":["subscriber"]}' })
-  expect(await statusOf('/blocks', {})).toContain('hit')
+  expect(await statusOf('/categories', {})).toContain('hit')
 })
 
 test('a write that gives no rights leaves the parts of callers', async () => {

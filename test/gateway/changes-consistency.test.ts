@@ -29,7 +29,7 @@ describe('random changes that bypass the gateway, reported by push or found by a
     const gateways = [{ origin: gateway.publicAddress, adminOrigin: gateway.adminAddress }]
     const run = await checkChanges({ companion, gateways, pollMs, forMs })
     expect(run.stale).toEqual([])
-    expect(run.hits).toBeGreaterThan(20)
+    expect(run.hits, JSON.stringify(run)).toBeGreaterThan(20)
     expect(Math.min(run.pushed, run.onlyLogged)).toBeGreaterThan(3)
   }, 120_000)
 
@@ -40,7 +40,7 @@ describe('random changes that bypass the gateway, reported by push or found by a
     opened.push({ close: gateway.stop })
     const run = await checkChanges({ companion, gateways: [gateway], pollMs, forMs })
     expect(run.stale).toEqual([])
-    expect(run.hits).toBeGreaterThan(20)
+    expect(run.hits, JSON.stringify(run)).toBeGreaterThan(20)
     expect(Math.min(run.pushed, run.onlyLogged)).toBeGreaterThan(3)
     const before = companion.polls.length
     await new Promise((resolve) => setTimeout(resolve, 5 * pollMs))

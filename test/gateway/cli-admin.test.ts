@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -18,7 +18,16 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-cli-admin-'))
   origin = await startOrigin()
   const fields = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'books' }
-  origin.script = (_, wire) => wire.respond({ fields, content: 'content' })
+  origin.script = ({ target }, wire) => {
+    if (target.startsWith('/gone'))
+      wire.respond({ status: 404, fields: { 'Content-Type': 'text/plain' }, content: '' })
+    else if (target === '/private')
+      wire.respond({
+        fields: { 'Content-Type': 'text/plain', 'Cache-Control': 'private' },
+        content: 'content',
+      })
+    else wire.respond({ fields, content: 'content' })
+  }
   gateway = await startTestGateway({
     admin: { port: 0, token },
     cache: { warm: { perSecond: 1000 } },
@@ -56,6 +65,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     version: 'test',
     defaultFile: file,
     demoFile: '',
+    packageFolder: new URL('../../', import.meta.url),
     initFile: '',
     handedConfig: undefined,
     stdout: { write: (text) => (stdout += text) },
@@ -67,6 +77,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     upstreamFindings: unused,
     upstreamNotes: unused,
     driftReport: unused,
+    examine: unused,
     documentNotes: unused,
     explain: unused,
     reloadOnChange: unused,
@@ -188,11 +199,92 @@ describe('the admin side', () => {
     })
   })
 
-  test('of a configuration with faults gets no request', async () => {
+  test.each([
+    [
+      'an unknown key',
+      (admin: string) => `admin: ${admin}\nlisten: { prot: 1 }`,
+      '2:11 listen.prot: unknown key',
+    ],
+    ['a syntax fault behind it', (admin: string) => `admin: ${admin}\nlisten: { port: 1`, '2:18 not YAML'],
+    [
+      'a missing variable',
+      (admin: string) => `admin: ${admin}\npublicUrl: '\${NONE}'`,
+      '2:12 publicUrl: the environment variable NONE is not set',
+    ],
+  ])('of a file with %s is asked all the same, and the first fault is named', async (_what, text, named) => {
     const faulty = join(folder, 'faulty.yaml')
-    await writeFile(faulty, 'listen: { prot: 1 }')
-    const { end, stderr } = await run(['purge', '--all', '-c', faulty])
-    expect(stderr).toContain('listen.prot: unknown key')
+    await writeFile(faulty, text(JSON.stringify(JSON.parse(await readFile(file, 'utf8')).admin)))
+    const { end, stdout, stderr } = await run(['purge', '--all', '-c', faulty])
+    expect(stderr).toContain(`${faulty} has faults, the first is ${named}`)
+    expect(stderr).toContain(`; asking the gateway at ${gateway.adminAddress}\n`)
+    expect(stdout).toMatch(/^\d+ stored responses? removed\n$/)
+    expect(end).toBe(0)
+  })
+
+  test('of a file with a fault in or before its section is that of --admin or the default, without the token of the file', async () => {
+    const faulty = join(folder, 'faulty.yaml')
+    for (const text of [`admin: { port: 1, token: ${token}`, `admin: { port: 1, token: ${token}, x: 1 }`]) {
+      await writeFile(faulty, text)
+      const argv = ['status', '-c', faulty, '--admin', gateway.adminAddress]
+      expect((await run(argv)).stderr).toContain('the admin side requires a token')
+      expect(await run(argv, { env: { TRELLIS_ADMIN_TOKEN: token } })).toMatchObject({ end: 0 })
+    }
+  })
+
+  test('of a file that does not exist gets no request', async () => {
+    const { end, stderr } = await run(['purge', '--all', '-c', join(folder, 'none.yaml')])
+    expect(stderr).toContain('it does not exist (ENOENT)')
     expect(end).toBe(1)
+  })
+})
+
+test('status names the line and the key of a reload that was refused', async () => {
+  const services = { a: { contract: 'plants', upstream: { targets: [origin.origin] } } }
+  const broken = await startTestGateway({ services })
+  await broken.put({ services: { a: { ...services.a, x: 1 } } })
+  const { stdout } = await run(['status', '--admin', broken.adminAddress], { defaultFile: undefined })
+  expect(stdout).toMatch(/\ndegraded +config\n/)
+  expect(stdout).toMatch(
+    /\nwarning +reload: the file is not in use, the earlier configuration is: \d+:\d+ services.a.x: unknown key; the keys here are: [^\n]*\n/,
+  )
+  await broken.close()
+})
+
+describe('trellis warm --wait', () => {
+  test('ends with 0 when every URL is stored', async () => {
+    await run(['purge', '--all'])
+    expect(await run(['warm', '--wait', '/a', '/b'])).toEqual({
+      end: 0,
+      stdout: '2 of 2 URLs stored\n',
+      stderr: '',
+    })
+    await expect(gateway.metric('trellis_cache_entries')).resolves.toBe(2)
+  })
+
+  test('names the URLs that are not stored with the reasons, and ends with 1', async () => {
+    await run(['purge', '--all'])
+    const urls = [
+      '/a',
+      '/%zz',
+      '/gone/404',
+      '/private',
+      ...Array.from({ length: 60 }, (_, at) => `/gone/${at}`),
+    ]
+    const { end, stdout } = await run(['warm', '--wait', ...urls])
+    expect(stdout).toMatch(/^1 of 64 URLs stored\n/)
+    expect(stdout).toContain(
+      '\n/%zz: GET of this URL is refused, so nothing is stored for it: path: bad-encoding',
+    )
+    expect(stdout).toContain('\n/gone/404: status 404\n')
+    expect(stdout).toContain('\n/private: not stored: private\n')
+    expect(stdout).toMatch(/\nand 13 more; --json prints all\n$/)
+    expect(end).toBe(1)
+    const json = await run(['warm', '--wait', '--json', '/gone/404'])
+    expect(JSON.parse(json.stdout)).toEqual({
+      warming: 1,
+      refused: [],
+      stored: 0,
+      notStored: [{ url: '/gone/404', outcome: 'failed', detail: 'status 404' }],
+    })
   })
 })

@@ -68,6 +68,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     version: '1.2.3',
     defaultFile: demo,
     demoFile: demo,
+    packageFolder: new URL('../../', import.meta.url),
     initFile: join(folder, 'trellis.yaml'),
     readInput: async () => '',
     handedConfig: undefined,
@@ -91,6 +92,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     upstreamNotes: async () => [],
     documentNotes: async () => [],
     driftReport: async () => [],
+    examine: async () => [],
     explain: async (_config, request, learn) => {
       if (learn) return { row: request.target, rowFrom: 'learned' }
       asked.push(request)
@@ -99,7 +101,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     reloadOnChange: () => {},
     stopOnSignal: (_gateway, graceMs, notice) => {
       stops.push(graceMs)
-      notices.push(notice)
+      notices.push(notice('after-delay'), notice('at-once'))
     },
     ...changes,
   })
@@ -456,6 +458,11 @@ describe('the command line', () => {
     ['no command', [], 'a command is missing'],
     ['an unknown command', ['chekc'], 'unknown command "chekc" (did you mean check?)'],
     ['an unknown option', ['check', '--fiel', 'x'], "Unknown option '--fiel'"],
+    [
+      'a misspelt option',
+      ['explain', '--upstrems'],
+      "Unknown option '--upstrems' (did you mean --upstreams?)\nTry: trellis explain --help",
+    ],
     ['an option without its value', ['check', '-c'], "Option '-c, --config <value>' argument missing"],
     ['an operand too many', ['check', 'x', 'y'], 'check takes one FILE'],
     ['a second file', ['check', 'x', '-c', 'y'], 'more than one configuration file is given'],
@@ -468,7 +475,11 @@ describe('the command line', () => {
     ['two files', ['check', '-c', 'a', '--config=b'], 'more than one configuration file is given'],
     ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
     ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
-    ['an option of several other commands', ['schema', '--json'], '--json is an option of check, routes'],
+    [
+      'an option of several other commands',
+      ['schema', '--json'],
+      '--json is an option of check, doctor, routes',
+    ],
     ['a purge of nothing', ['purge', '--soft'], 'purge expects --url, --tag, --prefix or --all'],
     ['a purge of all and a tag', ['purge', '--all', '--tag', 'a'], '--all includes everything else'],
     ['a purge with an operand', ['purge', '/a'], 'purge takes no operands: name what to remove with --url'],
@@ -557,6 +568,7 @@ describe('start', () => {
     expect(stops).toEqual([40_000])
     expect(notices).toEqual([
       ': requests are served for another 5 s (drain.delay), then those in flight have 30 s (drain.timeout); a second signal ends it immediately',
+      ': those in flight have 30 s (drain.timeout); a second signal ends it immediately',
     ])
   })
 
@@ -621,7 +633,11 @@ describe('start', () => {
     [{ code: 'EMFILE' }, 'listen failed'],
   ])('names the key and the remedy when a socket cannot be opened: %j', async (facts, said) => {
     const error = Object.assign(new Error('listen failed'), { syscall: 'listen', ...facts })
-    const { stderr } = await run(['start'], { startGateway: () => Promise.reject(error) })
+    const startGateway = () => Promise.reject(error)
+    const { stderr } = await run(['start'], { startGateway })
     expect(stderr).toBe(`trellis: cannot start: ${said}\n`)
+    const demo = await run(['start', '--demo'], { startGateway })
+    const variable = said.startsWith('listen') ? 'TRELLIS_PORT=8081' : 'TRELLIS_ADMIN_PORT=9091'
+    expect(demo.stderr).toContain(said.replace('another port (', `another port with ${variable} (`))
   })
 })

@@ -1,13 +1,13 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { join, resolve } from 'node:path'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { writeInitialConfig } from '../../src/cli/commands/init.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { configWarnings } from '../../src/config/warnings.ts'
-import { siteFacts } from '../../src/gateway/upstream-findings.ts'
+import { allUpstreamFindings, siteFacts } from '../../src/gateway/upstream-findings.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
 let folder: string
@@ -23,11 +23,16 @@ const init = async (
   operands: readonly string[],
   force = false,
   siteFacts: CliPorts['siteFacts'] = async () => unreachable,
+  upstreamFindings: CliPorts['upstreamFindings'] = async () => [],
+  env: CliPorts['env'] = {},
 ) => {
   let stdout = ''
   let stderr = ''
   const ports = {
     initFile,
+    packageFolder: new URL('../../', import.meta.url),
+    env,
+    upstreamFindings,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
     siteFacts,
@@ -175,6 +180,53 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
     const { end, stdout } = await init(['wordpress', 'http://127.0.0.1:1'], false, siteFacts)
     expect([end, stdout]).toEqual(['ok', expect.stringContaining('does not respond (ECONNREFUSED)')])
   })
+})
+
+describe('trellis init says what it found', () => {
+  const asked: CliPorts['upstreamFindings'] = (config) => allUpstreamFindings(config)
+  const found = async (operands: readonly string[]) =>
+    (await init(operands, false, siteFacts, asked)).stdout.split('\n')
+
+  test('of an API: it answers, or why not', async () => {
+    const api = await startOrigin()
+    onTestFinished(() => api.close())
+    expect((await found(['open', api.origin]))[0]).toBe(`${api.origin} answers.`)
+    initFile = join(folder, 'second.yaml')
+    expect((await found(['open', 'http://127.0.0.1:1']))[0]).toContain('ECONNREFUSED')
+  })
+
+  test('of a document: its operations, and whether its server answers', async () => {
+    const api = await startOrigin()
+    onTestFinished(() => api.close())
+    const paths = { '/pets': { get: { responses: { 200: { description: 'pets' } } } } }
+    const document = {
+      openapi: '3.1.0',
+      info: { title: 'Pets', version: '1' },
+      servers: [{ url: `${api.origin}/v1` }],
+      paths,
+    }
+    await writeFile(join(folder, 'pets.json'), JSON.stringify(document))
+    const lines = await found(['openapi', join(folder, 'pets.json')])
+    expect(lines.slice(0, 2)).toEqual([
+      'The document "Pets" has 1 operations, GET: 1.',
+      `${api.origin} answers.`,
+    ])
+    expect(wayOf(await written())).toEqual([`pets /v1 ${api.origin} /v1 target`])
+  })
+})
+
+test('the first line leads an editor to the schema of the package', async () => {
+  await init(['open'])
+  const [line = ''] = (await readFile(initFile, 'utf8')).split('\n')
+  const [, schema = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(line) ?? []
+  expect(JSON.parse(await readFile(resolve(folder, schema), 'utf8'))).toHaveProperty('properties.services')
+})
+
+test('started by npx, the next steps begin with npx', async () => {
+  const { stdout } = await init(['open'], false, undefined, undefined, {
+    npm_execpath: '/usr/bin/npm-cli.js',
+  })
+  expect(stdout).toContain('  npx trellis check --upstreams\n  npx trellis start\n')
 })
 
 describe('trellis init writes nothing', () => {

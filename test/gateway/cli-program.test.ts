@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { builtGateway } from '../support/built-gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
+import { freePort } from '../support/ports.ts'
 
 let main = ''
 let folder = ''
@@ -46,6 +47,23 @@ test('check reports valid and faulty files, in its exit code too', async () => {
   expect(code).toBe(1)
 })
 
+test.each(['dist/main.js', 'build.mjs'])('%s names the Node that it needs in one line', async (program) => {
+  const older = `import module from 'node:module'
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } })
+    module.syncBuiltinESMExports()`
+  const preload = `data:text/javascript,${encodeURIComponent(older)}`
+  const args = ['--import', preload, program, '--if-outdated']
+  const { stderr, code } = await new Promise<{ stderr: string; code: unknown }>((resolve) =>
+    execFile(process.execPath, args, (error, _stdout, stderr) => resolve({ stderr, code: error?.code })),
+  )
+  const { engines } = JSON.parse(await readFile('package.json', 'utf8'))
+  const needed = engines.node.replace('>=', '')
+  expect(stderr).toBe(
+    `trellis: Node ${needed} or newer is needed, and this is Node 18.20.4: install a newer one from https://nodejs.org\n`,
+  )
+  expect(code).toBe(program === 'build.mjs' ? 1 : 3)
+})
+
 test('schema prints config/gateway.schema.json', async () => {
   const { code, stdout } = await run(['schema'])
   expect(stdout).toBe(await readFile('config/gateway.schema.json', 'utf8'))
@@ -54,7 +72,7 @@ test('schema prints config/gateway.schema.json', async () => {
 
 test('the shipped configuration takes its addresses from the environment', async () => {
   const { code, stdout } = await run(['check'], { TRELLIS_PORT: '9090' })
-  expect(stdout).toContain('must differ from listen.port (9090)')
+  expect(stdout).toContain('listen.port: must differ from admin.port (9090')
   expect(code).toBe(1)
 })
 
@@ -116,6 +134,43 @@ test.each([
   },
 )
 
+test.each([
+  [
+    'QUERY /api/search',
+    'QUERY /api/search is for the service api, route /search.\nIt is a read. Its response comes from the cache, and is stored for all clients together.\nIts rule says: ttl 1m, staleWhileRevalidate 0s, staleIfError 0s.\n\n',
+  ],
+  [
+    'QUERY /api/other',
+    'QUERY /api/other is for the service api.\nIt goes to the upstream each time, and nothing is stored. The reason is no-rule; docs/why-not-cached.md says what you can do.\n\n',
+  ],
+  [
+    'GET /api/v1/x?b=1',
+    'GET /api/v1/x?b=1 is for the service api, route /v1/**.\nIt is a read. Its response comes from the cache, and is stored for each credential, so that no other client gets it.\nIts rule says: ttl 90s, staleWhileRevalidate 0s, staleIfError 1h.\n\n',
+  ],
+  [
+    'POST /api/search',
+    'POST /api/search is for the service api, route /search.\nIt is a write. Before the client gets the response, stored responses of these are invalidated: /search.\n\n',
+  ],
+  ['GET /other', 'GET /other is refused: 404: no service is mounted there.\n\n'],
+])('explain says in sentences what happens to %s', async (request, sentences) => {
+  const file = await fileWith(
+    'explained.yaml',
+    `services:
+  api:
+    contract: open
+    mount: /api
+    upstream: { targets: ["http://127.0.0.1:1"] }
+    cache:
+      rules:
+        - { match: QUERY /search, ttl: 60s }
+        - { match: 'GET /v1/**', ttl: 90s, staleIfError: 1h, scope: credential }`,
+  )
+  const header = request.includes('/v1') ? ['-H', 'Authorization: Bearer a'] : []
+  const { stdout } = await run(['explain', '-c', file, ...request.split(' '), ...header])
+  expect(stdout.slice(0, sentences.length)).toBe(sentences)
+  expect(stdout).not.toContain('index of the upstream')
+})
+
 test('explain prints how a response to a request with a bearer token is stored', async () => {
   const { stdout } = await run(['explain', 'GET', '/plants', '-H', 'Authorization: Bearer a'])
   expect(stdout).toMatch(/^cache +read, credential/m)
@@ -126,9 +181,8 @@ test.each([
   ['/index.php/site-json/site/v2/posts/7', ['site/any/posts', 'site/any/search']],
   ['/plants/7', ['plants/all']],
 ])('explain names what DELETE %s may invalidate', async (url, tags) => {
-  const { stdout } = await run(['explain', 'DELETE', url, '-H', 'Authorization: Bearer a'])
-  const [, named = ''] = /^may invalidate +(.*)$/m.exec(stdout) ?? []
-  expect(named.split(', ')).toEqual(expect.arrayContaining(tags))
+  const { stdout } = await run(['explain', '--json', 'DELETE', url, '-H', 'Authorization: Bearer a'])
+  expect(JSON.parse(stdout).mayInvalidate).toEqual(expect.arrayContaining(tags))
 })
 
 test('a port in use is reported, and the process ends with 3 although servers are already open', async () => {
@@ -154,4 +208,37 @@ test('a started gateway answers, and ends with 0 on SIGTERM', async () => {
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   expect(metrics).toContain('trellis_requests_total{service="site",route="/site/v2/posts",method="GET"')
   expect(await gateway.stop()).toBe(0)
+}, 120_000)
+
+test('the demo says at / where to go, and other requests reach the services', async () => {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const env = { TRELLIS_PORT: `${port}`, TRELLIS_ADMIN_PORT: `${adminPort}`, TRELLIS_DRAIN_DELAY: '0s' }
+  const demo = spawn(process.execPath, ['dist/main.js', 'start', '--demo'], {
+    env: { ...process.env, ...env },
+    stdio: 'ignore',
+  })
+  const ended = once(demo, 'exit')
+  const origin = `http://127.0.0.1:${port}`
+  await expect
+    .poll(
+      () =>
+        fetch(origin).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      { timeout: 60_000 },
+    )
+    .toBe(200)
+  const response = await fetch(origin)
+  const page = await response.text()
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(page).toContain(`curl -i '${origin}/index.php/site-json/site/v2/posts/1?_fields=slug'`)
+  expect(page).toContain(`href="http://127.0.0.1:${adminPort}/"`)
+  expect(page).not.toMatch(/<script|\{\{/)
+  for (const [, href = ''] of page.matchAll(/<a href="([^"]+)"/g))
+    expect([href, (await fetch(href)).status]).toEqual([href, 200])
+  expect((await fetch(`${origin}/plants`)).status).toBe(401)
+  expect((await fetch(origin, { method: 'DELETE' })).status).toBe(404)
+  demo.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
 }, 120_000)

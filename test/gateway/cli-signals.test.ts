@@ -6,15 +6,15 @@ import { describe, expect, test } from 'vitest'
 const from = (path: string): string => JSON.stringify(pathToFileURL(path).href)
 
 /** A process that has a stand-in for the gateway: a server that takes `closeMs` to close. */
-const program = (closeMs: number, graceMs: number, outcome: string): string => `
+const program = (closeMs: number, graceMs: number, outcome: string, isTerminal = false): string => `
   import { createServer } from 'node:http'
   import { stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
   const server = createServer((_request, response) => response.end())
   server.listen(0, '127.0.0.1', () => console.log('listening'))
-  const drain = () => new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve(${JSON.stringify(outcome)}) }), ${closeMs}))
+  const drain = (start) => console.log('drain ' + start) ?? new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve(${JSON.stringify(outcome)}) }), ${closeMs}))
   const reload = async () => console.log('reloaded')
   const faulted = (cause) => console.log('faulted ' + cause.message)
-  const drainAndEnd = stopOnSignal({ publicAddress: '', adminAddress: '', drain, reload, faulted }, ${graceMs}, process.stderr)
+  const drainAndEnd = stopOnSignal({ publicAddress: '', adminAddress: '', drain, reload, faulted }, ${graceMs}, process.stderr, (start) => ' ' + start, ${isTerminal})
   process.on('message', (asked) => setImmediate(() => { if (asked === 'drain') drainAndEnd(); else throw new Error('planted') }))
 `
 
@@ -24,7 +24,7 @@ const startingProgram = `
   const endOfStart = handleSignalsWhileStarting(process.stderr)
   const gateway = { publicAddress: '', adminAddress: '', drain: async () => 'finished', reload: async () => console.log('reloaded'), faulted: () => {} }
   process.on('message', () => {
-    stopOnSignal(gateway, 10_000, process.stderr)
+    stopOnSignal(gateway, 10_000, process.stderr, () => '')
     if (endOfStart()) gateway.reload()
   })
   console.log('listening')
@@ -73,6 +73,18 @@ describe('a running gateway', () => {
     },
   )
 
+  test.each([
+    ['SIGINT', true, 'at-once'],
+    ['SIGINT', false, 'after-delay'],
+    ['SIGTERM', true, 'after-delay'],
+  ] as const)('%s, in a terminal: %s, begins the drain %s', async (signal, isTerminal, start) => {
+    const { child, text } = await startedProgram(program(0, 10_000, 'finished', isTerminal))
+    child.kill(signal)
+    expect(await exitCode(child)).toBe(0)
+    expect(text()).toContain(`trellis: ${signal}, closing ${start}`)
+    expect(text()).toContain(`drain ${start}`)
+  })
+
   test('the process ends with 5 when drain.timeout cut connections', async () => {
     const { child, text } = await started(0, 10_000, 'cut')
     child.kill('SIGTERM')
@@ -102,7 +114,7 @@ describe('a running gateway', () => {
     child.send('drain')
     child.send('drain')
     expect(await exitCode(child)).toBe(0)
-    expect(text().match(/trellis: .*/g)).toEqual(['trellis: POST /drain, closing'])
+    expect(text().match(/trellis: .*/g)).toEqual(['trellis: POST /drain, closing after-delay'])
     expect(text().match(/closed/g)).toHaveLength(1)
   })
 

@@ -163,3 +163,66 @@ describe('without origins', () => {
     expect([isHit(nobody), ...(told(nobody) as unknown[])]).toEqual([false, null, null])
   })
 })
+
+describe('of a service, in place of the general one', () => {
+  const other = 'https://other.test'
+  const open = (cors: Tree | undefined, mount: string): Tree => ({
+    contract: 'open',
+    mount,
+    upstream: { targets: [origin.origin] },
+    cache: { rules: [{ match: 'GET /**', ttl: '1m' }] },
+    ...(cors === undefined ? {} : { cors }),
+  })
+  const ask = (path: string, asked: string, init: RequestInit = {}): Promise<Response> =>
+    fetch(gateway.publicAddress + path, { ...init, headers: { ...init.headers, Origin: asked } })
+  const preflightOf = (path: string, asked: string): Promise<Response> =>
+    ask(path, asked, { method: 'OPTIONS', headers: { 'Access-Control-Request-Method': 'PUT' } })
+
+  beforeEach(async () => {
+    gateway = await startTestGateway({
+      cors: { origins: [app] },
+      services: {
+        general: open(undefined, '/general'),
+        own: open({ origins: [other], credentials: true }, '/own'),
+        passing: open({ origins: [] }, '/passing'),
+      },
+    })
+  })
+
+  test('permits its own origins, for the first request and for hits', async () => {
+    for (const time of ['first', 'second']) {
+      expect([time, told(await ask('/general/x', app))]).toEqual([time, [app, null]])
+      expect([time, told(await ask('/general/x', other))]).toEqual([time, [null, null]])
+      expect([time, told(await ask('/own/x', other))]).toEqual([time, [other, 'true']])
+      expect([time, told(await ask('/own/x', app))]).toEqual([time, [null, null]])
+    }
+    expect(isHit(await ask('/own/x', app))).toBe(true)
+  })
+
+  test('answers its preflights', async () => {
+    expect(told(await preflightOf('/own/x', other))).toEqual([other, 'true'])
+    expect(told(await preflightOf('/own/x', app))).toEqual([null, null])
+    expect(told(await preflightOf('/general/x', app))).toEqual([app, null])
+    expect(origin.received).toHaveLength(0)
+  })
+
+  test('without origins leaves everything to the upstream', async () => {
+    expect(told(await ask('/passing/x', evil))).toEqual([evil, 'true'])
+    expect(told(await ask('/passing/x', app))).toEqual([app, 'true'])
+    expect((await preflightOf('/passing/y', evil)).status).toBe(200)
+    expect(origin.received).toHaveLength(3)
+  })
+
+  test('is for its requests alone: what no service answers gets the general one', async () => {
+    expect(told(await ask('/nowhere', app))).toEqual([app, null])
+    expect(told(await ask('/nowhere', other))).toEqual([null, null])
+  })
+
+  test.each([
+    ['a wildcard with credentials', { origins: ['*'], credentials: true }, 'services.own.cors.credentials'],
+    ['an origin with a path', { origins: ['https://a.test/x'] }, 'services.own.cors.origins[0]'],
+  ])('%s is a fault', async (_, cors, path) => {
+    const services = { own: open(cors, '/own') }
+    expect(JSON.stringify(await gateway.put({ services }))).toContain(path)
+  })
+})

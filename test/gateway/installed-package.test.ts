@@ -7,6 +7,8 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleOptions } from '../../build.mjs'
 import { builtGateway } from '../support/built-gateway.ts'
+import { secondsToFirstHit } from '../support/first-hit.ts'
+import { linksOfPages } from '../support/links-of-pages.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
@@ -14,6 +16,7 @@ import { blocksOf } from '../support/shown-commands.ts'
 
 let folder: string
 let packed: readonly string[]
+let tarball: string
 /** An empty project into which the package was installed. */
 let project: string
 
@@ -55,11 +58,12 @@ beforeAll(async () => {
     ['pack', '--ignore-scripts', '--json', '--pack-destination', folder, './package'],
     resolve('.'),
   )
-  const [tarball] = JSON.parse(answer) as { filename: string; files: { path: string }[] }[]
-  packed = tarball?.files.map(({ path }) => path) ?? []
+  const [file] = JSON.parse(answer) as { filename: string; files: { path: string }[] }[]
+  packed = file?.files.map(({ path }) => path) ?? []
+  tarball = join(folder, file?.filename ?? '')
   project = await mkdtemp(join(folder, 'project-'))
   await writeFile(join(project, 'package.json'), '{"name":"project","private":true,"type":"module"}')
-  await succeed('npm', ['install', ...offline, join(folder, tarball?.filename ?? '')], project)
+  await succeed('npm', ['install', ...offline, tarball], project)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -123,13 +127,74 @@ describe('the packed files', () => {
 
   test('have the configurations and pages that the documents name', () => {
     for (const path of [
+      'compose.yaml',
       'config/gateway.yaml',
+      'dashboards/overview.json',
+      'dashboards/rules/trellis-alerts.yml',
+      'deploy/helm/trellis/Chart.yaml',
+      'deploy/systemd/trellis.service',
+      'deploy/wordpress/trellis.php',
       'config/gateway.schema.json',
       'docs/configuration.md',
       'public/status/index.html',
       'README.md',
     ])
       expect(packed).toContain(path)
+  })
+})
+
+test('no link of a page leads to a file or heading that the package lacks', async () => {
+  const installed = join(project, 'node_modules/trellis')
+  const { links, dead } = await linksOfPages(installed)
+  expect(links).toBeGreaterThan(200)
+  expect(dead).toEqual([])
+})
+
+describe('trellis init writes files of the package', () => {
+  test.each([
+    ['companion', ['README.md', 'trellis.php']],
+    ['dashboards', ['overview.json', 'rules/trellis-alerts.yml']],
+    ['systemd', ['trellis.service']],
+    ['compose', ['Dockerfile', 'compose.yaml', 'dashboards/overview.json', 'trellis/dist/main.js']],
+  ])('%s, and replaces them only with --force', async (name, files) => {
+    const to = join(project, `files-of-${name}`)
+    const { code, stdout } = await trellis(['init', name, to])
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`Files written to ${to}. Next:`)])
+    expect(await readdir(to, { recursive: true })).toEqual(expect.arrayContaining(files))
+    expect(await trellis(['init', name, to])).toMatchObject({
+      code: 8,
+      stderr: expect.stringContaining('exists already; --force replaces it'),
+    })
+    expect((await trellis(['init', name, to, '--force'])).code).toBe(0)
+  })
+
+  test('the unit starts this installation with this Node', async () => {
+    const unit = await readFile(join(project, 'files-of-systemd/trellis.service'), 'utf8')
+    expect(unit).toContain(`WorkingDirectory=${join(project, 'node_modules/trellis')}\n`)
+    expect(unit.match(/^Exec(?:Start|StartPre)=.*dist\/main\.js/gm)).toHaveLength(2)
+    for (const line of unit.match(/^Exec(?:Start|StartPre)=.*/gm) ?? [])
+      expect(line).toContain(process.execPath)
+  })
+
+  test('every file that compose mounts is written, and the image runs the package', async () => {
+    const to = join(project, 'files-of-compose')
+    const compose = await readFile(join(to, 'compose.yaml'), 'utf8')
+    const mounted = [...compose.matchAll(/- (\.\/[^:]+):/g)].map(([, path = '']) => path)
+    expect(mounted.length).toBeGreaterThan(3)
+    for (const path of mounted) await stat(join(to, path))
+    const image = await readFile(join(to, 'Dockerfile'), 'utf8')
+    expect(image.match(/^(?:FROM|COPY|ENTRYPOINT) .*/gm)).toEqual([
+      expect.stringMatching(/^FROM node:/),
+      'COPY trellis ./',
+      expect.stringContaining('dist/main.js'),
+    ])
+    expect(await succeed(process.execPath, ['dist/main.js', '--version'], join(to, 'trellis'))).toMatch(/^\d/)
+  })
+
+  test('without a folder it says what is missing', async () => {
+    expect((await trellis(['init', 'companion'])).stderr).toContain(
+      'init companion expects the folder to write to, e.g. trellis init companion ./companion',
+    )
   })
 })
 
@@ -256,6 +321,14 @@ describe('installed without scripts in an empty project', () => {
     )
     await program.stop(500)
   })
+})
+
+test('a newcomer with an OpenAPI document and the package needs two commands to the first hit', async () => {
+  const document = resolve('config/pets.example.yaml')
+  const commands = [['start', '--demo', 'openapi', document]]
+  const seconds = await secondsToFirstHit(folder, tarball, commands, '/pets')
+  process.stdout.write(`a document: ${seconds.toFixed(1)} s to the first hit\n`)
+  expect(seconds).toBeLessThan(60)
 })
 
 describe('startGateway, for the tests of other projects', () => {

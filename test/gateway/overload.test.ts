@@ -159,6 +159,20 @@ test('a loop that is held up is noticed', async () => {
   await expect.poll(level).toBe(0)
 })
 
+test('a loop that was held up once refuses nothing', async () => {
+  await start({ eventLoopDelay: '200ms' })
+  await get('/site/v2/posts')
+  const until = performance.now() + 900
+  while (performance.now() < until);
+  // Long enough for the measurement after it.
+  const statuses = new Set<number>()
+  for (let count = 0; count < 30; count += 1) {
+    statuses.add((await get(`/site/v2/posts?search=a${count}`)).status)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  expect([...statuses]).toEqual([200])
+})
+
 test('its log line is a warning: the level of the line is not the level of the pressure', async () => {
   gateway = await startTestGateway({ services: services() })
   const program = await startGatewayProcess({

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { Rate } from '../../src/exchange/ports.ts'
 import { addressGroup } from '../../src/http/bounds.ts'
-import { createRateLimiter } from '../../src/server/rate-limiter.ts'
+import { createRateLimiter, takeOne } from '../../src/server/rate-limiter.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -46,13 +47,13 @@ describe('a limit', () => {
     await start([limit({})])
     const first = await get('/site/v2/posts')
     expect(first.headers.get('ratelimit-policy')).toBe('"all";q=2;w=3600')
-    expect(first.headers.get('ratelimit')).toMatch(/^"all";r=1;t=3600$/)
+    expect(first.headers.get('ratelimit')).toMatch(/^"all";r=1;t=1800$/)
     const second = await get('/site/v2/posts')
     expect(second.headers.get('cache-status')).toContain('hit')
     expect(second.headers.get('ratelimit')).toContain('r=0')
     const third = await get('/site/v2/posts')
     expect(third.status).toBe(429)
-    expect(third.headers.get('retry-after')).toMatch(/^(3600|35\d\d)$/)
+    expect(third.headers.get('retry-after')).toMatch(/^(1800|17\d\d)$/)
     expect(third.headers.get('ratelimit')).toContain('r=0')
     expect(await third.json()).toMatchObject({ code: 'trellis_rate_limited', data: { status: 429 } })
     expect(await gateway.metric('trellis_rate_limited_total', 'limit="all"')).toBe(1)
@@ -171,13 +172,13 @@ test.each([
 
 describe('a store that several processes share', () => {
   const shared = () => {
-    const counts = new Map<string, number>()
+    const used = new Map<string, number>()
     return {
-      counts,
-      increment: async (name: string, key: string) => {
-        const count = (counts.get(`${name} ${key}`) ?? 0) + 1
-        counts.set(`${name} ${key}`, count)
-        return { count, leftMs: 1500 }
+      used,
+      take: async (name: string, key: string, rate: Rate) => {
+        const taken = takeOne(used.get(`${name} ${key}`) ?? 0, rate)
+        used.set(`${name} ${key}`, taken.usedMs)
+        return taken
       },
     }
   }
@@ -190,63 +191,107 @@ describe('a store that several processes share', () => {
   test('counts for all of them', async () => {
     const store = shared()
     const limiters = await Promise.all(
-      [0, 1].map(() => createRateLimiter(settings, { mostKeys: 10, clock: systemClock, store, partitionOf })),
+      [0, 1].map(() =>
+        createRateLimiter(settings, { mostKeys: 10, clock: systemClock, store, processes: 1, partitionOf }),
+      ),
     )
-    expect(await limiters[0]?.count(caller)).toMatchObject({ exceeded: false, remaining: 0, resetSeconds: 2 })
-    expect(await limiters[1]?.count(caller)).toMatchObject({ exceeded: true })
-    expect([...store.counts.keys()]).toEqual(['all address 192.0.2.1'])
+    expect(await limiters[0]?.count(caller)).toMatchObject({
+      retryAfterSeconds: 0,
+      remaining: 0,
+      resetSeconds: 60,
+    })
+    expect(await limiters[1]?.count(caller)).toMatchObject({ retryAfterSeconds: 60 })
+    expect([...store.used.keys()]).toEqual(['all address 192.0.2.1'])
   })
 
   test('admits requests while it cannot be reached', async () => {
-    const store = { increment: () => Promise.reject(new Error('gone')) }
+    const store = { take: () => Promise.reject(new Error('gone')) }
     const limiter = await createRateLimiter(settings, {
       mostKeys: 10,
       clock: systemClock,
       store,
+      processes: 1,
       partitionOf,
     })
-    for (let i = 0; i < 3; i += 1) expect(await limiter.count(caller)).toMatchObject({ exceeded: false })
+    for (let i = 0; i < 3; i += 1) expect(await limiter.count(caller)).toMatchObject({ retryAfterSeconds: 0 })
   })
 })
 
 describe('counts in one process', () => {
-  const settings = { name: 'all', by: 'address', max: 2, windowMs: 1_000 } as const
+  const settings = { name: 'all', by: 'address', max: 2, windowMs: 10_000 } as const
   beforeEach(() => start([]))
+  type RateLimitOf = { readonly max: number; readonly windowMs: number; readonly processes: number }
   /** A limiter and the time that it reads. */
-  const counting = async (mostKeys = 10) => {
+  const counting = async (mostKeys = 10, { processes = 1, ...more }: Partial<RateLimitOf> = {}) => {
     const time = { nowMs: 0 }
-    const limiter = await createRateLimiter(settings, {
-      mostKeys,
-      clock: { monotonic: () => time.nowMs },
-      store: undefined,
-      partitionOf: (credential) => credential,
-    })
+    const limiter = await createRateLimiter(
+      { ...settings, ...more },
+      {
+        mostKeys,
+        clock: { monotonic: () => time.nowMs },
+        store: undefined,
+        processes,
+        partitionOf: (credential) => credential,
+      },
+    )
     return { time, count: (address: string) => limiter.count({ address, credential: undefined }) }
   }
 
   test('are there at once, without a promise', async () => {
     const { count } = await counting()
-    expect(count('192.0.2.1')).toMatchObject({ remaining: 1, resetSeconds: 1, exceeded: false })
+    expect(count('192.0.2.1')).toMatchObject({ remaining: 1, resetSeconds: 5, retryAfterSeconds: 0 })
   })
 
-  test('last from the first request of a window to its end, whatever comes in between', async () => {
+  test('admit a client at once as often as the limit says, and then once in each interval', async () => {
     const { time, count } = await counting()
     const at = async (nowMs: number): Promise<string> => {
       time.nowMs = nowMs
-      const { remaining, resetSeconds, exceeded } = await count('192.0.2.1')
-      return `${remaining} ${resetSeconds} ${exceeded}`
+      const { remaining, resetSeconds, retryAfterSeconds } = await count('192.0.2.1')
+      return `${remaining} ${resetSeconds} ${retryAfterSeconds}`
     }
-    expect(await at(0)).toBe('1 1 false')
-    expect(await at(999)).toBe('0 1 false')
-    expect(await at(999)).toBe('0 1 true')
-    expect(await at(1_000)).toBe('1 1 false')
-    expect(await at(60_000)).toBe('1 1 false')
+    expect(await at(0)).toBe('1 5 0')
+    expect(await at(0)).toBe('0 10 0')
+    expect(await at(0)).toBe('0 10 5')
+    expect(await at(4_500)).toBe('0 6 1')
+    expect(await at(5_000)).toBe('0 10 0')
+    expect(await at(9_999)).toBe('0 6 1')
+    expect(await at(60_000)).toBe('1 5 0')
+  })
+
+  test('admit no more than the quota and what a window gives back, wherever it begins', async () => {
+    const { time, count } = await counting(10, { max: 100, windowMs: 60_000 })
+    const admitted: number[] = []
+    for (; time.nowMs < 600_000; time.nowMs += 37)
+      if ((await count('192.0.2.1'))?.retryAfterSeconds === 0) admitted.push(time.nowMs)
+    const inAWindow = admitted.map((from) => admitted.filter((at) => at >= from && at < from + 60_000).length)
+    expect(Math.max(...inAWindow)).toBeLessThanOrEqual(200)
+    // Ten windows.
+    expect(admitted.length).toBeGreaterThan(1_090)
+    expect(admitted.length).toBeLessThanOrEqual(1_100)
+  })
+
+  test('are exact for a limit whose interval is no whole number', async () => {
+    const { count } = await counting(10, { max: 7, windowMs: 60_000 })
+    const admitted = Array.from({ length: 9 }, () => count('192.0.2.1'))
+    expect((await Promise.all(admitted)).map(({ remaining }) => remaining)).toEqual([
+      6, 5, 4, 3, 2, 1, 0, 0, 0,
+    ])
+    expect(
+      (await Promise.all(admitted)).filter(({ retryAfterSeconds }) => retryAfterSeconds > 0),
+    ).toHaveLength(2)
+  })
+
+  test('of several processes are a part of the limit each', async () => {
+    const { count } = await counting(10, { max: 10, processes: 4 })
+    const admitted = await Promise.all(Array.from({ length: 5 }, () => count('192.0.2.1')))
+    expect(admitted.filter(({ retryAfterSeconds }) => retryAfterSeconds === 0)).toHaveLength(3)
+    expect(admitted[0]?.policy).toBe('"all";q=3;w=10')
   })
 
   test('are forgotten for the client that was seen least recently, not for the oldest one', async () => {
     const { count } = await counting(2)
     for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.3']) await count(address)
-    expect(await count('192.0.2.1')).toMatchObject({ exceeded: true })
+    expect(await count('192.0.2.1')).toMatchObject({ retryAfterSeconds: 5 })
     expect(await count('192.0.2.2')).toMatchObject({ remaining: 1 })
   })
 })

@@ -218,6 +218,14 @@ describe('HTTP/2', () => {
     expect(origin.received).toHaveLength(2)
   })
 
+  test('a client that waits for a 100 gets it, and an expectation that nobody has heard of is ignored', async () => {
+    const fields = { ':method': 'POST', ':path': '/a/upload', 'content-type': 'text/plain' }
+    const waiting = client.request({ ...fields, expect: '100-continue' })
+    waiting.once('continue', () => waiting.end('content'))
+    expect(await text(waiting)).toBe('{"read":7}')
+    expect((await ask(client, { ...fields, expect: 'the-best' }, 'content')).body).toBe('{"read":7}')
+  })
+
   test('Host and :authority that differ are refused before an upstream request', async () => {
     const reply = await ask(client, { ':path': '/a/x', ':authority': 'a.test', host: 'b.test' })
     expect(reply.status).toBe(400)

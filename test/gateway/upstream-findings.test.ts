@@ -226,7 +226,14 @@ describe('checks of upstreams', () => {
 
   test('an upstream that does not answer', async () => {
     expect(await found({ targets: ['http://127.0.0.1:9'] })).toEqual([
-      ['wordpress', 'no-answer', expect.stringContaining('does not respond')],
+      ['wordpress', 'no-answer', expect.stringContaining('does not respond (ECONNREFUSED)')],
+    ])
+  })
+
+  test('an upstream that takes the connection and does not answer', async () => {
+    origin.script = () => {}
+    expect(await found()).toEqual([
+      ['wordpress', 'no-answer', expect.stringContaining('does not respond (no response in time)')],
     ])
   })
 })
@@ -294,7 +301,7 @@ describe('check --upstreams', () => {
           upstream: { targets: [origin.origin, dead], basePath: '/v1', health },
         },
       }),
-    ).toEqual(['one unreachable', 'two unreachable'])
+    ).toEqual(['one unreachable', 'two unhealthy', 'two unreachable'])
     expect(origin.received.map(({ target }) => target)).toEqual(['/v1/health'])
   })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Validation } from '../../src/service/validation.ts'
+import type { Validation } from '../../src/service/contract.ts'
 import { createSiteValidator } from '../../src/wordpress/arguments/site-validator.ts'
 import { siteRows } from '../../src/wordpress/routes/route-table.ts'
 import { times } from '../support/breadth.ts'

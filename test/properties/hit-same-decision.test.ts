@@ -4,13 +4,14 @@ import type { CacheAnswer } from '../../src/cache/cache-read.ts'
 import type { Encodings } from '../../src/cache/respond/encodings.ts'
 import { createResponder, type Responder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
+import { match, validate } from '../../src/exchange/admit.ts'
 import type { PipelineEvent } from '../../src/exchange/events.ts'
+import type { Service } from '../../src/exchange/exchange.ts'
 import { refusal } from '../../src/exchange/finish.ts'
-import { match, validate } from '../../src/exchange/request.ts'
-import { createTargetMemo, type Service } from '../../src/exchange/service.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { isConditional } from '../../src/http/conditional/preconditions.ts'
 import type { FieldLines, GatewayResponse, RequestFields } from '../../src/http/message.ts'
+import { createTargetMemo } from '../../src/service/decide.ts'
 import { received, siteService } from '../exchange/exchange-of.ts'
 import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 
@@ -136,7 +137,7 @@ describe('memories of the hit path', () => {
           const isPlain = fields['range'] === undefined && !isConditional(fields)
           hits += isPlain ? 1 : 0
           const mayBeLate = hits < 2 || !isPlain
-          const text = { of: answer.fields, text: linesOf(answer.fields) }
+          const text = { of: answer.fields, begin: undefined, text: linesOf(answer.fields) }
           expect([text, ...(mayBeLate ? [undefined] : [])]).toContainEqual(answer.headText)
         }
       }),

@@ -78,7 +78,8 @@ describeWith('redis', 'two instances with a change feed on one Redis', () => {
     for (const gateway of gateways) await heard(gateway)
     const [first] = gateways
     if (first === undefined) throw new Error('no instance')
-    await read(first)
+    // What is stored before the first lease is dropped with it.
+    await expect.poll(async () => (await read(first)).status, { timeout: 60_000 }).toContain('; hit')
     const third = await startInstance(companion, redis)
     await heard(third)
     // While the new member proves that it receives invalidations, the others may bypass their memory for a moment.

@@ -64,7 +64,7 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
   test('SIGKILL before any statement: the poll reports a superset', { timeout: longest }, async () => {
     let withDead = 0
     let tried = 0
-    for (let at = 1; ; at += isAll ? 1 : 6) {
+    for (let at = 1; ; at += isAll ? 1 : 12) {
       const { code, objects, notPolled, open, dead } = await die('kill', at, `k${at}`)
       // The work has ended before that statement.
       if (code === 0) break
@@ -88,7 +88,7 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
     ['memory', 'the memory limit', `ini_set( 'memory_limit', '80M' );`],
     ['time', 'the time limit', ''],
   ])('%s: the changes before it are pushed at once', { timeout: longest }, async (how, title, extra) => {
-    const step = isAll ? 1 : 9
+    const step = isAll ? 1 : 18
     for (let at = 3; at < statements.length - 3; at += step) {
       const { objects, notPolled, notPushed, dead, open } = await die(how, at, `${how}${at}`, extra)
       const seen = { at, notPolled, notPushed, dead, open }

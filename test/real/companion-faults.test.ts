@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isAll, rowsOf } from '../support/breadth.ts'
+import { planted } from '../support/planted.ts'
 import { describeWith } from '../support/requirements.ts'
 import { faults } from './companion/faults.ts'
-import { findFaults, planted, startFaultySite } from './companion/find-faults.ts'
+import { findFaults, startFaultySite } from './companion/find-faults.ts'
 import { faultWrites, findingsIn } from './companion/plant-in-companion.ts'
 import type { CompanionSite } from './companion/site.ts'
 import { companionFile } from './wordpress/start-wordpress.ts'
@@ -29,7 +30,7 @@ describeWith('php', 'faults in the WordPress companion', () => {
   test('each that was found leaves a response outdated again after the write with which it was found', async () => {
     const all = findingsIn(await readFile(page, 'utf8'))
     expect(all.length).toBeGreaterThan(60)
-    const known = rowsOf(all, 6)
+    const known = rowsOf(all, 12)
     const { findings, stale } = await findFaults(site, {
       faults: faults.filter(({ name }) => isAll || known.some(({ fault }) => fault === name)),
       writes: faultWrites,

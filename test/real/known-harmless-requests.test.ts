@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { namedRequests, unnamedRequests } from '../../src/wordpress/routes/harmless-requests.ts'
+import { namedRequests, unnamedRequests } from '../../src/wordpress/routes/harmless-writes.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, type Dump, dumpDatabase } from './companion/coverage.ts'

@@ -10,7 +10,7 @@ const { startFuzzedSites } = await import('./promise-fuzz/site-under-fuzz.ts')
 /** More: `PROMISE_LARGE=1 PROMISE_WRITES=10000 npm run fuzz:promise`, and the same with PROMISE_COMPANION=1. */
 const options = {
   seed: 20_261_127,
-  writes: times(25, 400),
+  writes: times(12, 400),
   answersPerWrite: 14,
   firstOnly: true,
   tell: (line: string): void => {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
@@ -5,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBrowser } from '../support/browser.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { describeWith } from '../support/requirements.ts'
+import { blocksOf } from '../support/shown-commands.ts'
 import { pngImage } from './image.ts'
 import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
@@ -122,6 +124,22 @@ const useSite = async ({ root, authorization, nonce, image }: Given): Promise<Re
   return read
 }
 
+/** What docs/browser.md shows. */
+type ShownModule = {
+  posts(page?: number): Promise<{
+    readonly posts: readonly { readonly id: number }[]
+    readonly pages: number
+    readonly from: string
+  }>
+  createPost(user: string, password: string, post: object): Promise<number>
+  createPosts(
+    user: string,
+    password: string,
+    posts: readonly object[],
+  ): Promise<readonly { readonly status: number; readonly code?: string }[]>
+  upload(user: string, password: string, file: File): Promise<string>
+}
+
 describeWith('php', 'a page of another origin', () => {
   describeWith('chromium', 'in Chromium', () => {
     let wordpress: WordPress
@@ -214,6 +232,58 @@ describeWith('php', 'a page of another origin', () => {
       const root = await start({ origins: ['http://app.test'], credentials: true })
       const read = await readAt(root)
       expect(new Set(Object.values(read))).toEqual(new Set(['blocked: TypeError']))
+    })
+
+    test('docs/browser.md goes as it is written', async () => {
+      const document = await readFile(new URL('../../docs/browser.md', import.meta.url), 'utf8')
+      const root = await start({ origins: [origin] })
+      const module = blocksOf(document, 'js').join('\n').replace('http://127.0.0.1:8080/wp-json', root)
+      const opened = await page()
+      const { username, password } = wordpress.credentials.admin
+      await opened.addScriptTag({
+        type: 'module',
+        content: `${module}\nglobalThis.api = { posts, createPost, createPosts, upload }`,
+      })
+      const seen = await opened.evaluate(
+        async ([user = '', secret = '', ...image]) => {
+          const { api } = globalThis as unknown as { api: ShownModule }
+          const thrown = (promise: Promise<unknown>) =>
+            promise.then(
+              () => 'nothing',
+              ({ status, code, params }) => [status, code, Object.keys(params ?? {}).join()].join(' ').trim(),
+            )
+          const first = await api.posts()
+          const again = await api.posts()
+          const id = await api.createPost(user, secret, { title: 'From the page', status: 'publish' })
+          const after = await api.posts()
+          const many = [{ title: 'One' }, { title: 'Two', status: 7 }]
+          const file = new File([new Uint8Array(image.map(Number))], 'page.png', { type: 'image/png' })
+          return {
+            count: first.posts.length,
+            pages: first.pages > 1,
+            hit: again.from.includes('hit'),
+            isFirst: after.posts[0]?.id === id,
+            many: (await api.createPosts(user, secret, many)).map(({ status, code }) =>
+              [status, code].join(' ').trim(),
+            ),
+            source: /page.*\.png$/.test(await api.upload(user, secret, file)),
+            wrongPassword: await thrown(api.createPost(user, 'wrong', {})),
+            wrongPage: await thrown(api.posts(0)),
+          }
+        },
+        [username, password, ...given.image.map(String)],
+      )
+      expect(seen).toEqual({
+        count: 5,
+        pages: true,
+        hit: true,
+        isFirst: true,
+        many: ['201', '400 rest_invalid_param'],
+        source: true,
+        wrongPassword: expect.stringMatching(/^401 /),
+        wrongPage: '400 rest_invalid_param page',
+      })
+      await opened.context().close()
     })
 
     test('it can read that WordPress is down', async () => {

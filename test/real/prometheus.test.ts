@@ -48,7 +48,7 @@ const quiet: Readonly<Record<string, string>> = {
   'Trellis upstreams: Queue outcomes': 'no client is slow',
   'Trellis runtime: Workers': 'there is one process',
   'Trellis runtime: Workers ended': 'there is one process',
-  'Trellis runtime: Spans and log lines': 'there is no collector',
+  'Trellis runtime: Spans, pushes and log lines': 'there is no collector',
   'Trellis cache: Change feeds': 'no service reports changes',
   'Trellis upstreams: Checked responses': 'no service has an OpenAPI document',
   'Trellis cache: Time since the last complete poll': 'no service reports changes',
@@ -57,6 +57,9 @@ const quiet: Readonly<Record<string, string>> = {
   'Trellis cache: Processes that serve from memory': 'there is one process',
   'Trellis cache: Contact lost, cache dropped': 'there is one process',
   'Trellis cache: Wait of writes for other processes': 'there is one process',
+  'Trellis cache: Receivers that are behind': 'no service has caches in front of the gateway',
+  'Trellis cache: Purges sent': 'no service has caches in front of the gateway',
+  'Trellis cache: Wait of writes for receivers': 'no service has caches in front of the gateway',
   'Trellis cache: Redis lookups': 'there is one process',
   'Trellis cache: Messages and failures': 'there is one process',
 }

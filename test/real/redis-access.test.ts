@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { storeFindings } from '../../src/cluster/store-findings.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { certificatePath, keyPair, pem } from '../support/certificates.ts'
 import { pause } from '../support/origin.ts'
@@ -24,6 +25,65 @@ const clusterPermissions = (): readonly string[] => {
   const words = /^A cluster also needs (.*)\.$/m.exec(page)?.[1] ?? ''
   return [...words.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
 }
+
+describeWith('redis', 'trellis doctor says of a Redis', () => {
+  const of = async (
+    settings: readonly string[],
+    url: (port: number) => string,
+  ): Promise<readonly string[]> => {
+    const redis = await startRedisServer(...settings)
+    onTestFinished(() => redis.stop())
+    const services = { a: { contract: 'open', mount: '/', upstream: { targets: ['http://127.0.0.1:9'] } } }
+    const checked = await checkConfig(
+      JSON.stringify({ services, cache: { shared: { url: url(redis.port) } } }),
+      {},
+    )
+    if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+    return (await storeFindings(checked.config)).map(({ state, text }) => `${state} ${text}`)
+  }
+  const plain = (port: number): string => `redis://127.0.0.1:${port}`
+  const fitting = ['--maxmemory', '64mb', '--maxmemory-policy', 'volatile-lru']
+  const user = (port: number): string => `redis://trellis:password@127.0.0.1:${port}`
+  const acl = (rights: readonly string[]): readonly string[] => [
+    ...['--user', 'default', 'on', 'nopass', '+@all', '~*', '&*', '--user', 'trellis', 'on', '>password'],
+    ...rights,
+  ]
+
+  test.each<[string, readonly string[], (port: number) => string, readonly RegExp[]]>([
+    ['that fits', fitting, plain, [/^ok .*version \d/, /^ok .*volatile-lru/]],
+    [
+      'with the rights of docs/scale.md',
+      [...fitting, ...acl(permissions())],
+      user,
+      [/^ok .*version \d/, /^ok .*volatile-lru/],
+    ],
+    [
+      'that evicts everything and has no bound',
+      ['--maxmemory-policy', 'allkeys-lru'],
+      plain,
+      [
+        /^ok /,
+        /^fault .*coordination data too: set maxmemory-policy volatile-lru/,
+        /^warning .*maxmemory is 0/,
+      ],
+    ],
+    [
+      'whose user may not publish',
+      [...fitting, ...acl(permissions().filter((right) => right !== '+publish'))],
+      user,
+      [/^ok /, /^ok /, /^fault .*publish.*docs\/scale\.md/],
+    ],
+    [
+      'with another password',
+      acl(permissions()),
+      (port) => `redis://trellis:wrong@127.0.0.1:${port}`,
+      [/^fault .*refuses the login \(WRONGPASS\)/],
+    ],
+  ])('%s', async (_what, settings, url, expected) => {
+    const found = await of(settings, url)
+    expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
+  })
+})
 
 describeWith('redis', 'a Redis that does not let everybody in', () => {
   let redis: RedisServer

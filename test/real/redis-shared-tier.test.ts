@@ -270,9 +270,10 @@ describeWith('redis', 'the second tier on a real Redis', () => {
   test('both instances share rate limits and idempotency keys', async () => {
     const { counted, keys, connection } = await sharedStores(`redis://127.0.0.1:${redis.port}`)
     const [a, b] = [counted(), counted()]
-    expect(await a.increment('one', 'caller', 60_000)).toMatchObject({ count: 1 })
-    expect(await b.increment('one', 'caller', 60_000)).toMatchObject({ count: 2 })
-    expect(await b.increment('two', 'caller', 60_000)).toMatchObject({ count: 1 })
+    const rate = { windowMs: 60_000, intervalMs: 60_000 }
+    expect(await a.take('one', 'caller', rate)).toMatchObject({ admitted: true })
+    expect(await b.take('one', 'caller', rate)).toMatchObject({ admitted: false })
+    expect(await b.take('two', 'caller', rate)).toMatchObject({ admitted: true })
     const [first, second] = [keys(), keys()]
     expect(await first.begin('key', 'what')).toEqual({ kind: 'begun' })
     expect(await second.begin('key', 'what')).toEqual({ kind: 'in-flight' })

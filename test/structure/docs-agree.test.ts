@@ -1,8 +1,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { errorTable } from '../../src/errors.ts'
 import { attacks } from '../attack/table.ts'
 import { renderings } from '../real/renderings/table.ts'
+import { linksOfPages } from '../support/links-of-pages.ts'
 
 const text = (name: string): Promise<string> => readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
 
@@ -54,34 +56,10 @@ describe('documents agree with the code', () => {
       if ('siteCode' in facts) expect(document).toContain(`\`${code}\` is \`${facts.siteCode}\``)
   })
 
-  test.each([
-    'README.md',
-    'CONTRIBUTING.md',
-    'docs/request-path.md',
-    'docs/errors.md',
-    'docs/caching.md',
-    'docs/names.md',
-    'docs/batch.md',
-    'docs/configuration.md',
-    'docs/metrics.md',
-    'docs/operations.md',
-    'docs/decisions/0008-life-of-the-process.md',
-    'docs/tracing.md',
-    'docs/logging.md',
-    'docs/decisions/0005-openapi-page.md',
-    'docs/canonical-requests.md',
-    ...evidence,
-  ])('every file that %s links to is there', async (name) => {
-    const document = await text(name)
-    const links = [...document.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target as string)
-    const local = links.filter((target) => !/^[a-z]+:/.test(target))
-    const base = new URL(`../../${name}`, import.meta.url)
-    const missing: string[] = []
-    for (const target of local)
-      await readFile(new URL(target, base)).catch(
-        (error: { code?: string }) => error.code === 'EISDIR' || missing.push(target),
-      )
-    expect(missing).toEqual([])
+  test('every link of every page leads to a file and a heading that are there', async () => {
+    const { links, dead } = await linksOfPages(fileURLToPath(new URL('../../', import.meta.url)))
+    expect(links).toBeGreaterThan(500)
+    expect(dead).toEqual([])
   })
 
   test.each(evidence)('every row of `npm run attack` that %s names is there', async (name) => {

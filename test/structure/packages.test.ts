@@ -34,7 +34,7 @@ test('each value that src imports from a package is called, constructed, extende
   expect(imports.length).toBeGreaterThan(20)
   const uses = (name: string): RegExp =>
     new RegExp(
-      `\\b${name}\\s*(?:[(.\`\\]]|<[^=]*>\\()|\\b(?:new|extends|instanceof) ${name}\\b|[(,:=] *${name}\\b`,
+      `\\b${name}\\s*(?:[(.\`\\]]|<[^=]*>\\()|\\b(?:new|extends|instanceof) ${name}\\b|[(,:=]\\s*${name}\\b`,
     )
   const unused = imports.filter(({ name, rest }) => !uses(name).test(rest))
   expect(unused.map(({ file, from, name }) => `${file}: ${name} of ${from}`)).toEqual([])

@@ -1,7 +1,7 @@
 import { plantStoreRequests, plantStoreRows } from '../../src/openapi/contract.ts'
 import type { OpenApiRequests, OpenApiRequestsOptions } from '../../src/openapi/requests/openapi-requests.ts'
+import type { Validator } from '../../src/service/contract.ts'
 import type { Row } from '../../src/service/row.ts'
-import type { Validator } from '../../src/service/validation.ts'
 
 type PlantOptions = Pick<OpenApiRequestsOptions, 'limits' | 'unknownParameters' | 'trackingParameters'> & {
   readonly limitParameter: string

@@ -9,6 +9,7 @@ type Requirement = {
 
 /** Programs from Debian that some suites need beside Node. `.ci/run` installs every package named here. */
 export const requirements = {
+  curl: { probe: ['curl', '--version'], packages: ['curl'] },
   php: {
     probe: [
       'sh',
@@ -29,6 +30,14 @@ export const requirements = {
   chromium: { probe: ['/usr/bin/chromium', '--version'], packages: ['chromium'] },
   redis: { probe: ['sh', '-c', 'command -v redis-server'], packages: ['redis-server'] },
   nginx: { probe: ['sh', '-c', 'PATH=$PATH:/usr/sbin command -v nginx'], packages: ['nginx-light'] },
+  varnish: {
+    probe: [
+      'sh',
+      '-c',
+      'PATH=$PATH:/usr/sbin command -v varnishd && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so',
+    ],
+    packages: ['varnish', 'varnish-modules', 'gcc', 'libc6-dev'],
+  },
   systemd: { probe: ['sh', '-c', 'command -v systemd-analyze'], packages: ['systemd'] },
   go: {
     probe: ['sh', '-c', 'command -v go && test -d /usr/share/gocode/src/github.com/Masterminds/sprig'],

@@ -9,9 +9,16 @@ import {
   isWrite,
   thrownItemError,
 } from '../item.ts'
-import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/plan-batch.ts'
-import { conflictGroups, planUnits, type Unit, type Waits } from '../order/plan-order.ts'
-import type { Splitter } from '../split.ts'
+import {
+  conflictGroups,
+  planUnits,
+  runSchedule,
+  type ScheduleEnd,
+  type Splitter,
+  type TaskEnd,
+  type Unit,
+  type Waits,
+} from '../order/plan-order.ts'
 import type { ChunkWatch } from './chunk.ts'
 
 /**

@@ -1,17 +1,16 @@
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import { arrived, type Received, type Send } from '../../exchange/exchange.ts'
-import { completed } from '../../exchange/invalidate-write.ts'
-import type { LocalRequest, Service } from '../../exchange/service.ts'
-import type { Reservation } from '../../http/bounds.ts'
 import {
-  type Answer,
-  fieldValue,
-  type GatewayResponse,
-  targetOf,
-  withField,
-  withoutFields,
-} from '../../http/message.ts'
+  arrived,
+  type LocalRequest,
+  type Received,
+  type Run,
+  type Send,
+  type Service,
+} from '../../exchange/exchange.ts'
+import { completed } from '../../exchange/invalidate-write.ts'
+import type { Reservation } from '../../http/bounds.ts'
+import { fieldValue, type GatewayResponse, targetOf, withField, withoutFields } from '../../http/message.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
@@ -23,7 +22,7 @@ const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', '
 const mostItemBytes = 8 * 1024 * 1024
 
 export type OutgoingBatch = {
-  readonly run: (exchange: Received) => Answer
+  readonly run: Run
   readonly clock: Clock
   readonly batch: LocalRequest
   /** Header fields (lower case) of the service that carry API keys. */
@@ -90,11 +89,12 @@ const itemExchange = (
   send: Send,
 ): Received => {
   const fields = fieldsWithCredentials(batch, item, keyFields)
-  const { service } = batch
+  const { service, generation } = batch
   const exchange = {
     id: `${batch.id}.${item.index}`,
     origin: 'batch' as const,
     client: batch.client,
+    generation,
     service,
     request: {
       method: item.method,
@@ -208,7 +208,7 @@ export const runChunk = (
   watch: ChunkWatch,
 ): readonly Promise<ItemAnswer>[] => {
   const { batch } = outgoing
-  const { basePath } = batch.service
+  const { basePath } = batch.service.address
   // It has not started while it waits for its turn, and can still be cancelled.
   const alone = sendAlone(outgoing, stop)
   // A chunk that has begun is never aborted: it may have written.

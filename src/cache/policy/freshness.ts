@@ -274,6 +274,21 @@ export const freshnessLifetime = (
   return freshness.lifetimeMs <= mostMs ? freshness : { ...freshness, lifetimeMs: mostMs }
 }
 
+/**
+ * How long caches in front of the gateway may keep a response: `longestMs` in place of the lifetime of a rule, never longer than the
+ * upstream states, or than nothing changes by the clock.
+ */
+export const receiverLifetimeMs = (
+  head: ResponseHead,
+  policy: CachePolicy,
+  responseTime: number,
+  longestMs: number,
+): number => {
+  const { lifetimeMs, source } = plainLifetime(head, responseControl(head.fields), policy, responseTime)
+  const isRuled = source === 'rule' || source === 'override'
+  return Math.min(longestMs, changesByClockMs(head), isRuled && lifetimeMs > 0 ? longestMs : lifetimeMs)
+}
+
 /** The lifetime of a rule is for changes that nothing reports: that of a change feed replaces it where it is longer. */
 const heardLifetime = (
   head: ResponseHead,

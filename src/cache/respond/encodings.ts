@@ -16,6 +16,7 @@ import {
 import { remembered } from '../../http/memo.ts'
 import {
   discard,
+  type FieldLines,
   fieldValue,
   type GatewayResponse,
   ownBytes,
@@ -119,10 +120,16 @@ type EncodingsOptions = CompressionOptions & {
 /** libuv's four threads also do name look-ups and files. */
 const mostAtOnce = 2
 
+const lengthened = (fields: FieldLines, coding: Coding, content: Buffer): FieldLines => [
+  ...codedFields(fields, coding),
+  ...['Content-Length', String(content.length)],
+]
+
 const codedResponse = (stored: StoredResponse, coding: Coding, content: Buffer): StoredResponse => ({
   ...stored,
   content,
-  fields: [...codedFields(stored.fields, coding), 'Content-Length', String(content.length)],
+  fields: lengthened(stored.fields, coding, content),
+  sentFields: stored.sentFields && lengthened(stored.sentFields, coding, content),
 })
 
 const meets = (

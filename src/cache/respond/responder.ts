@@ -55,7 +55,7 @@ const ttlOf = (stored: StoredResponse, ageMs: number, at: Moment): number =>
 
 const withFields = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
   status: stored.status,
-  fields: [...stored.fields, ...added],
+  fields: [...(stored.sentFields ?? stored.fields), ...added],
   content: stored.status === 204 ? undefined : stored.content,
 })
 
@@ -131,6 +131,7 @@ const freshAnswer = (
     headText: undefined,
     outcome: 'hit',
     ageSeconds: seconds(ageMs),
+    forReceivers: stored.sentFields === undefined ? undefined : stored,
   }
 }
 
@@ -142,7 +143,8 @@ const headTextOf = (
 ): HeadText | undefined => {
   if (form === 'not-modified') return headText(fields, status)
   // A coded form is made of another stored response, and has other fields.
-  if (stored.headText?.of !== stored.fields) stored.headText = headText(stored.fields, stored.status)
+  const sent = stored.sentFields ?? stored.fields
+  if (stored.headText?.of !== sent) stored.headText = headText(sent, stored.status)
   return headText(fields, status, stored.headText)
 }
 
@@ -170,6 +172,8 @@ export const createResponder = (encodings: Encodings) => {
   ): CacheAnswer => ({
     ...answerFor(read, withAge(stored, ageMs, status), outcome, at),
     ageSeconds: seconds(ageMs),
+    // A receiver would keep a stale one for much longer than this cache.
+    forReceivers: outcome === 'stale' || stored.sentFields === undefined ? undefined : stored,
   })
 
   const hit = (stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer => {
@@ -224,13 +228,15 @@ export const createResponder = (encodings: Encodings) => {
           detail: notStored,
         })
         const response = withFields(stored, [...ownFields, 'Cache-Status', status])
-        return answerFor(read, response, validated ? 'revalidated' : 'miss', at)
+        const answer = answerFor(read, response, validated ? 'revalidated' : 'miss', at)
+        return stored.sentFields === undefined ? answer : { ...answer, forReceivers: uncoded }
       }),
     collapsed: (uncoded: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment) =>
       inForm(uncoded, read, (stored) => {
         const ageMs = currentAgeMs(stored, at)
         const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
-        return answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+        const answer = answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+        return stored.sentFields === undefined ? answer : { ...answer, forReceivers: uncoded }
       }),
     unshareable: (outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment) => {
       const { response, upstreamStatus, reason: detail } = outcome

@@ -1,12 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../clock.ts'
 import { withVaryByCoding } from '../../http/content-coding.ts'
 import { fieldValue, type GatewayResponse, type ResponseHead, withoutFields } from '../../http/message.ts'
 import { type CacheRead, isPublicKey, publicKeyOf, targetKeyOf } from '../cache-read.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { declaredLength } from '../fetch/fill.ts'
-import type { ExchangeTimes } from '../policy/freshness.ts'
+import { type ExchangeTimes, receiverLifetimeMs } from '../policy/freshness.ts'
 import {
   addForm,
   bytesOfForm,
@@ -17,6 +16,7 @@ import {
   heapBytesOf,
   isCodable,
   type StoredResponse,
+  setForReceivers,
   setTags,
 } from './stored-response.ts'
 import { createTagIndex, type InvalidationLog, type TagHolder, type UnsettledTags } from './tag-index.ts'
@@ -107,6 +107,9 @@ type MemoryStoreOptions = {
 
 /** Many values of a selecting field (Origin, say) must not make one key unbounded, nor its search slow. */
 const mostVariants = 16
+
+/** To pass over more entries would take milliseconds. */
+const mostSkipped = 50_000
 
 const none: readonly StoredResponse[] = []
 
@@ -240,6 +243,16 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
     withTag,
     all: () => [...lru.values()],
+    /** Up to so many entries that lie beside each other in the order of use, from a random one on. */
+    some: (most: number) => {
+      const entries: StoredVariants[] = []
+      let skipped = Math.floor(Math.random() * Math.min(lru.size, mostSkipped))
+      for (const entry of lru.values()) {
+        if (skipped > 0) skipped -= 1
+        else if (entries.push(entry) >= most) break
+      }
+      return entries
+    },
     /** An upper bound of the keys with these tags: a key with several of them counts for each. */
     countWithTags: (tags: readonly string[]) => tags.reduce((sum, tag) => sum + index.holders(tag).length, 0),
     /** At once, however many there are; returns the number of responses removed. */
@@ -293,7 +306,6 @@ type StorageOptions = {
   readonly log: InvalidationLog
   readonly unsettled: UnsettledTags
   readonly admission: Admission
-  readonly clock: Clock
   readonly report: (event: CacheEvent) => void
   /** See respond/encodings.ts. */
   readonly codedFrom: (read: CacheRead) => number
@@ -308,9 +320,20 @@ const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(store
 export const isOvertaken = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
   log.invalidatedSince(tagsOf(stored), since)
 
+const addForReceivers = (
+  { forReceivers, policy }: Pick<CacheRead, 'forReceivers' | 'policy'>,
+  stored: StoredResponse,
+): void => {
+  if (forReceivers === undefined || stored.partial !== undefined || stored.validateAlways) return
+  const lines = forReceivers(tagsOf(stored), (longestMs) =>
+    receiverLifetimeMs(stored, policy, stored.received.now, longestMs),
+  )
+  if (lines !== undefined) setForReceivers(stored, lines)
+}
+
 /** Turns responses into stored responses: the only way into the memory store. */
 export const createResponseStorage = (options: StorageOptions) => {
-  const { store, log, unsettled, admission, clock, report, codedFrom } = options
+  const { store, log, unsettled, admission, report, codedFrom } = options
 
   /** A response as it would be stored, without its tags. */
   const create = (
@@ -344,11 +367,16 @@ export const createResponseStorage = (options: StorageOptions) => {
   const doubtAbout = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
     const tags = tagsOf(stored)
     if (log.invalidatedSince(tags, since)) return 'overtaken'
-    return unsettled.includes(tags, clock.monotonic()) ? 'unsettled' : undefined
+    // It may show the state before a write that was carried out while it was on its way.
+    return unsettled.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
   }
 
   /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
-  const storeIfCurrent = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
+  const storeIfCurrent = (
+    read: Pick<CacheRead, 'forReceivers' | 'policy'>,
+    stored: StoredResponse,
+    since: number,
+  ): NoStoreReason | undefined => {
     // Mostly nothing was invalidated meanwhile, and no tag is looked up.
     const isUndisputed = log.sequence === since && unsettled.isEmpty
     const doubt = isUndisputed ? undefined : doubtAbout(stored, since)
@@ -358,6 +386,7 @@ export const createResponseStorage = (options: StorageOptions) => {
       return 'overtaken'
     }
     if (known.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
+    addForReceivers(read, stored)
     return store.put(stored) ? undefined : 'too-large'
   }
 
@@ -383,7 +412,11 @@ export const createResponseStorage = (options: StorageOptions) => {
     store: (read: CacheRead, stored: StoredResponse, since: number) => {
       const isReadable = describe(read, stored) !== undefined
       const isOutdated = read.isOutdated?.() === true
-      const notStored = !isReadable ? 'unreadable' : isOutdated ? 'overtaken' : storeIfCurrent(stored, since)
+      const notStored = !isReadable
+        ? 'unreadable'
+        : isOutdated
+          ? 'overtaken'
+          : storeIfCurrent(read, stored, since)
       report(
         notStored === undefined
           ? { kind: 'stored', service: read.service, bytes: stored.bytes }

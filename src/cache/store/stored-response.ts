@@ -1,5 +1,5 @@
 import type { Moment } from '../../clock.ts'
-import { parseVary, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
+import { parseVary, receiverFields, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
@@ -11,6 +11,7 @@ import {
   ownBytes,
   ownText,
   type ResponseHead,
+  withoutFields,
 } from '../../http/message.ts'
 import { type CacheAnswer, isPublicKey } from '../cache-read.ts'
 import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
@@ -48,6 +49,8 @@ export type StoredResponse = ResponseHead & {
   readonly varyNames: readonly string[]
   readonly varyKey: string
   readonly received: Moment
+  /** By the monotonic clock. */
+  readonly requestedAt: number
   readonly initialAgeMs: number
   readonly lifetimeMs: number
   readonly staleWhileRevalidateMs: number
@@ -61,6 +64,8 @@ export type StoredResponse = ResponseHead & {
   /** The upstream's own entity tag; a tag that the gateway made is of no use to the upstream. */
   readonly upstreamTag: string | undefined
   readonly tags: readonly string[]
+  /** Its field lines with those for caches in front of the gateway, sent in place of `fields`; undefined: they must not store it. */
+  readonly sentFields: FieldLines | undefined
   /** May be sent in other content codings: Vary then lists Accept-Encoding. */
   readonly codable: boolean
   readonly forms: readonly CodedForm[]
@@ -101,7 +106,7 @@ export type StoredResponseParts = {
  * Measured: objects, array headers and index entries of one stored response and of one tag on a 64-bit Node. Names and values that
  * several responses share are counted for each, which outweighs what is kept for its hits (bench/memory.ts).
  */
-const overheadBytes = 640
+const overheadBytes = 720
 const overheadOfTag = 96
 const overheadOfLine = 24
 const overheadOfForm = 1600
@@ -186,6 +191,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     varyNames,
     varyKey: varyNames.length === 0 ? '' : ownText(varyKey(varyNames, parts.selecting)),
     received: times.received,
+    requestedAt: times.requested.monotonic,
     initialAgeMs: terms.initialAgeMs,
     lifetimeMs: terms.lifetimeMs,
     staleWhileRevalidateMs: terms.staleWhileRevalidateMs,
@@ -196,6 +202,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     hints: head.hints,
     upstreamTag: parts.upstreamTag,
     tags: noTags,
+    sentFields: undefined,
     codable,
     forms: codable && parts.forms.length > 0 ? parts.forms.map(ownForm) : noForms,
     // Counted with the tags, by `setTags`.
@@ -216,6 +223,14 @@ export const setTags = (made: StoredResponse, tags: readonly string[]): StoredRe
   writable.tags = tags.length === 0 ? noTags : tags
   writable.bytes = sizeOf(made)
   return writable
+}
+
+/** Sets what caches in front of the gateway get, and counts its bytes. Changes the record itself. */
+export const setForReceivers = (made: StoredResponse, lines: FieldLines): void => {
+  const writable: Writable = made
+  writable.sentFields = [...withoutFields(made.fields, receiverFields), ...lines]
+  writable.bytes += 8 * writable.sentFields.length
+  for (const text of lines) writable.bytes += text.length + overheadOfLine
 }
 
 /** Stale from that age on. Changes the record itself: a purge of many must not copy each. */
@@ -242,6 +257,7 @@ export const compact = (
 ): StoredResponse => {
   const writable: Writable = stored
   writable.fields = stored.fields.map(intern)
+  writable.sentFields = stored.sentFields?.map(intern)
   if (stored.tags.length > 0) writable.tags = stored.tags.map(canonical)
   return writable
 }

@@ -104,14 +104,19 @@ export const createTagIndex = <Holder extends TagHolder>() => {
 }
 
 /**
- * Tags of writes whose outcome is unknown and which may still be carried out: until then no response with one of them is stored.
- * Bounded: with too many tags at once, no response at all is stored. Times are readings of the monotonic clock.
+ * Tags of writes whose outcome is unknown and which may still be carried out: no response with one of them that was requested before
+ * then is stored. Bounded: with too many tags at once, no response at all is stored. Times are readings of the monotonic clock.
  */
 export const createUnsettledTags = (maxTags: number) => {
   const untilByTag = new Map<string, number>()
   let everythingUntil = Number.NEGATIVE_INFINITY
   const removeSettled = (now: number): void => {
-    for (const [tag, until] of untilByTag) if (until <= now) untilByTag.delete(tag)
+    for (const [tag, until] of untilByTag) {
+      if (until > now) continue
+      untilByTag.delete(tag)
+      // For responses that are still on their way.
+      everythingUntil = Math.max(everythingUntil, until)
+    }
   }
   return {
     get isEmpty() {
@@ -130,10 +135,10 @@ export const createUnsettledTags = (maxTags: number) => {
         untilByTag.set(tag, Math.max(until, untilByTag.get(tag) ?? until))
       }
     },
-    /** Is any of the tags unsettled? */
-    includes: (tags: readonly string[], now: number) =>
-      everythingUntil > now ||
-      (untilByTag.size > 0 && tags.some((tag) => (untilByTag.get(shortText(tag)) ?? now) > now)),
+    /** Was any of the tags unsettled at that time? */
+    includes: (tags: readonly string[], at: number) =>
+      everythingUntil > at ||
+      (untilByTag.size > 0 && tags.some((tag) => (untilByTag.get(shortText(tag)) ?? at) > at)),
   }
 }
 

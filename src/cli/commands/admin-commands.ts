@@ -26,7 +26,8 @@ type AdminAnswer =
 
 const failed = (message: string): AdminAnswer => ({ kind: 'failed', message })
 
-const patienceMs = 30_000
+/** Longer than the admin side waits for fetches. */
+const patienceMs = 60_000
 
 /** The system's error code, such as ECONNREFUSED, or the name of the error. */
 const causeOf = (error: unknown): string => {
@@ -108,17 +109,60 @@ export const purge = (command: AdminCommand, options: PurgeOptions): Promise<Exi
   })
 }
 
-export const warm = (command: AdminCommand, urls: readonly string[]): Promise<ExitReason> =>
-  run<WarmAnswer>(
-    command,
-    ['/cache/warm', { urls }],
-    ({ warming, refused }) =>
-      [
-        `${counted(warming, 'URL')} fetched in the background\n`,
-        ...refused.map(({ url, detail }) => `${url}: ${detail}\n`),
-      ].join(''),
-    ({ refused }) => (refused.length === 0 ? 'ok' : 'adminFailed'),
+const refusedLines = ({ refused }: Pick<WarmAnswer, 'refused'>): readonly string[] =>
+  refused.map(({ url, detail }) => `${url}: ${detail}\n`)
+
+/** As many as are fetched well within the time that one request may wait. */
+const warmedAtOnce = 20
+const mostShown = 50
+
+type Waited = Required<WarmAnswer>
+
+/** Asks in parts: a thousand URLs take longer than a request may. */
+const warmAndWait = async (command: AdminCommand, urls: readonly string[]): Promise<ExitReason> => {
+  const { address, json, stdout, stderr } = command
+  let [warming, stored] = [0, 0]
+  let refused: Waited['refused'] = []
+  let notStored: Waited['notStored'] = []
+  for (let at = 0; at < urls.length; at += warmedAtOnce) {
+    const part = { urls: urls.slice(at, at + warmedAtOnce), wait: true }
+    const answer = await ask(address, '/cache/warm', part)
+    if (answer.kind === 'failed') {
+      stderr.write(printable(`trellis: ${answer.message}\n`))
+      return 'adminFailed'
+    }
+    const content = answer.content as Waited
+    warming += content.warming
+    stored += content.stored
+    refused = [...refused, ...content.refused]
+    notStored = [...notStored, ...content.notStored]
+  }
+  const lines = [...refusedLines({ refused }), ...refusedLines({ refused: notStored })]
+  const more = lines.length - mostShown
+  stdout.write(
+    json
+      ? jsonText({ warming, refused, stored, notStored })
+      : printable(
+          [
+            `${stored} of ${counted(urls.length, 'URL')} stored\n`,
+            ...lines.slice(0, mostShown),
+            ...(more > 0 ? [`and ${more} more; --json prints all\n`] : []),
+          ].join(''),
+        ),
   )
+  return lines.length === 0 ? 'ok' : 'notWarmed'
+}
+
+export const warm = (command: AdminCommand, urls: readonly string[], wait: boolean): Promise<ExitReason> =>
+  wait
+    ? warmAndWait(command, urls)
+    : run<WarmAnswer>(
+        command,
+        ['/cache/warm', { urls }],
+        ({ warming, refused }) =>
+          [`${counted(warming, 'URL')} fetched in the background\n`, ...refusedLines({ refused })].join(''),
+        ({ refused }) => (refused.length === 0 ? 'ok' : 'adminFailed'),
+      )
 
 const mebibytes = (bytes: number): string => (bytes / 1_048_576).toFixed(1)
 
@@ -171,9 +215,7 @@ const statusText = ({ readiness, build, ...report }: StatusReport): string => {
       ({ reason, service }) =>
         ['degraded', service === undefined ? reason : `${reason} (${service})`] as const,
     ),
-    ...readiness.findings.map(
-      ({ finding, service, setting }) => ['finding', [finding, service ?? setting ?? ''].join(' ')] as const,
-    ),
+    ...report.notices.map(({ subject, text }) => ['warning', `${subject}: ${text}`] as const),
   ]
   return textTable(lines)
 }

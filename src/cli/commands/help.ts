@@ -44,9 +44,23 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       helpOption,
     ],
   },
+  doctor: {
+    usage: 'trellis doctor [--json] [-c FILE]',
+    summary: 'look at the whole set-up, and say what to do',
+    details: [
+      'Node, memory, workers, ports, certificates, every server of every service, Redis, and the warnings of `trellis check`.',
+      'A line for each, the faults first; the exit code is 1 if there are any. It sends a few GETs to each upstream.',
+      '',
+      configOption,
+      demoOption,
+      jsonOption,
+      helpOption,
+    ],
+  },
   init: {
-    usage: 'trellis init [wordpress | open | openapi FILE] [URL] [--force]',
-    summary: 'write a commented configuration to ./trellis.yaml',
+    usage:
+      'trellis init [wordpress | open | openapi FILE] [URL] [--force]\n       trellis init {companion | dashboards | systemd | compose} DIR [--force]',
+    summary: 'write a commented configuration to ./trellis.yaml, or files of the package to a folder',
     details: [
       '`trellis init wordpress https://blog.example` is for a WordPress: its REST API is cached, its pages pass through.',
       '`trellis init openapi pets.yaml` is for a service with an OpenAPI document: its operations are listed, with suggested rules.',
@@ -54,7 +68,10 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       '`trellis init open http://127.0.0.1:3000` is for any other HTTP service.',
       'The URL is that of the service itself. Check the file with `trellis check`.',
       '',
-      '      --force         replace the file',
+      'companion: the plugin that tells Trellis of changes in WordPress; dashboards: of Grafana, with rules of Prometheus;',
+      'systemd: a unit for this installation; compose: a WordPress behind Trellis, with Prometheus and Grafana, to try it.',
+      '',
+      '      --force         replace files',
       helpOption,
     ],
   },
@@ -113,12 +130,14 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     ],
   },
   warm: {
-    usage: 'trellis warm URL... [--json] [--admin URL]',
+    usage: 'trellis warm URL... [--wait] [--json] [--admin URL]',
     summary: 'make a running gateway fetch URLs into its cache',
     details: [
       'The gateway fetches them in the background, without a credential, at the pace of `cache.warm`.',
+      'With --wait, it prints the URLs that are not stored then, with the reasons, and exits with 1 if there are any.',
       tokenNote,
       '',
+      '      --wait          until all have been fetched',
       ...adminOptions,
       jsonOption,
       helpOption,

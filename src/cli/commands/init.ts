@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { checkConfig } from '../../config/load.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
@@ -13,6 +14,7 @@ import {
   type UpstreamUrl,
 } from '../document-config.ts'
 import { printable } from '../texts.ts'
+import { isFileSet } from './init-files.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */
 type Initial =
@@ -25,6 +27,11 @@ type Initial =
     }
   | { readonly kind: 'fault'; readonly message: string }
   | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
+
+type InitPorts = Pick<
+  CliPorts,
+  'initFile' | 'packageFolder' | 'env' | 'stdout' | 'stderr' | 'siteFacts' | 'upstreamFindings'
+>
 
 const fault = (message: string): Initial => ({ kind: 'fault', message })
 
@@ -99,8 +106,23 @@ const pathFrom = (folder: string, file: string): string => {
   return path.startsWith('.') ? path : `./${path}`
 }
 
+const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`
+
+/** Does the upstream answer? */
+const answerNotes = async (
+  text: string,
+  { initFile, upstreamFindings }: InitPorts,
+): Promise<readonly string[]> => {
+  const checked = await checkConfig(text, {}, dirname(initFile))
+  if (checked.kind === 'faults') return []
+  const findings = await upstreamFindings(checked.config, 'all')
+  const origins = checked.config.services.flatMap(({ upstream }) => [upstream.targets].flat())
+  return findings.length === 0 ? [`${origins.join(', ')} answers.`] : findings.map((finding) => finding.text)
+}
+
 /** The configuration for `trellis init openapi FILE [URL]`. */
-const documentInitial = async (operands: readonly string[], initFile: string): Promise<Initial> => {
+const documentInitial = async (operands: readonly string[], ports: InitPorts): Promise<Initial> => {
+  const { initFile } = ports
   const [file, url] = operands
   if (file === undefined)
     return fault('init openapi expects the file of a document, and the URL of the upstream')
@@ -114,18 +136,23 @@ const documentInitial = async (operands: readonly string[], initFile: string): P
   const assumed = server?.startsWith('/') === true ? readUpstream(defaultUrls.open + server) : undefined
   const upstream = known ?? assumed ?? (readUpstream(defaultUrls.open) as UpstreamUrl)
   const lines = documentServiceLines(read.document, path, upstream, 'suggested')
+  const text = textOf([...commonLines(undefined), ...lines])
+  const { title, contract } = read.document
+  const reads = contract.operations.filter(({ method }) => method === 'GET').length
   return {
     kind: 'file',
-    text: `${[...commonLines(undefined), ...lines].join('\n')}\n`,
+    text,
+    notes: [
+      `The document ${JSON.stringify(title)} has ${contract.operations.length} operations, GET: ${reads}.`,
+      ...(await answerNotes(text, ports)),
+    ],
     next: [
       ...(known === undefined ? [`set upstream.targets, now ${defaultUrls.open}`] : []),
-      'trellis check',
+      'trellis check --upstreams',
       'trellis start',
     ],
   }
 }
-
-const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`
 
 /** The file for a site, with the path at which it announces its REST API. */
 const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
@@ -151,31 +178,47 @@ const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFac
 }
 
 /** The configuration for `trellis init [wordpress | open] [URL]` and `trellis init openapi FILE [URL]`. */
-const initialConfig = async (
-  operands: readonly string[],
-  { initFile, siteFacts }: Pick<CliPorts, 'initFile' | 'siteFacts'>,
-): Promise<Initial> => {
+const initialConfig = async (operands: readonly string[], ports: InitPorts): Promise<Initial> => {
   const [kind = 'open', ...others] = operands
-  if (kind === 'openapi') return documentInitial(others, initFile)
+  if (kind === 'openapi') return documentInitial(others, ports)
+  if (isFileSet(kind))
+    return fault(`init ${kind} expects the folder to write to, e.g. trellis init ${kind} ./${kind}`)
   const [url, ...more] = others
-  if (!isKind(kind)) return fault(`init ${JSON.stringify(kind)}: expected wordpress, openapi or open`)
+  if (!isKind(kind))
+    return fault(
+      `init ${JSON.stringify(kind)}: expected wordpress, openapi or open, or companion, dashboards, systemd or compose`,
+    )
   if (more.length > 0) return fault(`init ${kind} takes one URL`)
   const upstream = readUpstream(url ?? defaultUrls[kind])
   if (upstream === undefined) return urlFault(kind, defaultUrls[kind])
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
   const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
-  if (kind === 'open') return { kind: 'file', text: textOf(openLines(upstream)), next }
-  const { lines, notes } = await announcedSite(upstream, url === undefined ? undefined : siteFacts)
+  if (kind === 'open') {
+    const text = textOf(openLines(upstream))
+    return { kind: 'file', text, next, notes: url === undefined ? [] : await answerNotes(text, ports) }
+  }
+  const { lines, notes } = await announcedSite(upstream, url === undefined ? undefined : ports.siteFacts)
   return { kind: 'file', text: textOf(lines), next, notes }
 }
 
+/** The line by which editors check the file and complete its keys. */
+const schemaLine = (folder: string, packageFolder: URL): string => {
+  const schema = fileURLToPath(new URL('config/gateway.schema.json', packageFolder))
+  const path = relative(folder, schema)
+  return `# yaml-language-server: $schema=${path.startsWith('..') ? schema : `./${path.split(sep).join('/')}`}\n`
+}
+
+/** npm names itself to what `npx` runs: a package in a folder has no command of its own. */
+const commandOf = ({ env }: InitPorts, step: string): string =>
+  env['npm_execpath'] === undefined ? step : step.replace(/^trellis /, 'npx trellis ')
+
 /** Writes the file; one that is there already is replaced only with `force`. */
 export const writeInitialConfig = async (
-  ports: Pick<CliPorts, 'initFile' | 'stdout' | 'stderr' | 'siteFacts'>,
+  ports: InitPorts,
   operands: readonly string[],
   force: boolean,
 ): Promise<ExitReason> => {
-  const { initFile, stdout, stderr } = ports
+  const { initFile, packageFolder, stdout, stderr } = ports
   const initial = await initialConfig(operands, ports)
   if (initial.kind === 'document-faults') {
     for (const message of initial.messages) stderr.write(printable(`${message}\n`))
@@ -187,7 +230,8 @@ export const writeInitialConfig = async (
   }
   try {
     // With `wx` a file that is there already stays as it is.
-    await writeFile(initFile, initial.text, { flag: force ? 'w' : 'wx' })
+    const schema = schemaLine(resolve(dirname(initFile)), packageFolder)
+    await writeFile(initFile, schema + initial.text, { flag: force ? 'w' : 'wx' })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     stderr.write(
@@ -198,6 +242,8 @@ export const writeInitialConfig = async (
     return 'fileExists'
   }
   for (const note of initial.notes ?? []) stdout.write(printable(`${note}\n`))
-  stdout.write(`${initFile} written. Next:\n${initial.next.map((step) => `  ${step}\n`).join('')}`)
+  stdout.write(
+    `${initFile} written. Next:\n${initial.next.map((step) => `  ${commandOf(ports, step)}\n`).join('')}`,
+  )
   return 'ok'
 }

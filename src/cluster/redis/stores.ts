@@ -4,15 +4,20 @@ import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 import { type RedisConnection, scriptOn } from './connections.ts'
 import type { Signatures } from './values.ts'
 
-/** The window begins with its first request; a key without an expiry (PTTL -1) gets one again. */
+/**
+ * As takeOne of server/rate-limiter.ts. What a client has used up is the lifetime of its key, so that no clock is asked; the value is
+ * the part of a millisecond that a lifetime cannot have.
+ */
 const countScript = `
-local count = redis.call('INCR', KEYS[1])
+local window, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
+local used = 0
 local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[1])
-  left = tonumber(ARGV[1])
-end
-return { count, left }
+if left > 0 then used = math.max(0, left + (tonumber(redis.call('GET', KEYS[1])) or 0)) end
+local after = used + interval
+if after > window + interval / 1000000 then return { 0, tostring(used) } end
+local lifetime = math.ceil(after)
+redis.call('SET', KEYS[1], tostring(after - lifetime), 'PX', lifetime)
+return { 1, tostring(after) }
 `
 
 const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
@@ -21,11 +26,12 @@ const isAmount = (value: unknown): value is number => Number.isSafeInteger(value
 export const createCountedRequests = (connection: RedisConnection, prefix: string): RateLimitStore => {
   const count = scriptOn(connection, countScript)
   return {
-    increment: async (limit, key, windowMs) => {
-      const reply = await count([`${prefix}:r:{${limit}:${key}}`], [windowMs])
-      const [counted, leftMs] = (Array.isArray(reply) ? reply : []) as readonly unknown[]
-      if (!isAmount(counted) || !isAmount(leftMs)) throw new Error('MALFORMED count')
-      return { count: counted, leftMs }
+    take: async (limit, key, { windowMs, intervalMs }) => {
+      const reply = await count([`${prefix}:r:{${limit}:${key}}`], [windowMs, intervalMs])
+      const [admitted, used] = (Array.isArray(reply) ? reply : []) as readonly unknown[]
+      const usedMs = typeof used === 'string' ? Number(used) : Number.NaN
+      if ((admitted !== 0 && admitted !== 1) || !(usedMs >= 0)) throw new Error('MALFORMED count')
+      return { admitted: admitted === 1, usedMs: Math.min(usedMs, windowMs) }
     },
   }
 }

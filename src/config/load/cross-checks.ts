@@ -1,9 +1,9 @@
+import { createSecureContext } from 'node:tls'
 import { batchPath } from '../../openapi/document/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
-import { faultAt, type UnplacedFault } from '../fault.ts'
+import { faultAt, type Path, type UnplacedFault } from '../fault.ts'
 import type { ConfigShape } from '../schema/shape.ts'
 import { documentFaults } from './documents.ts'
-import { tlsFaults } from './tls-faults.ts'
 
 type Faults = Iterable<UnplacedFault>
 
@@ -41,14 +41,30 @@ function* rateLimitFaults({ rateLimits, services }: Config): Faults {
   }
 }
 
+/** A fault names the key that is written, where the other one has its default. */
+const defaults = { urlBytes: 8 * 1024, bufferedBytes: 32 * 1024 * 1024, adminPort: 9090 }
+
 function* limitFaults({ limits, services }: Config): Faults {
   if (limits.urlBytes > limits.headerBytes)
-    yield faultAt(['limits', 'urlBytes'], 'must be at most limits.headerBytes, which includes the URL')
+    yield limits.urlBytes === defaults.urlBytes
+      ? {
+          ...faultAt(['limits', 'headerBytes'], 'must be at least limits.urlBytes (8KiB if it is not set)'),
+          beside: ['limits', 'urlBytes'],
+        }
+      : faultAt(['limits', 'urlBytes'], 'must be at most limits.headerBytes, which includes the URL')
   if (limits.bufferedBytes < 2 * limits.bodyBytes)
-    yield faultAt(
-      ['limits', 'bufferedBytes'],
-      'must be at least twice limits.bodyBytes, because one client gets half of it and a body is read completely',
-    )
+    yield limits.bufferedBytes === defaults.bufferedBytes
+      ? {
+          ...faultAt(
+            ['limits', 'bodyBytes'],
+            'must be at most half of limits.bufferedBytes (32MiB if it is not set): raise that too',
+          ),
+          beside: ['limits', 'bufferedBytes'],
+        }
+      : faultAt(
+          ['limits', 'bufferedBytes'],
+          'must be at least twice limits.bodyBytes, because one client gets half of it and a body is read completely',
+        )
   for (const service of services) {
     const bodyBytes = service.contract === 'open' ? limits.bodyBytes : service.limits.bodyBytes
     if (bodyBytes !== limits.bodyBytes && limits.bufferedBytes < 2 * bodyBytes)
@@ -103,7 +119,12 @@ function* sharedFaults({ cache: { shared } }: Config): Faults {
   const path = ['cache', 'shared']
   const url = shared.url.reveal()
   if (url !== '' && !(URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)))
-    yield faultAt([...path, 'url'], 'expected a URL that starts with redis:// or rediss://')
+    yield faultAt(
+      [...path, 'url'],
+      /^rediss?:/.test(url)
+        ? 'expected a URL with a host and a port up to 65535, such as redis://10.0.0.5:6379'
+        : 'expected a URL that starts with redis:// or rediss://',
+    )
   else if ((tls.ca.isSet || tls.cert.isSet || tls.serverName !== '') && !url.startsWith('rediss:'))
     yield faultAt([...path, 'tls'], 'only works with a cache.shared.url that starts with rediss://')
   if (key.some((one) => one.reveal().length < leastKeyLength))
@@ -144,6 +165,29 @@ function* upstreamFaults({ name, contract, hosts, upstream }: ServiceConfig): Fa
     )
 }
 
+const loopback = /^(?:127\.|\[?::1\]?$)/
+
+const isListener = ({ host, port }: Config['listen'], target: string): boolean => {
+  if (!URL.canParse(target)) return false
+  const { hostname, port: written, protocol } = new URL(target)
+  const isEvery = host === '0.0.0.0' || host === '::'
+  const isHere = hostname === host || (isEvery && loopback.test(hostname))
+  return isHere && Number(written || (protocol === 'https:' ? 443 : 80)) === port
+}
+
+/** A request to it would come back until it has passed the gateway too often (508). */
+function* ownAddressFaults({ listen, services }: Config): Faults {
+  for (const { name, upstream } of services) {
+    const targets = upstream.targets === 'embedded' ? [] : upstream.targets
+    const index = targets.findIndex((target) => isListener(listen, target))
+    if (index !== -1)
+      yield faultAt(
+        ['services', name, 'upstream', 'targets', index],
+        'is the address of the gateway itself: name the server behind it, or change listen.port',
+      )
+  }
+}
+
 /** What the parsed file shows of a service and the resolved configuration no longer does. */
 function* sourceFaults({ name }: ServiceConfig, source: ConfigShape['services'][string]): Faults {
   const { contract, upstream } = source
@@ -169,24 +213,38 @@ function* batchFaults(service: ServiceConfig): Faults {
     yield faultAt(path, `the document already has a path ${batchPath}`)
 }
 
+function* corsFaults({ credentials, origins }: Config['cors'], path: readonly string[]): Faults {
+  if (credentials && origins.includes('*'))
+    yield faultAt(
+      [...path, 'cors', 'credentials'],
+      'requires origins by name: browsers refuse credentials for "*" (Fetch standard, CORS check)',
+    )
+}
+
 /** Faults that show only when several values are seen together. */
 export function* crossChecks(config: Config, sources: ConfigShape['services']): Faults {
   const { admin, cache, cors, listen, overload, services } = config
   if (admin.port !== 0 && admin.port === listen.port)
-    yield faultAt(
-      ['admin', 'port'],
-      `must differ from listen.port (${listen.port}): the admin side must not be public`,
-    )
+    yield admin.port === defaults.adminPort
+      ? {
+          ...faultAt(
+            ['listen', 'port'],
+            'must differ from admin.port (9090 if it is not set): change one of both',
+          ),
+          beside: ['admin', 'port'],
+        }
+      : faultAt(
+          ['admin', 'port'],
+          `must differ from listen.port (${listen.port}): the admin side must not be public`,
+        )
   if (cache.maxEntryBytes > cache.maxBytes)
     yield faultAt(
-      ['cache', 'maxEntryBytes'],
-      'must be at most cache.maxBytes, because a larger response cannot be stored',
+      ['cache', 'maxBytes'],
+      'must be at least cache.maxEntryBytes (4MiB if it is not set), because a larger response cannot be stored: raise it, or lower that',
     )
-  if (cors.credentials && cors.origins.includes('*'))
-    yield faultAt(
-      ['cors', 'credentials'],
-      'requires origins by name: browsers refuse credentials for "*" (Fetch standard, CORS check)',
-    )
+  yield* corsFaults(cors, [])
+  for (const service of services)
+    if (service.cors !== cors) yield* corsFaults(service.cors, ['services', service.name])
   if (overload.intervalMs > 0 && overload.intervalMs < 100)
     yield faultAt(
       ['overload', 'interval'],
@@ -197,6 +255,7 @@ export function* crossChecks(config: Config, sources: ConfigShape['services']): 
   yield* sharedFaults(config)
   yield* tlsFaults(config)
   yield* mountFaults(services)
+  yield* ownAddressFaults(config)
   for (const service of services) {
     const source = sources[service.name]
     yield* responseHeaderFaults(service)
@@ -208,4 +267,88 @@ export function* crossChecks(config: Config, sources: ConfigShape['services']): 
     yield* batchFaults(service)
     yield* accessFaults(service)
   }
+}
+
+/** The error of OpenSSL for PEM texts; `undefined` when it accepts them. It does not quote the texts. */
+const refusal = (options: { ca: string } | { cert: string; key: string }): string | undefined => {
+  try {
+    createSecureContext(options)
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error && 'code' in cause ? String(cause.code) : 'no PEM'
+  }
+}
+
+/** A path of a file, as it is often given in place of the content. */
+const fileLike = /^\/[\w./-]{1,200}\.(?:pem|crt|cer|cert|key)$/
+
+/** Why the text is no certificate; a path is no secret and may be shown. */
+const pemFault = (otherwise: string, texts: readonly string[], code: string): string => {
+  const path = texts.find((text) => fileLike.test(text))
+  return path === undefined
+    ? `${otherwise}; write file:/path/to/file for a file (${code})`
+    : `a file is written as file:${path}`
+}
+
+const isCertificate = (text: string): boolean => text.includes('-----BEGIN CERTIFICATE-----')
+
+type TlsFiles = Pick<ServiceConfig['upstream']['tls'], 'ca' | 'cert' | 'key'>
+
+function* clientCertificateFaults(path: Path, tls: TlsFiles): Iterable<UnplacedFault> {
+  const [ca, cert, key] = [tls.ca.reveal(), tls.cert.reveal(), tls.key.reveal()]
+  // OpenSSL accepts a text without any certificate, and then trusts none.
+  const badCa = ca === '' ? undefined : isCertificate(ca) ? refusal({ ca }) : 'no PEM'
+  if (badCa !== undefined) yield faultAt([...path, 'ca'], pemFault('is not a PEM certificate', [ca], badCa))
+  if ((cert === '') !== (key === ''))
+    yield faultAt([...path, cert === '' ? 'key' : 'cert'], 'a client certificate needs both cert and key')
+  else if (cert !== '') yield* pairFaults(path, cert, key, refusal({ cert, key }))
+}
+
+function* pairFaults(
+  path: Path,
+  cert: string,
+  key: string,
+  code: string | undefined,
+): Iterable<UnplacedFault> {
+  if (code !== undefined)
+    yield faultAt([...path, 'cert'], pemFault('cert and key do not match or are not PEM', [cert, key], code))
+}
+
+function* serverCertificateFaults(path: Path, tls: Pick<TlsFiles, 'cert' | 'key'>): Iterable<UnplacedFault> {
+  const [cert, key] = [tls.cert.reveal(), tls.key.reveal()]
+  if (cert === '' || key === '')
+    yield faultAt([...path, cert === '' ? 'key' : 'cert'], 'TLS needs both cert and key')
+  else yield* pairFaults(path, cert, key, isCertificate(cert) ? refusal({ cert, key }) : 'no PEM')
+}
+
+function* listenFaults({ listen: { tls, http2 } }: Config): Iterable<UnplacedFault> {
+  const { certificates } = tls
+  const path = ['listen', 'tls', 'certificates']
+  if (!tls.cert.isSet && !tls.key.isSet) {
+    if (http2)
+      yield faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')
+    if (certificates.length > 0)
+      yield faultAt(
+        path,
+        'requires listen.tls.cert and key, for clients that ask for another host or for none',
+      )
+    return
+  }
+  yield* serverCertificateFaults(['listen', 'tls'], tls)
+  const seen = new Set<string>()
+  for (const [index, certificate] of certificates.entries()) {
+    yield* serverCertificateFaults([...path, index], certificate)
+    for (const [at, host] of certificate.hosts.entries()) {
+      if (seen.has(host)) yield faultAt([...path, index, 'hosts', at], `${host} is listed twice`)
+      seen.add(host)
+    }
+  }
+}
+
+/** Faults in the certificates for clients, for upstreams and for the shared store. */
+function* tlsFaults(config: Config): Iterable<UnplacedFault> {
+  yield* listenFaults(config)
+  yield* clientCertificateFaults(['cache', 'shared', 'tls'], config.cache.shared.tls)
+  for (const { name, upstream } of config.services)
+    yield* clientCertificateFaults(['services', name, 'upstream', 'tls'], upstream.tls)
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { createExtensionCheck } from '../../openapi/document/load-document.ts'
 import { ApiDocument } from '../api-document.ts'
 import type { OpenApiConfig, ServiceConfig } from '../config.ts'
-import { faultAt, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
+import { closestName, faultAt, type Path, type UnplacedFault, valueAt, withValueAt } from '../fault.ts'
 import { parseDuration } from '../quantities.ts'
 import type { ConfigShape } from '../schema/shape.ts'
 import type { FilesReading } from './source.ts'
@@ -29,6 +29,10 @@ export const readDocuments = async (value: unknown, folder: string): Promise<Fil
   for (const path of documentPaths(value)) {
     const document = valueAt(value, path)
     if (typeof document !== 'string' || document === '') continue
+    if (/^[a-z]+:/i.test(document)) {
+      faults.push(faultAt(path, 'expected the path of a file, without a scheme: nothing is fetched'))
+      continue
+    }
     const { readApiDocument } = await import('../read-document.ts')
     const reading = await readApiDocument(resolve(folder, document))
     if (reading.kind === 'faults') faults.push(...reading.messages.map((message) => faultAt(path, message)))
@@ -40,6 +44,19 @@ export const readDocuments = async (value: unknown, folder: string): Promise<Fil
   return { value: filled, faults, files }
 }
 
+const unknownOperation = (
+  path: Path,
+  name: string,
+  operations: readonly { readonly operationId: string }[],
+): UnplacedFault => {
+  const fault = faultAt(path, 'the document has no operation with this operationId')
+  const suggestion = closestName(
+    name,
+    operations.map(({ operationId }) => operationId),
+  )
+  return suggestion === undefined ? fault : { ...fault, suggestion }
+}
+
 /** A misspelt operation or path would leave stored responses that a write has outdated. */
 function* resourceFaults(
   { name, document, resources }: OpenApiConfig,
@@ -49,7 +66,7 @@ function* resourceFaults(
   const path = ['services', name, 'resources']
   for (const [index, { operation }] of rules.entries()) {
     if (operation !== undefined && !operations.some(({ operationId }) => operationId === operation))
-      yield faultAt([...path, index, 'operation'], 'the document has no operation with this operationId')
+      yield unknownOperation([...path, index, 'operation'], operation, operations)
   }
   const faultIn = createExtensionCheck(operations)
   for (const declared of resources) {
@@ -70,9 +87,9 @@ export function* documentFaults(
     if (operation === undefined) continue
     const found = operations.find(({ operationId }) => operationId === operation)
     const at = [...path, 'cache', 'rules', index, 'operation']
-    if (found === undefined) yield faultAt(at, 'the document has no operation with this operationId')
-    else if (found.method !== 'GET' && found.method !== 'HEAD')
-      yield faultAt(at, 'only responses to GET and HEAD are stored')
+    if (found === undefined) yield unknownOperation(at, operation, operations)
+    else if (!['GET', 'HEAD', 'QUERY'].includes(found.method))
+      yield faultAt(at, 'only responses to GET, HEAD and QUERY are stored')
   }
   for (const { method, template, cache } of operations) {
     if (cache !== undefined && parseDuration(cache.ttl) === undefined)

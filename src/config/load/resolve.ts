@@ -73,7 +73,7 @@ const resolveDocumentCache = ({ cache, document }: ServiceOf<'openapi'>) => {
     return found === undefined ? [] : [{ ...rule, match: matchOf(found), operation: matchOf(found).text }]
   })
   const described = operations.flatMap((one) => {
-    const isRead = one.method === 'GET' || one.method === 'HEAD'
+    const isRead = ['GET', 'HEAD', 'QUERY'].includes(one.method)
     if (one.cache === undefined || !isRead || parseDuration(one.cache.ttl) === undefined) return []
     const match = matchOf(one)
     const { match: _match, ...rule } = cacheRule.parse({ ...one.cache, match: 'GET /' })
@@ -101,7 +101,12 @@ const resolveResources = ({ document, resources }: ServiceOf<'openapi'>): readon
     return [{ operation: `${method} ${template}`, template, resource, invalidates }]
   })
 
-const resolveService = (name: string, service: Services, limits: ConfigShape['limits']) => {
+const resolveService = (
+  name: string,
+  configured: Services,
+  { limits, cors }: Pick<ConfigShape, 'limits' | 'cors'>,
+) => {
+  const service = { ...configured, cors: configured.cors ?? cors }
   switch (service.contract) {
     case 'plants':
       return {
@@ -157,5 +162,5 @@ export const resolveConfig = ({ services, ...shape }: ConfigShape) => ({
   ...shape,
   publicUrl: shape.publicUrl === '' ? urlOfListen(shape.listen) : shape.publicUrl,
   limits: { ...shape.limits, ...resolveLimits({}, shape.limits, generalLimits) },
-  services: Object.entries(services).map(([name, service]) => resolveService(name, service, shape.limits)),
+  services: Object.entries(services).map(([name, service]) => resolveService(name, service, shape)),
 })

@@ -168,6 +168,7 @@ const remedies: Readonly<Record<string, string>> = {
   DUPLICATE_KEY: 'this key occurs twice in its section',
   MISSING_CHAR: 'a closing quote or bracket is missing',
   MULTILINE_IMPLICIT_KEY: 'a key must be followed by a colon and a space on the same line',
+  TAG_RESOLVE_FAILED: 'a value that begins with "!" must be in quotes: there are no tags',
   TAB_AS_INDENT: 'lines are indented with spaces, not with tabs',
 }
 
@@ -227,6 +228,21 @@ export const readSource = (text: string, env: Environment): SourceReading => {
   }
 }
 
+/** A section of a file that may be broken elsewhere, `{}` where the file has none; undefined: it cannot be read. */
+export const readSection = (text: string, env: Environment, name: string): unknown => {
+  const document = parseDocument(text, { prettyErrors: false, merge: true })
+  const section = isMap(document.contents) ? document.contents.get(name, true) : undefined
+  const end = section === undefined ? text.length : (asNode(section)?.range?.[2] ?? text.length)
+  // What a fault before its end leaves of it may be anything.
+  if (document.errors.some(({ pos }) => pos[0] <= end)) return undefined
+  if (fillEnvironment(document, env).some(({ path }) => path[0] === name)) return undefined
+  try {
+    return asNode(section)?.toJS(document, { maxAliasCount: 100 }) ?? {}
+  } catch {
+    return undefined
+  }
+}
+
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   EACCES: 'the user of the process may not read it',
@@ -235,7 +251,10 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Why a file cannot be read, with the error code of the system. */
-export const unreadableFile = (what: 'file' | `secret file ${string}`, cause: unknown): string => {
+export const unreadableFile = (
+  what: 'file' | `file ${string}` | `secret file ${string}`,
+  cause: unknown,
+): string => {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code'
   const reason = reasons[code]
   return `the ${what} cannot be read${reason === undefined ? '' : `, ${reason}`} (${code})`
@@ -255,22 +274,26 @@ export type FilesReading = {
   readonly files: readonly string[]
 }
 
-const readSecret = async (
+const readNamedFile = async (
   file: string,
-  mostCharacters: number,
+  isSecret: boolean,
 ): Promise<{ text: string } | { fault: string }> => {
-  if (!file.startsWith('/')) return { fault: 'expected an absolute path: file:/run/secrets/x' }
+  const mostCharacters = isSecret ? largestSecret : largestList
+  if (!file.startsWith('/'))
+    return { fault: `expected an absolute path: ${isSecret ? 'file:/run/secrets/x' : '/etc/trellis/x'}` }
   try {
     const text = await readFile(file, 'utf8')
     if (text.length > mostCharacters)
-      return { fault: `the secret file is larger than ${mostCharacters} bytes` }
+      return { fault: `the ${isSecret ? 'secret ' : ''}file is larger than ${mostCharacters} bytes` }
     return { text: text.replace(/\r?\n$/, '') }
   } catch (cause) {
-    return { fault: unreadableFile(`secret file ${file}`, cause) }
+    return { fault: unreadableFile(isSecret ? `secret file ${file}` : `file ${file}`, cause) }
   }
 }
 
 const pathsOfFileTexts = (value: unknown, path: Path = []): Path[] => {
+  // The one of a document is refused where documents are read.
+  if (path.at(-1) === 'document') return []
   if (typeof value === 'string') return value.startsWith(`${prefix}/`) ? [path] : []
   if (Array.isArray(value)) return value.flatMap((item, index) => pathsOfFileTexts(item, [...path, index]))
   if (typeof value !== 'object' || value === null) return []
@@ -295,9 +318,9 @@ export const readSecretFiles = async (value: unknown): Promise<FilesReading> => 
   )
   for (const { path, always } of found) {
     const text = valueAt(filled, path)
-    if (typeof text !== 'string' || !(always || text.startsWith(prefix))) continue
+    if (typeof text !== 'string' || text === '' || !(always || text.startsWith(prefix))) continue
     const file = text.startsWith(prefix) ? text.slice(prefix.length) : text
-    const reading = await readSecret(file, always ? largestList : largestSecret)
+    const reading = await readNamedFile(file, !always)
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
     else {
       files.push(file)

@@ -34,6 +34,17 @@ const ruleInMs = inMs('ttl', 'staleWhileRevalidate', 'staleIfError', 'negativeTt
 
 export const cacheRule = z.strictObject({ match: matchedPath, ...ruleSettings }).transform(ruleInMs)
 
+/** The routes of a site and of a plant store take no QUERY. */
+const ruleWithoutQuery = z
+  .strictObject({
+    match: matchedPath.refine(
+      ({ methods }) => !methods.includes('QUERY'),
+      'QUERY is stored for services with contract openapi or open only: the rule must start with GET or HEAD',
+    ),
+    ...ruleSettings,
+  })
+  .transform(ruleInMs)
+
 const operationName = z
   .string({ error: 'expected the operationId of an operation' })
   .max(500)
@@ -94,12 +105,12 @@ const cacheSettings = {
 const rulesMeaning = (defaults: string): string => `First match applies; without rules: ${defaults}`
 
 /** Cache settings of a service. `defaults` describes the rules of its contract. */
-export const serviceCacheShape = (defaults: string) =>
+export const serviceCacheShape = (defaults: string, rule = ruleWithoutQuery) =>
   z.strictObject({
     profile: oneOf(['safe', 'rfc-shared-cache']).prefault('safe').describe('Which responses may be stored'),
     ...cacheSettings,
     // First match wins. Without any, those of the contract hold.
-    rules: z.array(cacheRule).max(1_000).optional().describe(rulesMeaning(defaults)),
+    rules: z.array(rule).max(1_000).optional().describe(rulesMeaning(defaults)),
   })
 
 /** Cache settings of a site. */

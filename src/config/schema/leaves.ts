@@ -3,7 +3,14 @@ import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { ApiDocument } from '../api-document.ts'
 import { fault, type Reading } from '../fault.ts'
-import { durationPattern, parseDuration, parseSize, parseStatusRanges, sizePattern } from '../quantities.ts'
+import {
+  durationPattern,
+  parseDuration,
+  parseSize,
+  parseStatusRanges,
+  ratePerSecond,
+  sizePattern,
+} from '../quantities.ts'
 import { parseHarmlessWrite, parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
 
@@ -14,7 +21,7 @@ z.config({ jitless: true })
 const pathPrefixFault = (text: string): string | undefined => {
   if (text === '/') return undefined
   if (!text.startsWith('/')) return 'the path must start with "/"'
-  if (text.endsWith('/')) return 'the path must not end with "/"'
+  if (text.endsWith('/')) return 'the path must not end with "/": leave it out'
   const segments = text.slice(1).split('/')
   if (segments.includes('')) return 'the path must not have an empty segment ("//")'
   if (segments.some((segment) => segment === '.' || segment === '..'))
@@ -127,6 +134,13 @@ export const duration = z
   .string({ error: durationHint })
   .regex(durationPattern, durationHint)
   .transform((text) => parseDuration(text) ?? 0)
+
+const rateHint = 'expected a rate of at most 100/s: 1/s, 10/m or 5/h; 0/s = none'
+
+/** A rate; `ratePerSecond` reads it. */
+export const rate = z
+  .string({ error: rateHint })
+  .refine((text) => (ratePerSecond(text) ?? Number.POSITIVE_INFINITY) <= 100, rateHint)
 
 /** Two of these and some seconds fit into a timer of Node (2^31 - 1 ms): the times of a drain are added. */
 const longestWait = '12d'
@@ -260,6 +274,7 @@ export const corsOrigin = z
   .check(
     refusedBy((text) => {
       if (text === '*') return undefined
+      if (text.includes('*')) return 'an origin has no wildcard: write each one, or "*" alone'
       const reading = readOrigin(text, 'https://app.example.org', '')
       if (reading.kind === 'fault') return reading.message
       // Browsers send the ASCII serialisation and it is compared as text (Fetch standard, CORS check).

@@ -1,12 +1,16 @@
 import * as z from 'zod'
 import { access } from '../access.ts'
+import { errorPageFault } from '../error-page.ts'
 import {
+  cacheRule,
   changes,
   documentCacheShape,
   resourceRule,
   serviceCacheShape,
   siteCacheShape,
 } from './cache-shape.ts'
+import { cors } from './cors-shape.ts'
+import { downstream } from './downstream-shape.ts'
 import {
   document,
   duration,
@@ -234,10 +238,12 @@ const publicSide = {
         .describe('Headers removed from every response'),
     })
     .prefault({}),
+  cors: cors.optional(),
   compress: flag
     .prefault(true)
     .describe('Compress responses that are neither compressed nor stored for all clients'),
   changes,
+  downstream,
 }
 
 const batchSettings = {
@@ -339,20 +345,26 @@ const open = z.strictObject({
   mount: mount,
   access,
   websockets: flag.prefault(false).describe('Clients may open WebSockets (a read)'),
+  errorPage: z
+    .string({ error: 'expected the absolute path of an HTML file' })
+    .check(refusedBy(errorPageFault))
+    .prefault('')
+    .describe('HTML file for errors of the gateway that a browser gets; empty = a page of the gateway'),
   upstream: upstreamShape(
     '/',
     targets.describe('Origins (scheme, host, port); `[embedded]` = the demo upstream, not with `open`'),
   ),
-  cache: serviceCacheShape('nothing with `safe`, what the upstream allows with `rfc-shared-cache`').prefault(
-    {},
-  ),
+  cache: serviceCacheShape(
+    'nothing with `safe`, what the upstream allows with `rfc-shared-cache`',
+    cacheRule,
+  ).prefault({}),
 })
 
 const openapi = z.strictObject({
   contract: contract('openapi'),
   ...publicSide,
   document: document.describe(
-    'OpenAPI 3.0 or 3.1, YAML or JSON; relative to the configuration file; references stay below its folder',
+    'OpenAPI 3.0, 3.1 or 3.2, YAML or JSON; relative to the configuration file; references stay below its folder',
   ),
   mount: mount,
   access,

@@ -1,10 +1,9 @@
 import * as z from 'zod'
+import { cors } from './cors-shape.ts'
 import {
   accessLog,
   cidr,
-  corsOrigin,
   duration,
-  fieldName,
   flag,
   host,
   hostPattern,
@@ -14,6 +13,7 @@ import {
   optionalUrl,
   port,
   publicUrl,
+  rate,
   routeMatch,
   secret,
   share,
@@ -95,64 +95,11 @@ const limits = z
   .transform(inMs('headersTimeout', 'requestTimeout', 'readerTimeout', 'keepAliveTimeout'))
   .prefault({})
 
-const cors = z
-  .strictObject({
-    origins: z
-      .array(corsOrigin)
-      .max(1_000)
-      .prefault([])
-      .describe('Origins whose pages may call the gateway; [] = the upstream decides'),
-    methods: z
-      .array(oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']))
-      .prefault(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-      .describe('Methods those pages may use'),
-    headers: z
-      .array(fieldName)
-      .max(100)
-      .prefault([
-        'Authorization',
-        'Content-Type',
-        'X-WP-Nonce',
-        'X-HTTP-Method-Override',
-        'If-Match',
-        'If-None-Match',
-        'Content-Disposition',
-        'Content-MD5',
-        'Idempotency-Key',
-        'X-Api-Key',
-        'traceparent',
-        'tracestate',
-      ])
-      .describe('Request headers those pages may send'),
-    exposedHeaders: z
-      .array(fieldName)
-      .max(100)
-      .prefault([
-        'X-WP-Total',
-        'X-WP-TotalPages',
-        'Link',
-        'Location',
-        'ETag',
-        'Cache-Status',
-        'X-Request-Id',
-        'Retry-After',
-        'Age',
-        'Allow',
-        'RateLimit',
-        'RateLimit-Policy',
-      ])
-      .describe('Response headers those pages may read'),
-    credentials: flag.prefault(false).describe('Allow cookies and HTTP authentication'),
-    maxAge: duration.prefault('10m').describe('How long a browser may cache a preflight'),
-  })
-  .transform(inMs('maxAge'))
-  .prefault({})
-
 const overload = z
   .strictObject({
     eventLoopDelay: duration
       .prefault('1s')
-      .describe('Mean event-loop delay at which work is refused; 0s = off'),
+      .describe('Mean event-loop delay over two intervals at which work is refused; 0s = off'),
     eventLoopUtilization: share
       .prefault(0)
       .describe('Busy share of the event loop at which work is refused; 0 = off'),
@@ -188,7 +135,9 @@ const rateLimit = z
       .describe(
         'Count per `address` (IPv6: /64), `credential`, API `key` or `claim:NAME`; requests without one per address',
       ),
-    max: whole(1, 1_000_000_000).describe('Requests per window'),
+    max: whole(1, 1_000_000_000).describe(
+      'Requests per window, all of them at once or spread; a client gets them back one by one',
+    ),
     window: duration.prefault('1m').describe('Length of the window'),
   })
   .transform(inMs('window'))
@@ -212,7 +161,7 @@ const reload = z
   .prefault({})
 
 /** Settings of the public port and of the protection of the process. */
-const edgeShape = { listen, limits, cors, overload, rateLimits, rateLimitKeys, reload }
+const edgeShape = { listen, limits, cors: cors.prefault({}), overload, rateLimits, rateLimitKeys, reload }
 
 /** A service's name is a metric label and a key in logs: short, lower-case. */
 const serviceNamePattern = /^[a-z][a-z0-9-]{0,31}$/
@@ -267,8 +216,25 @@ export const configShape = z.strictObject({
       sampleRatio: share
         .prefault(0.1)
         .describe('Share of traces recorded; trusted proxies decide for their own requests'),
-      serviceName: z.string().min(1).max(255).prefault('trellis').describe('Service name in traces'),
+      serviceName: z
+        .string()
+        .min(1)
+        .max(255)
+        .prefault('trellis')
+        .describe('Service name in traces and pushed metrics'),
     })
+    .prefault({}),
+  metrics: z
+    .strictObject({
+      otlpUrl: optionalUrl
+        .prefault('')
+        .describe('OpenTelemetry collector (OTLP over HTTP) that metrics are pushed to; empty = none'),
+      interval: wait
+        .refine((ms) => ms >= 1_000, 'expected at least 1s')
+        .prefault('60s')
+        .describe('Time between two pushes, at least 1s'),
+    })
+    .transform(inMs('interval'))
     .prefault({}),
   cache: z
     .strictObject({
@@ -282,6 +248,13 @@ export const configShape = z.strictObject({
           max: whole(1, 100_000).prefault(1_000).describe('URLs that may wait to be fetched'),
           concurrency: whole(1, 256).prefault(4).describe('URLs fetched at the same time'),
           perSecond: whole(1, 10_000).prefault(20).describe('Fetches started per second'),
+        })
+        .prefault({}),
+      verify: z
+        .strictObject({
+          rate: rate
+            .prefault('0/s')
+            .describe('Stored responses that are fetched again and compared: 1/s, 10/m, 5/h; 0/s = none'),
         })
         .prefault({}),
       compression: z
@@ -369,6 +342,9 @@ export const secretPaths = [
   ['cache', 'shared', 'tls', 'cert'],
   ['cache', 'shared', 'tls', 'key'],
   ['services', '*', 'changes', 'token'],
+  ['services', '*', 'downstream', 'key'],
+  ['services', '*', 'downstream', 'receivers', '*', 'secret'],
+  ['services', '*', 'downstream', 'receivers', '*', 'ca'],
   ['services', '*', 'upstream', 'tls', 'ca'],
   ['services', '*', 'upstream', 'tls', 'cert'],
   ['services', '*', 'upstream', 'tls', 'key'],
@@ -378,4 +354,5 @@ export const secretPaths = [
 export const filePaths = [
   { path: ['services', '*', 'access', 'jwt', 'jwks'], always: false },
   { path: ['services', '*', 'access', 'apiKeys', 'file'], always: true },
+  { path: ['services', '*', 'errorPage'], always: true },
 ] as const satisfies readonly { readonly path: readonly string[]; readonly always: boolean }[]

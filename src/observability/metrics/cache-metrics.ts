@@ -185,6 +185,32 @@ export const changeMetrics = {
   changesPollFailures: counter('changes_poll_failures_total', ['service', 'reason'], 'Polls that failed.'),
 } as const satisfies Record<string, MetricRow>
 
+export const downstreamMetrics = {
+  downstreamPurges: counter(
+    'downstream_purges_total',
+    ['service', 'receiver', 'outcome'],
+    'Purges sent to caches in front of the gateway: `confirmed`, or `failed` and sent again.',
+  ),
+  downstreamWait: histogram(
+    'downstream_wait_seconds',
+    ['service', 'receiver', 'outcome'],
+    httpSeconds,
+    'Wait of writes and other changes for a receiver, after `settle`: `confirmed`, `late` (not within `timeout`), `behind` (not waited for).',
+  ),
+  downstreamBehind: gauge(
+    'downstream_behind',
+    ['service', 'receiver'],
+    '1 while a receiver has not confirmed a purge that failed or was late.',
+    'max',
+  ),
+  downstreamLag: gauge(
+    'downstream_lag_seconds',
+    ['service', 'receiver'],
+    'Time since the receiver had confirmed every purge.',
+    'max',
+  ),
+} as const satisfies Record<string, MetricRow>
+
 export const cacheMetrics = {
   cacheForwards: counter(
     'cache_forwards_total',
@@ -231,6 +257,11 @@ export const cacheMetrics = {
     'cache_warmed_total',
     ['service', 'outcome'],
     'URLs to fetch after a purge or for `POST /cache/warm`: `fetched`, `hit`, `bypassed` (not stored), `failed`, `dropped` (too many waited).',
+  ),
+  verified: counter(
+    'verified_total',
+    ['service', 'outcome'],
+    'Stored responses fetched again and compared (`cache.verify`): `same`, `differed` (dropped), `varies` (no two responses are the same), `overtaken` (by a write), `failed` (no response to compare).',
   ),
   cacheCompressions: counter('cache_compressions_total', ['coding'], 'Stored responses compressed.'),
   cacheCompressedBytes: counter('cache_compressed_bytes_total', ['coding'], 'Bytes before compression.'),

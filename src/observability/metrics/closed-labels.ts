@@ -9,7 +9,7 @@ import {
   tierRefusals,
   tierSteps,
 } from '../../cluster/events.ts'
-import { cacheOutcomes, writeKinds } from '../../exchange/events.ts'
+import { cacheOutcomes, verifiedOutcomes, writeKinds } from '../../exchange/events.ts'
 import { bufferedWork } from '../../http/bounds.ts'
 import { codings } from '../../http/content-coding.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
@@ -26,6 +26,7 @@ import {
   type UpstreamEvent,
 } from '../../upstream/events.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
+import type { PushEvent } from '../push-metrics.ts'
 import type { MetricKey, metricTable } from './registry.ts'
 
 export type Labels = Readonly<Record<string, string>>
@@ -101,6 +102,10 @@ export const closedLabels: {
   cacheInvalidatedEntries: byInvalidator,
   cacheWrites: each('taken', writeKinds),
   cacheCutForwards: byInvalidator,
+  downstreamPurges: 'open',
+  downstreamWait: 'open',
+  downstreamBehind: 'open',
+  downstreamLag: 'open',
   changesState: 'open',
   changesApplied: 'open',
   changesDropped: 'open',
@@ -109,6 +114,7 @@ export const closedLabels: {
   changesPollFailures: 'open',
   websockets: 'open',
   cacheWarmed: each('outcome', ['fetched', 'hit', 'bypassed', 'failed', 'dropped']),
+  verified: each('outcome', verifiedOutcomes),
   cacheCompressions: byCoding,
   cacheCompressedBytes: byCoding,
   cacheSavedBytes: byCoding,
@@ -161,6 +167,7 @@ export const closedLabels: {
   configReloadTime: 'open',
   seriesOverflow: 'open',
   traceSpans: each('outcome', all<TracingEvent['outcome']>({ ended: 1, exported: 1, failed: 1 })),
+  metricPushes: each('outcome', all<PushEvent['outcome']>({ exported: 1, failed: 1 })),
   buildInfo: 'open',
   configInfo: 'open',
 }

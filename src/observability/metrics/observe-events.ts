@@ -1,6 +1,7 @@
 import type { BatchEvent } from '../../batch/events.ts'
 import type { CacheEvent } from '../../cache/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
+import type { DownstreamEvent } from '../../downstream/events.ts'
 import { accessRefusals } from '../../exchange/access.ts'
 import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../exchange/events.ts'
 import { methodName } from '../../http/message.ts'
@@ -9,8 +10,9 @@ import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
 import type { DiscoveryEvent } from '../../service/announced.ts'
 import type { UpstreamEvent } from '../../upstream/events.ts'
-import type { ChangeEvent } from '../../wordpress/changes/events.ts'
+import type { ChangeEvent } from '../../wordpress/changes/feed-state.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
+import type { PushEvent } from '../push-metrics.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -156,6 +158,7 @@ export const createEventObservers = (families: Families) => ({
     'exchange-finished': createExchangeObserver(families),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
+    verified: ({ service, outcome }) => add(families.verified.series({ service, outcome })),
     warmed: ({ service, outcome }) => add(families.cacheWarmed.series({ service, outcome })),
     'target-canonicalised': ({ service }) => add(families.canonicalMerges.series({ service })),
     'undeclared-parameters': ({ service, handling }) =>
@@ -224,6 +227,14 @@ export const createEventObservers = (families: Families) => ({
     'changes-refused': ({ service, reason }) => add(families.changesRefused.series({ service, reason })),
     'poll-failed': ({ service, reason }) => add(families.changesPollFailures.series({ service, reason })),
     'feed-state': uncounted,
+  }),
+  downstream: observer<DownstreamEvent>({
+    'purge-sent': ({ service, receiver, outcome }) =>
+      add(families.downstreamPurges.series({ service, receiver, outcome })),
+    'purge-awaited': ({ service, receiver, outcome, waitedSeconds }) =>
+      observeValue(families.downstreamWait.series({ service, receiver, outcome }), waitedSeconds),
+    'receiver-behind': uncounted,
+    'receiver-caught-up': uncounted,
   }),
   upstream: observer<UpstreamEvent>({
     'attempt-finished': ({ service, target, outcome, statusClass, headSeconds, durationSeconds }) => {
@@ -303,6 +314,7 @@ export const createEventObservers = (families: Families) => ({
     'websocket-ended': ({ service, outcome }) => add(families.websockets.series({ service, outcome })),
   }),
   tracing: ({ outcome, count }: TracingEvent): void => add(families.traceSpans.series({ outcome }), count),
+  push: ({ outcome }: PushEvent): void => add(families.metricPushes.series({ outcome })),
   /** A log line was dropped. */
   log: (): void => add(families.logLinesDropped.series({})),
 })

@@ -1,5 +1,11 @@
 import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client'
-import { cacheMetrics, changeMetrics, coherenceMetrics, upstreamMetrics } from './cache-metrics.ts'
+import {
+  cacheMetrics,
+  changeMetrics,
+  coherenceMetrics,
+  downstreamMetrics,
+  upstreamMetrics,
+} from './cache-metrics.ts'
 import type { MetricRow } from './metric-row.ts'
 import {
   batchMetrics,
@@ -60,6 +66,14 @@ type Value = {
   readonly value: number
   readonly metricName?: string
   readonly exemplar?: Exemplar
+}
+
+/** A metric with its values as prom-client gives them; its declared enum of types does not exist at run time. */
+export type MetricSnapshot = {
+  readonly name: string
+  readonly help: string
+  readonly type: string
+  readonly values: readonly Value[]
 }
 
 export type ScrapeFormat = 'prometheus' | 'openmetrics'
@@ -174,6 +188,7 @@ export const metricTable = {
   ...discoveryMetrics,
   ...coherenceMetrics,
   ...changeMetrics,
+  ...downstreamMetrics,
   ...edgeMetrics,
   ...lifecycleMetrics,
   ...gatewayMetrics,

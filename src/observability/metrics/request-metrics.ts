@@ -77,6 +77,11 @@ export const gatewayMetrics = {
     'Observations counted under `_overflow`: too many series.',
   ),
   traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
+  metricPushes: counter(
+    'metric_pushes_total',
+    ['outcome'],
+    'Pushes to an OpenTelemetry collector: `exported` or `failed`.',
+  ),
   logLinesDropped: counter('log_lines_dropped_total', [], 'Log lines dropped: output slow, closed or full.'),
   draining: gauge('draining', [], '1 = shutting down.', 'max'),
   buildInfo: gauge(

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../http/json-text.ts'
+import { rememberedFor } from '../../http/memo.ts'
 
 /** A document with the files that it refers to, parsed. Names are paths relative to the folder of the document. */
 export type ApiBundle = {
@@ -73,9 +74,20 @@ const cut = (reference: string): readonly [address: string, fragment: string] =>
   return hash < 0 ? [reference, ''] : [reference.slice(0, hash), reference.slice(hash + 1)]
 }
 
+/** Files by their own addresses (`$self` of OpenAPI 3.2). */
+const filesBySelf = rememberedFor(
+  ({ files }: ApiBundle): ReadonlyMap<string, string> =>
+    new Map(
+      Object.entries(files).flatMap(([file, node]) => {
+        const self = member(node, '$self')
+        return typeof self === 'string' && self !== '' ? [[self, file]] : []
+      }),
+    ),
+)
+
 /** The value that a reference leads to; undefined when there is none. */
 export const resolve = (bundle: ApiBundle, reference: string, from: string): Located | undefined => {
-  const file = fileOfReference(reference, from)
+  const file = filesBySelf(bundle).get(cut(reference)[0]) ?? fileOfReference(reference, from)
   if (file === undefined || !Object.hasOwn(bundle.files, file)) return undefined
   const [, fragment] = cut(reference)
   if (fragment !== '' && !fragment.startsWith('/')) return undefined
@@ -128,6 +140,7 @@ export type SchemaResource = {
 const mapKeywords: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions', 'schemas'],
   ...['responses', 'requestBodies', 'headers', 'content', 'callbacks', 'pathItems', 'parameters', 'links'],
+  ...['mediaTypes', 'additionalOperations'],
 ])
 /** Values of these are data, whatever their members are named. */
 const dataKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'example', 'examples'])

@@ -1,17 +1,58 @@
 import type { Row } from '../../service/row.ts'
 import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
-import { cutEndlessReferences } from './endless-references.ts'
 import {
   barePath,
-  documentMethods,
   endpointOfOperation,
   hasUnseenCredential,
   isPublicOperation,
   type Operation,
+  operationsAt,
 } from './operation.ts'
 import { type DocumentFault, nowhere, OperationReader } from './read-operation.ts'
-import type { Dialect, RequestSchema } from './request-schema.ts'
+import { type Dialect, definitionName, type RequestSchema } from './request-schema.ts'
 import { templateShape } from './resources.ts'
+
+type GrowingSchema = Record<string, unknown>
+
+/** Keywords with schemas for the same value as the one that contains them, and not for a part of it. */
+const inPlace = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'] as const
+
+/**
+ * Removes references that lead back to a schema for the same value: a base with `oneOf` its kinds, each of which has `allOf` the base,
+ * would be checked without end. Without one of its schemas any other keyword than `allOf` would mean something else, so it goes as well.
+ */
+export const cutEndlessReferences = (definitions: ReadonlyMap<string, RequestSchema>): void => {
+  const done = new Set<string>()
+  const open = new Set<string>()
+  const visitKeyword = (schema: GrowingSchema, keyword: (typeof inPlace)[number]): boolean => {
+    const inner = [schema[keyword]].flat().filter((one): one is GrowingSchema => isObject(one))
+    const isCut = inner.map(visitSchema).includes(true)
+    if (keyword !== 'allOf' && isCut) delete schema[keyword]
+    return isCut
+  }
+  /** Was something of this schema removed? */
+  const visitSchema = (schema: GrowingSchema): boolean => {
+    const isCut = inPlace.map((keyword) => visitKeyword(schema, keyword)).includes(true)
+    const target = schema['$ref']
+    if (typeof target !== 'string') return isCut
+    if (!open.has(target)) {
+      visit(target)
+      return isCut
+    }
+    delete schema['$ref']
+    return true
+  }
+  const visit = (name: string): void => {
+    const schema = definitions.get(name)
+    if (done.has(name) || typeof schema !== 'object') return
+    open.add(name)
+    visitSchema(schema)
+    open.delete(name)
+    done.add(name)
+  }
+  // In the order in which the operations lead to them, so that the schemas of bodies stay whole.
+  for (let index = 0; index < definitions.size; index += 1) visit(definitionName(index))
+}
 
 /** A document as requests need it. */
 export type ApiContract = {
@@ -39,7 +80,8 @@ export type DocumentReading =
 const dialectOf = (version: unknown): Dialect | undefined => {
   if (typeof version !== 'string') return undefined
   if (/^3\.0(?:\.|$)/.test(version)) return '3.0'
-  return /^3\.1(?:\.|$)/.test(version) ? '3.1' : undefined
+  // The schemas of 3.2 are those of 3.1.
+  return /^3\.[12](?:\.|$)/.test(version) ? '3.1' : undefined
 }
 
 /** One request may be for any of them: it may take the credential of each, its response may depend on the fields of each. */
@@ -49,6 +91,7 @@ const ambiguous = (first: Operation, all: readonly Operation[]): Operation => ({
   parameters: all
     .flatMap(({ parameters }) => parameters)
     .filter(({ location }) => location === 'header' || location === 'cookie'),
+  queryString: undefined,
   body: {
     required: false,
     contents: [{ mediaType: '*/*', reading: 'size', schema: true, members: new Map() }],
@@ -169,11 +212,10 @@ const operationsOf = (
   if (path === undefined) reader.fault(listed, nowhere)
   else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
   else {
-    return documentMethods.flatMap((method) => {
-      const located = below(path, method.toLowerCase())
-      if (!isObject(located.node)) return []
-      return [{ operation: reader.operation(path, located, method, barePath(key)), located }]
-    })
+    return operationsAt(path).map(([method, located]) => ({
+      operation: reader.operation(path, located, method, barePath(key)),
+      located,
+    }))
   }
   return []
 }
@@ -195,9 +237,15 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
     kind: 'faults',
     faults: [{ file: bundle.root, path, message }],
   })
-  if (!isObject(root.node)) return at([], 'expected an OpenAPI document')
+  if (!isObject(root.node)) return at([], 'expected an OpenAPI document, which begins with openapi: 3.1.0')
   const dialect = dialectOf(root.node['openapi'])
-  if (dialect === undefined) return at(['openapi'], 'expected an OpenAPI document of version 3.0 or 3.1')
+  if (dialect === undefined)
+    return at(
+      ['openapi'],
+      root.node['swagger'] === undefined
+        ? 'expected an OpenAPI document of version 3.0, 3.1 or 3.2'
+        : 'expected an OpenAPI document of version 3.0, 3.1 or 3.2: convert this one of Swagger 2.0',
+    )
   const paths = below(root, 'paths')
   if (paths.node !== undefined && !isObject(paths.node)) return at(['paths'], 'expected an object')
 

@@ -38,6 +38,12 @@ export type RequestBody = {
   readonly contents: readonly BodyContent[]
 }
 
+export type QueryString = {
+  readonly name: string
+  readonly required: boolean
+  readonly content: BodyContent
+}
+
 /** A credential that an operation takes, as it appears in a request. */
 export type SecurityScheme =
   | { readonly kind: 'apiKey'; readonly location: 'query' | 'header' | 'cookie'; readonly name: string }
@@ -70,6 +76,8 @@ export type Operation = {
   /** '' where the document gives none. */
   readonly operationId: string
   readonly parameters: readonly Parameter[]
+  /** `in: querystring` of OpenAPI 3.2: one content describes the whole query. */
+  readonly queryString: QueryString | undefined
   /** Undefined: the operation takes no content. */
   readonly body: RequestBody | undefined
   /** OR of ANDs; empty: no credential is needed. */
@@ -120,7 +128,16 @@ export const hasUnseenCredential = ({ security }: Operation): boolean =>
   security.some((schemes) => schemes.some(({ kind }) => kind === 'unseen'))
 
 /** TRACE would show a client fields that the gateway adds (RFC 9110 §9.3.8). */
-export const documentMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const documentMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const
+
+/** The operations of a path with their methods. `additionalOperations` of OpenAPI 3.2 have any other one. */
+export const operationsAt = (path: Located): readonly (readonly [Method, Located])[] => {
+  const additional = below(path, 'additionalOperations')
+  return [
+    ...documentMethods.map((method) => [method, below(path, method.toLowerCase())] as const),
+    ...membersOf(additional.node).map(([name]) => [name as Method, below(additional, name)] as const),
+  ].filter(([, { node }]) => isObject(node))
+}
 
 /** Path without a query or fragment, by which some documents distinguish operations. */
 export const barePath = (key: string): string => key.replace(/[?#].*$/s, '')
@@ -140,10 +157,9 @@ export const locateOperations = (bundle: ApiBundle): ReadonlyMap<string, Located
   for (const [key] of membersOf(paths.node)) {
     const path = dereferenced(bundle, below(paths, key))
     if (path === undefined || !key.startsWith('/')) continue
-    for (const method of documentMethods) {
-      const located = below(path, method.toLowerCase())
+    for (const [method, located] of operationsAt(path)) {
       const position = operationKey({ method, template: barePath(key) })
-      if (isObject(located.node) && !found.has(position)) found.set(position, located)
+      if (!found.has(position)) found.set(position, located)
     }
   }
   return found

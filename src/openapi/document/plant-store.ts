@@ -1,5 +1,5 @@
+import type { Invalid, RequestFault } from '../../service/contract.ts'
 import type { ArgumentSchema, Arguments, Row } from '../../service/row.ts'
-import type { Invalid, RequestFault } from '../../service/validation.ts'
 import { type ApiBundle, below, dereferenced, listOf, member, membersOf } from './bundle.ts'
 import type { ApiContract } from './load-document.ts'
 import { type Operation, operationOf } from './operation.ts'

@@ -15,6 +15,7 @@ import type {
   Operation,
   Parameter,
   ParameterLocation,
+  QueryString,
   RequestBody,
   ResourceExtension,
   SecurityScheme,
@@ -241,8 +242,9 @@ export class OperationReader {
     const { node } = located
     const name = member(node, 'name')
     const location = member(node, 'in') as ParameterLocation
+    if (member(node, 'in') === 'querystring') return undefined
     if (typeof name !== 'string' || !locations.has(location)) {
-      this.fault(located, 'a parameter needs a name and in: path, query, header or cookie')
+      this.fault(located, 'a parameter needs a name and in: path, query, querystring, header or cookie')
       return undefined
     }
     if (location === 'header' && describedElsewhere.has(name.toLowerCase())) return undefined
@@ -279,7 +281,28 @@ export class OperationReader {
     return [...found.values()]
   }
 
-  #content(located: Located, mediaType: string): BodyContent {
+  /** The parameter `in: querystring` of the operation, or of its path. */
+  queryString(path: Located, operation: Located): QueryString | undefined {
+    for (const owner of [operation, path]) {
+      const list = below(owner, 'parameters')
+      for (const index of listOf(list.node).keys()) {
+        const located = dereferenced(this.#bundle, below(list, String(index)))
+        if (located === undefined || member(located.node, 'in') !== 'querystring') continue
+        const name = member(located.node, 'name')
+        const [media] = membersOf(member(located.node, 'content'))
+        if (isText(name) && media !== undefined) {
+          const required = member(located.node, 'required') === true
+          return { name, required, content: this.#content(below(located, 'content', media[0]), media[0]) }
+        }
+        this.fault(located, 'a parameter in: querystring needs a name and content with one media type')
+      }
+    }
+    return undefined
+  }
+
+  /** A media type of OpenAPI 3.2 may be a reference. */
+  #content(listed: Located, mediaType: string): BodyContent {
+    const located = this.#follow(listed) ?? listed
     const type = essence(mediaType)
     const isForm = type === 'application/x-www-form-urlencoded'
     const encoding = below(located, 'encoding')
@@ -351,6 +374,7 @@ export class OperationReader {
       template,
       operationId: typeof operationId === 'string' ? operationId : '',
       parameters: this.parameters(path, located),
+      queryString: this.queryString(path, located),
       body: this.body(located),
       security: this.security(located),
       cache: cacheOf(located.node),

@@ -1,5 +1,4 @@
-import { jsonTypes } from '../../http/json-content.ts'
-import type { JsonObject } from '../../http/json-text.ts'
+import { type JsonObject, jsonTypes } from '../../http/json-text.ts'
 import {
   type ApiBundle,
   below,

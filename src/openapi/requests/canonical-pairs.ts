@@ -34,7 +34,7 @@ export type QueryOrder = {
   /** Of parameters that own every name with a bracket: `filter[`. */
   readonly brackets: readonly (readonly [start: string, position: number])[]
   readonly dropsDefaults: boolean
-  /** Several operations have this method and path, so that the meaning of a query is unknown: it keeps its order. */
+  /** Several operations have this method and path, or one content describes the whole query: it keeps its order. */
   readonly isAmbiguous: boolean
 }
 
@@ -56,7 +56,8 @@ export const queryOrderOf = (operation: Operation, { shapeOf }: Pick<ValueParts,
   }
   for (const [index, name] of queryCredentials(operation).entries()) add(name, declared.length + index)
   const dropsDefaults = declared.some(({ droppedDefault }) => droppedDefault !== undefined)
-  return { declared, positions, brackets, dropsDefaults, isAmbiguous: operation.isAmbiguous }
+  const isAmbiguous = operation.isAmbiguous || operation.queryString !== undefined
+  return { declared, positions, brackets, dropsDefaults, isAmbiguous }
 }
 
 const positionOf = ({ name }: Pair, { positions, brackets }: QueryOrder): number | undefined => {

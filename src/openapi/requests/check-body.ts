@@ -1,11 +1,11 @@
 import { decodeFormText, isUnreadable } from '../../http/form-text.ts'
-import type { Invalid, RequestFault, ValidationInput } from '../../service/validation.ts'
-import { pointerStep } from '../document/bundle.ts'
+import type { Invalid, RequestFault, ValidationInput } from '../../service/contract.ts'
+import { decoded, pointerStep } from '../document/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../document/operation.ts'
 import { contentFor } from './openapi-operation.ts'
 import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
 import { createReadAlike } from './read-alike.ts'
-import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
+import { type ExactIntegers, mostFaults, noExactIntegers, type SchemaFault } from './schema-checker.ts'
 import { readExactJson, readValue, type ValueParts } from './values.ts'
 
 const titles: Readonly<Record<RequestFault['code'], string>> = {
@@ -43,6 +43,16 @@ export const asFragment = (pointer: string): string => `#${encodeURI(pointer)}`
 const invalid = (pointer: string, detail: string, subject = `body${pointer}`): RequestFault =>
   faultOf('invalid_body', subject, [{ pointer: asFragment(pointer), detail }])
 
+/** The subject is where the first is. */
+const refusalOf = (faults: readonly SchemaFault[]): RequestFault | undefined => {
+  const [first] = faults
+  if (first === undefined) return undefined
+  const errors = faults
+    .slice(0, mostFaults)
+    .map(({ pointer, detail }) => ({ pointer: asFragment(pointer), detail }))
+  return faultOf('invalid_body', `body${first.at ?? first.pointer}`, errors)
+}
+
 const mostParts = 10_000
 
 const checkValue = (
@@ -50,10 +60,7 @@ const checkValue = (
   value: unknown,
   exact: ExactIntegers,
   { checker }: ValueParts,
-): RequestFault | undefined => {
-  const found = checker.check(schema, value, exact)
-  return found && invalid(found.pointer, found.detail, `body${found.at ?? found.pointer}`)
-}
+): RequestFault | undefined => refusalOf(checker.check(schema, value, exact))
 
 /** A member of a form is written as a parameter of a query is. */
 const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['schema']): Parameter => ({
@@ -123,20 +130,20 @@ const readForm = (
 ): FormReading | RequestFault => {
   const value = new Map<string, unknown>()
   const claimed = new Set<Pair>()
+  const faults: SchemaFault[] = []
   let isRead = true
-  const read = (
-    name: string,
-    schema: Parameter['schema'],
-    own: readonly Pair[],
-  ): RequestFault | undefined => {
+  const read = (name: string, schema: Parameter['schema'], own: readonly Pair[]): void => {
+    if (faults.length === mostFaults) return
     const parameter = memberOf(described, name, schema)
     const reading = readValue(queryTexts(parameter, parts.shapeOf(schema), own), parameter, parts)
-    if (reading.kind === 'fault')
-      return invalid(`/${pointerStep(name)}${reading.fault.pointer}`, reading.fault.detail)
-    if (reading.kind === 'absent') return undefined
+    if (reading.kind === 'absent') return
+    if (reading.kind === 'fault') {
+      const { pointer, detail } = reading.fault
+      faults.push({ pointer: `/${pointerStep(name)}${pointer}`, detail })
+      return
+    }
     isRead &&= reading.value !== undefined
     value.set(name, reading.value)
-    return undefined
   }
   const found = byStart(pairs)
   const { properties, additional } = parts.shapeOf(described.schema)
@@ -153,22 +160,20 @@ const readForm = (
       .flatMap((start) => found.get(start) ?? [])
       .filter((pair) => ownsPair(parameter, shape, pair))
     for (const pair of own) claimed.add(pair)
-    const refusal = read(name, schema, own)
-    if (refusal !== undefined) return refusal
+    read(name, schema, own)
   }
   const others = othersOf(pairs, claimed)
   const alike = aliasFault(ownedNames, others.keys())
-  if (alike !== undefined) return alike
+  if (alike !== undefined && faults.length === 0) return alike
   for (const [name, own] of others) {
     if (typeof additional === 'boolean') {
       const texts = own.map((pair) => textOf(pair))
       value.set(name, texts.length > 1 ? texts : texts[0])
       continue
     }
-    const refusal = read(name, additional, own)
-    if (refusal !== undefined) return refusal
+    read(name, additional, own)
   }
-  return { value, isRead }
+  return refusalOf(faults) ?? { value, isRead }
 }
 
 const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
@@ -186,6 +191,30 @@ const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): 
   return reading.kind === 'refused'
     ? invalid('', reading.detail, reading.subject)
     : checkValue(described, reading.value, reading.exact, parts)
+}
+
+/** The query as the one value that `in: querystring` describes. */
+export const checkQueryString = (
+  { queryString }: Operation,
+  query: string,
+  parts: ValueParts,
+): RequestFault | undefined => {
+  if (queryString === undefined) return undefined
+  const { name, required, content } = queryString
+  const at = (errors: RequestFault['errors']): RequestFault =>
+    faultOf(
+      'invalid_parameter',
+      `querystring.${name}`,
+      errors.map((error) => ({ ...error, parameter: name, in: 'querystring' })),
+    )
+  if (query === '') return required ? at([{ pointer: '#', detail: 'is required' }]) : undefined
+  const fault =
+    content.reading === 'form'
+      ? checkForm(Buffer.from(query), content, parts)
+      : content.reading === 'json'
+        ? checkJson(Buffer.from(decoded(query)), content, parts)
+        : undefined
+  return fault && at(fault.errors)
 }
 
 /** RFC 9112 §6.3. */
@@ -216,7 +245,7 @@ const notUtf8 = faultOf(
   415,
 )
 
-/** The first fault of a body; bodies that are neither JSON nor forms are checked by type and size only. */
+/** The faults of a body; bodies that are neither JSON nor forms are checked by type and size only. */
 export const checkBody = (
   operation: Operation,
   input: ValidationInput,

@@ -1,20 +1,16 @@
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import { decodeFormText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
 import { namedAway } from '../../http/forwardable-fields.ts'
+import { canonicalJson } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { type RequestFields, requestField } from '../../http/message.ts'
+import type { Invalid, RequestFault, Validation, ValidationInput, Validator } from '../../service/contract.ts'
 import type { RouteFinding } from '../../service/row.ts'
-import type {
-  Invalid,
-  RequestFault,
-  Validation,
-  ValidationInput,
-  Validator,
-} from '../../service/validation.ts'
 import type { ApiContract } from '../document/load-document.ts'
 import { type Operation, operationOf, type Parameter, type ParameterLocation } from '../document/operation.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './canonical-pairs.ts'
-import { asFragment, checkBody, faultOf, problemOf } from './check-body.ts'
+import { asFragment, checkBody, checkQueryString, faultOf, problemOf } from './check-body.ts'
+import { contentFor } from './openapi-operation.ts'
 import {
   cookiePairs,
   formPairsOf,
@@ -26,7 +22,7 @@ import {
 } from './parameter-text.ts'
 import { createReadAlike } from './read-alike.ts'
 import { safePattern } from './safe-pattern.ts'
-import { createSchemaChecker } from './schema-checker.ts'
+import { createSchemaChecker, mostFaults } from './schema-checker.ts'
 import { createShapes, type SchemaShape } from './schema-shape.ts'
 import { createTemplateRouter } from './template-router.ts'
 import { readValue, type ValueParts } from './values.ts'
@@ -180,30 +176,30 @@ const sentFields = (fields: RequestFields): RequestFields => {
 const cookiesIn = (plan: Plan, fields: RequestFields | undefined): readonly Pair[] =>
   fields === undefined || plan.cookies.size === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
 
+const lacking = { pointer: '', detail: 'is required' }
+
 const checkParameters = (
   { parameters, ofTarget }: Plan,
   sources: TextSources,
   parts: ValueParts,
 ): RequestFault | Readonly<Record<string, unknown>> => {
   const values: Record<string, unknown> = {}
+  const errors: RequestFault['errors'][number][] = []
   for (const { parameter, shape } of sources.fields === undefined ? ofTarget : parameters) {
     const { name, location, required } = parameter
     const reading = readValue(textsOf(parameter, shape, sources), parameter, parts)
-    const isLacking = reading.kind === 'absent' && required
-    const found = isLacking
-      ? { pointer: '', detail: 'is required' }
-      : reading.kind === 'fault'
-        ? reading.fault
-        : undefined
+    const found =
+      reading.kind === 'fault' ? reading.fault : required && reading.kind === 'absent' ? lacking : undefined
     if (found !== undefined) {
       const { pointer, detail } = found
-      return faultOf('invalid_parameter', `${location}.${name}`, [
-        { pointer: asFragment(pointer), parameter: name, in: location, detail },
-      ])
+      errors.push({ pointer: asFragment(pointer), parameter: name, in: location, detail })
     }
     if (reading.kind === 'value') values[`${location}.${name}`] = reading.value
   }
-  return values
+  const [first] = errors
+  return first === undefined
+    ? values
+    : faultOf('invalid_parameter', `${first.in}.${first.parameter}`, errors.slice(0, mostFaults))
 }
 
 const readQuery = (text: string, most: number, isForm: boolean): readonly Pair[] | RequestFault => {
@@ -217,6 +213,23 @@ const hasKey = (query: readonly Pair[], keyParameters: readonly string[]): boole
 
 const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): checked is RequestFault =>
   checked['kind'] === 'fault'
+
+/** Longer contents are keyed and sent as they are: their canonical text would take too long. */
+const longestCanonical = 64 * 1024
+
+/** With these a content is bound to its octets: digests, signatures, codings. */
+const isBound = (fields: RequestFields): boolean =>
+  Object.keys(fields).some((name) => /^(?:content-(?!type$|length$)|.*digest$|signature)/.test(name))
+
+/** The content of a QUERY is part of the key of its response: JSON has one text there, and other content the one that it has. */
+const canonicalContent = (
+  operation: Operation,
+  { method, content, contentType, fields }: ValidationInput,
+): { readonly content?: Buffer } => {
+  if (method !== 'QUERY' || content === undefined || content.length > longestCanonical) return {}
+  if (contentFor(operation, contentType)?.reading !== 'json' || isBound(fields ?? {})) return {}
+  return { content: Buffer.from(canonicalJson(content.toString())) }
+}
 
 const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]))
@@ -259,7 +272,10 @@ export const createOpenApiRequests = (
     const checked = checkParameters(plan, { path, query, fields, cookies }, parts)
     if (isFault(checked)) return refusalOf(checked)
     const { query: canonical, undeclared } = canonicalQuery(plan.order, query, parts, unknown, hasFormQueries)
-    const fault = checkBody(operation, input, parts) ?? aliasFault(plan, cookies, undeclared, handling)
+    const fault =
+      checkQueryString(operation, input.query, parts) ??
+      checkBody(operation, input, parts) ??
+      aliasFault(plan, cookies, undeclared, handling)
     if (fault !== undefined) return refusalOf(fault)
     return {
       kind: 'valid',
@@ -267,6 +283,7 @@ export const createOpenApiRequests = (
       arguments: checked,
       ...undeclaredOf(undeclared, handling),
       ...variantOf(plan, fields, cookies),
+      ...canonicalContent(operation, input),
       ...(hasKey(query, keyParameters) ? { hasQueryCredential: true } : {}),
     }
   }

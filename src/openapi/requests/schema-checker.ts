@@ -1,5 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
+import {
+  _,
+  Ajv2020,
+  type ErrorObject,
+  type KeywordCxt,
+  Name,
+  str,
+  type ValidateFunction,
+} from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import { rememberedFor } from '../../http/memo.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
@@ -17,13 +25,16 @@ export type SchemaFault = {
 }
 
 export type SchemaChecker = {
-  /** The first fault of a value; undefined when it fits, or when the schema cannot be checked. */
-  check(schema: RequestSchema, value: unknown, exact: ExactIntegers): SchemaFault | undefined
+  /** The faults of a value, at most `mostFaults`; none when it fits, or when the schema cannot be checked. */
+  check(schema: RequestSchema, value: unknown, exact: ExactIntegers): readonly SchemaFault[]
   /** Compiles the schema; the reason when it cannot be checked. */
   uncheckable(schema: RequestSchema): string | undefined
 }
 
 export const noExactIntegers: ExactIntegers = new Map()
+
+/** Most faults that one refusal names. */
+export const mostFaults = 20
 
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
 const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n } as const
@@ -144,6 +155,10 @@ const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
   pattern: () => 'does not match the pattern',
   format: ({ params }) => `is not a valid ${(params as { format: string }).format}`,
   integerBounds: () => 'is outside the bounds of the integer',
+  items: (error) => `must have at most ${limitOf(error)} items`,
+  unevaluatedItems: () => 'has an item that is not declared',
+  contains: () => 'has too few or too many items of a required form',
+  propertyNames: () => 'has a member whose name does not fit',
   oneOf: ({ params }) =>
     (params as { passingSchemas: unknown }).passingSchemas === null
       ? 'matches none of the allowed forms'
@@ -155,18 +170,7 @@ const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
 
 const longestPointer = 256
 
-/** Of a value that is neither null nor of its only other form: the error of that form. */
-const beforeNull = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
-  const [other, orNull, either] = errors.slice(-3)
-  const isOfNull = orNull?.schemaPath.endsWith('/anyOf/1/type') === true && orNull.params['type'] === 'null'
-  return isOfNull && either?.keyword === 'anyOf' && other !== undefined
-    ? beforeNull(errors.slice(0, -2))
-    : errors
-}
-
-const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
-  // The last one is about the keyword that contains the others.
-  const error = beforeNull(errors).at(-1) as ErrorObject
+const faultOf = (error: ErrorObject): SchemaFault => {
   const detail = details[error.keyword]?.(error) ?? 'is not valid'
   const pointer = error.instancePath.slice(0, longestPointer)
   const { missingProperty } = error.params as { readonly missingProperty?: string }
@@ -174,10 +178,41 @@ const faultOf = (errors: readonly ErrorObject[]): SchemaFault => {
   return { pointer, detail: detail.slice(0, 200), ...missing }
 }
 
+/** Whether members and items are declared is not known while the schemas that may declare them do not fit. */
+const isUncertain = ({ keyword }: ErrorObject): boolean => keyword.startsWith('unevaluated')
+
+const faultsOf = (errors: readonly ErrorObject[]): readonly SchemaFault[] => {
+  // `if` repeats the errors of `then` and `else`, `propertyNames` those of a name.
+  const own = errors.filter(({ keyword, propertyName }) => keyword !== 'if' && propertyName === undefined)
+  const certain = own.filter((error) => !isUncertain(error))
+  const ofOtherType = new Set(
+    certain.filter(({ keyword }) => keyword === 'type').map((one) => one.instancePath),
+  )
+  const faults = new Map<string, SchemaFault>()
+  for (const error of certain.length === 0 ? own : certain) {
+    // What else a value of another type lacks says nothing.
+    if (error.keyword !== 'type' && ofOtherType.has(error.instancePath)) continue
+    const fault = faultOf(error)
+    faults.set(`${fault.pointer} ${fault.detail}`, fault)
+  }
+  return [...faults.values()].slice(0, mostFaults)
+}
+
+/** Of `S or null` as `anyOf` or `oneOf`: the faults of a value that is not null are those of S. */
+const withNull = (schema: object, keyword: 'anyOf' | 'oneOf'): object => {
+  const { [keyword]: forms, allOf = [], ...rest } = schema as Readonly<Record<string, readonly object[]>>
+  const [other, orNull] = forms?.length === 2 ? forms : []
+  if (other === undefined || JSON.stringify(orNull) !== '{"type":"null"}') return schema
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  const onNull = keyword === 'oneOf' ? { then: { not: other } } : {}
+  return { ...rest, allOf: [...allOf, { if: orNull, ...onNull, else: other }] }
+}
+
 /** Without patterns of member names that cannot be run safely: then it is unknown which members are declared. */
-const runnable = (schema: unknown): unknown => {
-  if (Array.isArray(schema)) return schema.map(runnable)
-  if (typeof schema !== 'object' || schema === null) return schema
+const runnable = (given: unknown): unknown => {
+  if (Array.isArray(given)) return given.map(runnable)
+  if (typeof given !== 'object' || given === null) return given
+  const schema = withNull(withNull(given, 'anyOf'), 'oneOf')
   const { patternProperties } = schema as { readonly patternProperties?: Record<string, unknown> }
   const undecided = Object.keys(patternProperties ?? {}).filter((source) => safePattern(source) === undefined)
   const dropped =
@@ -232,6 +267,69 @@ const lengthCode = (context: KeywordCxt, operator: '>' | '<'): void => {
       ? _`${data}.length > ${schema} && ${characters} > ${schema}`
       : _`${data}.length < ${2 * schema} && ${characters} < ${schema}`,
   )
+}
+
+/** In compiled checks: how many errors the function has found. */
+const errors = new Name('errors')
+
+/** After so many faults no further members and items are looked at. */
+const bounded = (context: KeywordCxt): void => {
+  const { gen, it } = context
+  const subschema = context.subschema.bind(context)
+  context.subschema = (applied, valid) => {
+    const inner = subschema(applied, valid)
+    if (it.allErrors === true) gen.if(_`${errors} >= ${mostFaults}`, () => gen.break())
+    return inner
+  }
+}
+
+/** One member is enough to say that its object has some. */
+const onceForEach = (context: KeywordCxt): void => {
+  bounded(context)
+  const { gen, it } = context
+  const error = context.error.bind(context)
+  context.error = (...parts) => {
+    error(...parts)
+    if (it.allErrors === true) gen.break()
+  }
+}
+
+/**
+ * Why a value has none of several forms is not said: these are the faults of forms that were not meant. What each form adds is dropped
+ * at once: behind a reference, ajv copies all errors for each item of `contains`.
+ */
+const quiet = (context: KeywordCxt): void => {
+  const subschema = context.subschema.bind(context)
+  context.subschema = (applied, valid) => {
+    const inner = subschema({ ...applied, allErrors: false, createErrors: false }, valid)
+    context.reset()
+    return inner
+  }
+}
+
+const collecting: Readonly<Record<string, (context: KeywordCxt) => void>> = {
+  items: bounded,
+  patternProperties: bounded,
+  unevaluatedItems: bounded,
+  additionalProperties: onceForEach,
+  unevaluatedProperties: onceForEach,
+  propertyNames: onceForEach,
+  anyOf: quiet,
+  oneOf: quiet,
+  contains: quiet,
+}
+
+/** The keywords of this instance find all faults, in bounded time. */
+const collectFaults = (ajv: Ajv2020): void => {
+  for (const [keyword, change] of Object.entries(collecting)) {
+    const definition = ajv.getKeyword(keyword)
+    if (typeof definition !== 'object' || !('code' in definition)) throw new TypeError(`no ${keyword}`)
+    const { code } = definition
+    definition.code = (context) => {
+      change(context)
+      code(context)
+    }
+  }
 }
 
 /** Thrown out of a compiled check. */
@@ -315,9 +413,11 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       ownProperties: true,
       addUsedSchema: false,
       inlineRefs: false,
+      allErrors: true,
       code: { regExp },
       formats: textFormats,
     })
+    collectFaults(ajv)
     ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
     ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })
     // Those of the library count the characters of every text.
@@ -371,17 +471,17 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   })
   return {
     check: (schema, value, exact) => {
-      if (schema === true) return undefined
-      if (schema === false) return { pointer: '', detail: 'is not allowed' }
+      if (schema === true) return []
+      if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
       const validate = compile(schema)
-      if (typeof validate !== 'function') return undefined
+      if (typeof validate !== 'function') return []
       exactNow = exact
       counted = 0
       texts = undefined
       try {
-        return validate(value) === true ? undefined : faultOf(validate.errors ?? [])
+        return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
       } catch (error) {
-        if (error instanceof TooManySteps) return { pointer: '', detail: 'takes too long to check' }
+        if (error instanceof TooManySteps) return [{ pointer: '', detail: 'takes too long to check' }]
         throw error
       } finally {
         exactNow = noExactIntegers

@@ -1,6 +1,15 @@
 import { isUtf8 } from 'node:buffer'
-import { maxJsonValues, parseJson, readStructure } from '../../http/json-content.ts'
-import { openBrace, opens, quote, stringEnd, valueEnd, visitValues } from '../../http/json-text.ts'
+import {
+  maxJsonValues,
+  openBrace,
+  opens,
+  parseJson,
+  quote,
+  readStructure,
+  stringEnd,
+  valueEnd,
+  visitValues,
+} from '../../http/json-text.ts'
 import { pointerStep } from '../document/bundle.ts'
 import type { Parameter } from '../document/operation.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
@@ -238,7 +247,7 @@ const checked = (
   exact: ReadonlyMap<string, string>,
   { checker }: ValueParts,
 ): ParameterReading => {
-  const found = checker.check(schema, value, exact)
+  const [found] = checker.check(schema, value, exact)
   return found === undefined ? { kind: 'value', value } : { kind: 'fault', fault: found }
 }
 

@@ -177,7 +177,8 @@ const describeRow = (service: DescribedService, listed: Row) => {
   row.endpoints.forEach((endpoint, position) => {
     const schemaName = asName(`${name}.${row.id}.${position}`)
     for (const method of endpoint.methods) {
-      if (operations[method.toLowerCase()] !== undefined) continue
+      // OpenAPI 3.1 has no QUERY.
+      if (method === 'QUERY' || operations[method.toLowerCase()] !== undefined) continue
       const content = hasContent(method) ? requestBody(contract, row, endpoint, schemaName) : undefined
       Object.assign(schemas, content?.schemas)
       operations[method.toLowerCase()] = {

@@ -1,12 +1,14 @@
 import {
   createTagNames,
   invalidatedGroups,
+  isReadable,
   type TaggedArguments,
+  upstreamTags,
   type WriteResponse,
 } from '../../cache/tagger.ts'
 import { parsedJson } from '../../http/json-text.ts'
+import type { Tagger } from '../../service/contract.ts'
 import type { Found } from '../../service/row.ts'
-import type { Tagger } from '../../service/tagger.ts'
 import { decoded } from '../document/bundle.ts'
 import { operationOf } from '../document/operation.ts'
 import {
@@ -17,7 +19,6 @@ import {
   segmentsOf,
   templateShape,
 } from '../document/resources.ts'
-import { createServiceTagger } from './service-tagger.ts'
 
 const uuid = /^\{?[\da-f]{8}(?:-?[\da-f]{4}){3}-?[\da-f]{12}\}?$/
 
@@ -377,5 +378,24 @@ export const createStructuralTagger = ({
       }
       return [...new Set(tags)]
     },
+  }
+}
+
+/** A refusal changes nothing; the outcome of any other failure is unknown. */
+const changedNothing = (response: WriteResponse | undefined): boolean =>
+  response !== undefined && response.status >= 400 && response.status < 500
+
+/** Every write may change every response: a plant store has one list, and an OpenAPI document states no side effects. */
+export const createServiceTagger = ({ service }: { readonly service: string }): Tagger => {
+  const names = createTagNames(service)
+  return {
+    storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
+    callers: undefined,
+    undeclared: undefined,
+    isReadable,
+    writtenTags: (_found, _args, _method, response, _shown, isReported = false) =>
+      isReported || changedNothing(response) ? [] : [names.all],
+    everything: names.all,
+    changedTags: () => undefined,
   }
 }

@@ -3,7 +3,7 @@ import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { addCount, addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
-import { readAsStream } from './socket-reading.ts'
+import type { ReadingTurns } from './reading-turns.ts'
 
 const responses = new WeakMap<Socket, ServerResponse>()
 
@@ -48,6 +48,7 @@ type ConnectionOptions = {
   readonly isExempt: (address: string) => boolean
   /** With TLS, responses are written to the socket that TLS creates for the connection. */
   readonly encrypted: boolean
+  readonly reading: ReadingTurns
   readonly report: (event: EdgeEvent) => void
 }
 
@@ -197,7 +198,10 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
       return
     }
     if (options.encrypted) watchHandshake(socket)
-    else watch(socket)
+    else {
+      watch(socket)
+      options.reading.add(socket)
+    }
     if (!options.encrypted && open.size <= fewConnections) {
       begin(socket)
       return
@@ -210,7 +214,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
     server.on('secureConnection', (socket: Socket) => {
       handshakes.delete(peerOf(socket))
       watch(socket)
-      if ((socket as TLSSocket).alpnProtocol !== 'h2') readAsStream(socket)
+      if ((socket as TLSSocket).alpnProtocol !== 'h2') options.reading.add(socket)
     })
   }
   server.on('drop', () => report({ kind: 'connection-cut', reason: 'too-many' }))

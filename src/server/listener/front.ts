@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import { changedResponse } from '../../exchange/exchange.ts'
-import { errorAnswer } from '../../exchange/own-answer.ts'
-import type { Service } from '../../exchange/service.ts'
+import { changedResponse, type Service } from '../../exchange/exchange.ts'
+import { earlyErrorAnswer } from '../../exchange/finish.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
@@ -266,7 +265,7 @@ export const createFront = (options: FrontOptions): Front => {
       const raw = new GatewayError(codes[error.code ?? ''] ?? 'malformed_request', { cause: error })
       // Its head may be that of an earlier request, so no path is reported.
       const id = options.refusedEarly(raw, service, socket, undefined)
-      answerSocket(socket, changedResponse(errorAnswer(service, raw, id), service))
+      answerSocket(socket, changedResponse(earlyErrorAnswer(service, raw, { id, fields: {} }), service))
     },
   }
 }

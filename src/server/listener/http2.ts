@@ -2,8 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   constants,
   type Http2SecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
@@ -12,10 +10,11 @@ import { addressGroup } from '../../http/bounds.ts'
 import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
 import { authorityForm } from '../read-request.ts'
+import type { Http2Incoming, Http2Outgoing } from './http2-messages.ts'
 
 /** RFC 9113 §8.3.1: Host must equal :authority, neither may have userinfo, and the target must be a path. */
 export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {
-  const { headers } = incoming as unknown as Http2ServerRequest
+  const { headers } = incoming as unknown as Http2Incoming
   const { host, ':authority': authority, ':path': path } = headers
   if (host !== undefined && authority !== undefined && host.toLowerCase() !== authority.toLowerCase()) {
     return 'host'
@@ -26,7 +25,7 @@ export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | und
 
 /** A request over HTTP/2. It gets no interim responses, because Node sends some of them over HTTP/1.1 only. */
 export class Http2EdgeRequest implements GatewayRequest {
-  readonly #outgoing: Http2ServerResponse
+  readonly #outgoing: Http2Outgoing
   #controller: AbortController | undefined
   readonly method: string
   readonly target: string
@@ -34,8 +33,8 @@ export class Http2EdgeRequest implements GatewayRequest {
   readonly content: Readable | undefined
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, content: Readable | undefined) {
-    const { method, url, headers } = incoming as unknown as Http2ServerRequest
-    this.#outgoing = outgoing as unknown as Http2ServerResponse
+    const { method, url, headers } = incoming as unknown as Http2Incoming
+    this.#outgoing = outgoing as unknown as Http2Outgoing
     this.method = method
     this.target = url
     this.fields = headers
@@ -65,7 +64,7 @@ export type StreamBounds = {
 }
 
 /** Response bytes that wait, and the number of checks without progress. */
-type WatchedStream = { waiting: number; stalledChecks: number }
+type WaitingBytes = { waiting: number; stalledChecks: number }
 
 /** `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once. */
 const end = (stream: ServerHttp2Stream, reason: string): void => {
@@ -74,33 +73,40 @@ const end = (stream: ServerHttp2Stream, reason: string): void => {
 
 /** Checks each response by itself: pings and other streams keep Node's timer of the session from firing. */
 const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: StreamBounds): void => {
-  const open = new Map<ServerHttp2Stream, WatchedStream>()
+  const open = new Set<ServerHttp2Stream>()
+  /** Those with response bytes that waited at the last check. */
+  const waiting = new WeakMap<ServerHttp2Stream, WaitingBytes>()
   const everyMs = Math.max(50, Math.min(5_000, readerTimeoutMs / 4))
 
-  const countStalled = (stream: ServerHttp2Stream, watched: WatchedStream): void => {
-    watched.stalledChecks += 1
+  const countStalled = (stream: ServerHttp2Stream, before: WaitingBytes): void => {
+    before.stalledChecks += 1
     // The number of waiting bytes may be equal although the stream makes progress.
-    if (watched.stalledChecks === 1) {
+    if (before.stalledChecks === 1) {
       stream.once('drain', () => {
-        watched.stalledChecks = 0
+        before.stalledChecks = 0
       })
     }
-    if (watched.stalledChecks * everyMs <= readerTimeoutMs) return
+    if (before.stalledChecks * everyMs <= readerTimeoutMs) return
     report({ kind: 'connection-cut', reason: 'slow-reader' })
     open.delete(stream)
     end(stream, 'the client did not read the response')
   }
   const checkProgress = (): void => {
-    for (const [stream, watched] of open) {
-      const waiting = stream.bufferSize
-      if (waiting > 0 && waiting === watched.waiting) countStalled(stream, watched)
-      else watched.stalledChecks = 0
-      watched.waiting = waiting
+    for (const stream of open) {
+      const bytes = stream.bufferSize
+      const before = waiting.get(stream)
+      if (bytes === 0) waiting.delete(stream)
+      else if (before?.waiting === bytes) countStalled(stream, before)
+      else waiting.set(stream, { waiting: bytes, stalledChecks: 0 })
     }
   }
+  const closed = function (this: ServerHttp2Stream): void {
+    open.delete(this)
+  }
   server.on('stream', (stream) => {
-    open.set(stream, { waiting: 0, stalledChecks: 0 })
-    stream.once('close', () => open.delete(stream))
+    open.add(stream)
+    // Not `once`: it makes an object for each stream, which closes once.
+    stream.on('close', closed)
   })
   const timer = setInterval(checkProgress, everyMs).unref()
   server.once('close', () => clearInterval(timer))
@@ -134,7 +140,7 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
     }
     session.on('stream', (stream) => {
       if (stream.closed) reset()
-      else stream.once('aborted', reset)
+      else stream.on('aborted', reset)
     })
   }
   server.on('session', bound)

@@ -12,17 +12,11 @@ import {
 } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 import { hasContent, isHttp2 } from '../read-request.ts'
+import type { ReadingTurns } from './reading-turns.ts'
 import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
 
 /** Each piece that is passed on is counted and written by itself. */
 const piecesPerTurn = 32
-
-/**
- * A connection that is read on may bring ten thousand pieces of one octet, some 20 ms of work: then the next one waits for some turns,
- * in which new connections are accepted.
- */
-const readOnPerTurn = 1
-const parsedPerTurn = 1_024
 
 /** Longer pieces cost their client as much as the gateway. */
 const longestGathered = 4_096
@@ -137,9 +131,7 @@ export type ContentBounds = {
 
 type Shared = ContentBounds & {
   readonly pieces: FairTurns
-  readonly waiting: FairTurns
-  /** Pieces of waiting contents, less those that turns have made up for. */
-  parsed: number
+  readonly reading: ReadingTurns
 }
 
 /** A slice keeps the whole block that it was read into. */
@@ -298,7 +290,7 @@ export class RequestContent extends Readable {
     this.#received += chunk.length
     // A client that breaks off behind the last octet has sent a whole request; HTTP/2 marks its end in a frame of its own.
     if (this.#received === this.#source.length) this.#hasEnded = true
-    if (this.#waitsForTurn) this.#shared.parsed += 1
+    this.#shared.reading.count(this.#source.client)
     if (this.#isDiscarded) {
       this.#drop(chunk.length)
       return
@@ -335,23 +327,11 @@ export class RequestContent extends Readable {
   #waitForTurn(): void {
     this.#waitsForTurn = true
     this.#holdUp()
-    const shared = this.#shared
-    const readOn = (): void => {
-      if (shared.parsed > 0) {
-        shared.parsed -= parsedPerTurn
-        wait()
-        return
-      }
+    this.#shared.reading.wait(this.#source.client, () => {
       this.#waitsForTurn = false
       if (this.#isWanted) this.#passOn()
       this.#proceedWithRoom()
-    }
-    const wait = (): void => {
-      // Not in this turn: its work is done.
-      shared.waiting.mayBegin()
-      shared.waiting.begin(this.#source.client, readOn)
-    }
-    wait()
+    })
   }
 
   #passOn(): void {
@@ -443,13 +423,8 @@ const contents = new WeakMap<IncomingMessage, RequestContent>()
 export const contentOf = (incoming: IncomingMessage): RequestContent | undefined => contents.get(incoming)
 
 /** Creates the function to call for each request before anything reads it. */
-export const createRequestContents = (bounds: ContentBounds) => {
-  const shared: Shared = {
-    ...bounds,
-    pieces: createFairTurns(piecesPerTurn),
-    waiting: createFairTurns(readOnPerTurn),
-    parsed: 0,
-  }
+export const createRequestContents = (bounds: ContentBounds, reading: ReadingTurns) => {
+  const shared: Shared = { ...bounds, pieces: createFairTurns(piecesPerTurn), reading }
   const open = new Set<RequestContent>()
   const { requestTimeoutMs } = bounds
   const endSilent = (): void => {

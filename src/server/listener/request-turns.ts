@@ -5,7 +5,7 @@ import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from '../read-request.ts'
 import { currentResponse, responseBegins } from './connections.ts'
-import { continueReading, holdReading } from './socket-reading.ts'
+import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
 
 /**
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
@@ -96,6 +96,8 @@ const createPipelining = (
   return {
     take: (exchange: Exchange): void => {
       const { socket } = exchange.incoming
+      // node:http has paused the parser behind this request, and TLS has decrypted more.
+      if ('encrypted' in socket && socket.isPaused()) readAsStream(socket)
       // node:http gives a response the socket when those before it have been sent.
       if (exchange.outgoing.socket !== null) beginAlone(exchange)
       else if (socket.writable) wait(socket, exchange)

@@ -1,19 +1,20 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
-import type { Http2ServerResponse, OutgoingHttpHeaders } from 'node:http2'
+import type { OutgoingHttpHeaders } from 'node:http2'
 import { env } from 'node:process'
 import { pipeline, type Readable } from 'node:stream'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import {
   type ContentText,
   contentText,
-  type FieldLines,
   type GatewayResponse,
   hasNoContent,
   longestText,
+  wholeText,
   withoutFields,
 } from '../../http/message.ts'
-import { isHttp2 } from '../read-request.ts'
+import { Http2Outgoing } from '../listener/http2-messages.ts'
 import type { ResponseChanges } from '../response-changes.ts'
+import { headersOf, headersOfHead } from './http2-headers.ts'
 
 /** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
 const cut = (raw: ServerResponse): void => {
@@ -77,8 +78,14 @@ const sendSmall = (raw: ServerResponse, content: Buffer, text: ContentText | und
     raw.end(content)
     return
   }
+  const { latin1 } = text?.of === content ? text : contentText(content)
+  // TLS ends a write later: the end would be an empty write of its own behind it.
+  if ('encrypted' in socket) {
+    raw.end(latin1, 'latin1')
+    return
+  }
   socket.cork()
-  raw.write((text?.of === content ? text : contentText(content)).latin1, 'latin1')
+  raw.write(latin1, 'latin1')
   socket.uncork()
   raw.end()
 }
@@ -144,25 +151,25 @@ const beginsWithText = (
   const known = raw as WithHead
   known.statusCode = status
   if (status === 204 || status === 304) known._hasBody = false
-  const lines = changes === undefined ? headText.text : changes.text(headText.text)
+  const lines = changes === undefined ? wholeText(headText) : changes.text(headText)
   known._header = `${statusLine(status)}${lines}${options.keepAliveLines}\r\n`
   return true
 }
 
 /** Writes head and content. A content that breaks off destroys the connection: a truncated response must not look complete. */
 export const sendResponse = (
-  raw: ServerResponse,
+  raw: ServerResponse | Http2Outgoing,
   response: GatewayResponse,
   options: SendOptions,
   changes?: ResponseChanges,
 ): void => {
+  if (raw instanceof Http2Outgoing) {
+    sendOverHttp2(raw, response, options, changes)
+    return
+  }
   const { status, content } = response
-  if (isHttp2(raw) || !beginsWithText(raw, response, options, changes)) {
+  if (!beginsWithText(raw, response, options, changes)) {
     const fields = changes === undefined ? response.fields : changes.fields(response.fields)
-    if (isHttp2(raw)) {
-      sendOverHttp2(raw as unknown as Http2ServerResponse, { status, fields, content }, options)
-      return
-    }
     raw.writeHead(status, options.isDraining() ? closing(fields) : (fields as string[]))
   }
   if (content === undefined) {
@@ -219,35 +226,6 @@ export const createGathering = <Item extends { readonly response: Pick<GatewayRe
   }
 }
 
-/** RFC 9113 §8.2.2: connection-specific fields make a message malformed. */
-const ofConnection: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-])
-
-/**
- * Lower-case names (RFC 9113 §8.2), and repeated lines joined (RFC 9110 §5.3): node:http2 throws at a second line of a
- * single-value field, and an upstream may send two. Only Set-Cookie keeps its lines.
- */
-const asHeaders = (fields: FieldLines): OutgoingHttpHeaders => {
-  const headers: Record<string, string | string[]> = Object.create(null)
-  const cookies: string[] = []
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = (fields[i] as string).toLowerCase()
-    const value = fields[i + 1] as string
-    if (name === 'set-cookie') cookies.push(value)
-    else if (!ofConnection.has(name)) {
-      const before = headers[name]
-      headers[name] = before === undefined ? value : `${before}, ${value}`
-    }
-  }
-  if (cookies.length > 0) headers['set-cookie'] = cookies
-  return Object.fromEntries(Object.entries(headers))
-}
-
 /** Longest write, so that the progress of a slow reader can be measured (listener/http2.ts). */
 const mostAtOnce = 64 * 1024
 
@@ -255,21 +233,38 @@ const pieces = function* (content: Buffer): Generator<Buffer> {
   for (let at = 0; at < content.length; at += mostAtOnce) yield content.subarray(at, at + mostAtOnce)
 }
 
+const headersFor = (
+  { status, fields, headText: head }: GatewayResponse,
+  changes: ResponseChanges | undefined,
+): OutgoingHttpHeaders => {
+  if (head?.of === fields)
+    return changes === undefined ? headersOfHead(head, status) : changes.headers(head, status)
+  return headersOf(changes === undefined ? fields : changes.fields(fields), status)
+}
+
+const withoutContent = { endStream: true }
+
 /** A draining gateway sends GOAWAY in place of `Connection`. */
-const sendOverHttp2 = (raw: Http2ServerResponse, response: GatewayResponse, options: SendOptions): void => {
-  const { status, fields, content } = response
-  raw.writeHead(status, asHeaders(fields))
-  if (content === undefined || hasNoContent(raw.req.method, status)) {
+const sendOverHttp2 = (
+  { stream, req }: Http2Outgoing,
+  response: GatewayResponse,
+  options: SendOptions,
+  changes: ResponseChanges | undefined,
+): void => {
+  const { status, content } = response
+  const headers = headersFor(response, changes)
+  if (content === undefined || hasNoContent(req?.method ?? '', status)) {
     if (content !== undefined && !Buffer.isBuffer(content)) content.destroy()
-    raw.end()
+    stream.respond(headers, withoutContent)
     return
   }
+  stream.respond(headers)
   if (Buffer.isBuffer(content) && content.length <= mostAtOnce) {
-    raw.end(content)
+    stream.end(content)
     return
   }
-  // Written to the stream itself: a content that breaks off must reset it, so that a truncated response does not look complete.
-  pipeline(Buffer.isBuffer(content) ? pieces(content) : content, raw.stream, (error) => {
+  // A content that breaks off must reset the stream, so that a truncated response does not look complete.
+  pipeline(Buffer.isBuffer(content) ? pieces(content) : content, stream, (error) => {
     if (error) options.broken(error)
   })
 }

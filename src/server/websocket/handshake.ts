@@ -3,8 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
-import type { Received } from '../../exchange/exchange.ts'
-import type { Service } from '../../exchange/service.ts'
+import type { Received, Run, Service } from '../../exchange/exchange.ts'
 import {
   fieldValue,
   type GatewayRequest,
@@ -119,7 +118,7 @@ type HandshakeOptions = {
   readonly inFlight: { enter(): void; leave(): void }
   isDraining(): boolean
   receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): Received
-  run(exchange: Received): Promise<GatewayResponse>
+  readonly run: Run
   /** Gives a response its last form, without sending it. */
   complete(response: GatewayResponse, service: Service): GatewayResponse
   send(outgoing: ServerResponse, response: GatewayResponse): void

@@ -253,7 +253,11 @@ export type RetryDecision =
   | { readonly kind: 'retry'; readonly reason: RetryReason; readonly waitMs: number }
   | { readonly kind: 'give-up'; readonly reason: GiveUpReason }
 
-const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+const idempotentMethods: ReadonlySet<string> = new Set([
+  ...['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'],
+  // RFC 10008 §2.
+  'QUERY',
+])
 
 /** May a request be sent twice (RFC 9110 §9.2.2)? Not a GET that changes something. */
 export const isIdempotent = ({ method, isWrite }: Pick<RetryFacts, 'method' | 'isWrite'>): boolean =>

@@ -1,11 +1,16 @@
 import { isUtf8 } from 'node:buffer'
-import { mediaTypeOf, readJson } from '../../http/json-content.ts'
-import { ownMember } from '../../http/json-text.ts'
-import type { Invalid, ValidationInput } from '../../service/validation.ts'
+import { mediaTypeOf, ownMember, readJson } from '../../http/json-text.ts'
+import type { Invalid, ValidationInput } from '../../service/contract.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
 import type { CompiledArgument, CompiledEndpoint } from './compile-endpoint.ts'
-import { longestParameterName } from './php-names.ts'
-import { asList, isContainer, type PhpValue, parsePhpQuery, valuesOf } from './php-query.ts'
+import {
+  asList,
+  isContainer,
+  longestParameterName,
+  type PhpValue,
+  parsePhpQuery,
+  valuesOf,
+} from './php-query.ts'
 import {
   type InvalidArgument,
   type Issue,

@@ -1,5 +1,5 @@
 import { errorTable } from '../../errors.ts'
-import type { Invalid } from '../../service/validation.ts'
+import type { Invalid } from '../../service/contract.ts'
 import type { PhpQueryFault } from './php-query.ts'
 
 /** Why a value is refused: WordPress's code and text, and `data` for its `details`. */

@@ -1,7 +1,7 @@
 import { encodeQueryText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
+import type { Invalid, Validation, ValidationInput, Validator } from '../../service/contract.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
-import type { Invalid, Validation, ValidationInput, Validator } from '../../service/validation.ts'
 import {
   type CompiledArgument,
   type CompiledEndpoint,

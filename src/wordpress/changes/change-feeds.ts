@@ -2,8 +2,7 @@ import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, readClock } from '../../clock.ts'
 import { addCount } from '../../http/bounds.ts'
 import { ownJsonFields } from '../../http/message.ts'
-import type { ChangeEvent, ChangeRefusal } from './events.ts'
-import type { BehindCause } from './feed-state.ts'
+import type { BehindCause, ChangeEvent, ChangeRefusal } from './feed-state.ts'
 import {
   everything,
   isWithoutRow,

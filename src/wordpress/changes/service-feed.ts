@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
-import type { Change } from '../../service/tagger.ts'
-import type { ChangeEvent, PollFailure } from './events.ts'
+import type { Change } from '../../service/contract.ts'
 import {
   askFrom,
   type BehindCause,
   behindCause,
+  type ChangeEvent,
   coldFeed,
   type Feed,
   type FeedState,
   type FeedStep,
   lost,
   newerRow,
+  type PollFailure,
   readLog,
   safePosition,
 } from './feed-state.ts'

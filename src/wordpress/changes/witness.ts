@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Clock, readClock } from '../../clock.ts'
-import type { Statement, Witness } from '../../service/witness.ts'
+import type { Statement, Witness } from '../../service/contract.ts'
 import type { ReportedLease } from './change-feeds.ts'
 import { keyOf } from './read-changes.ts'
 

@@ -189,5 +189,5 @@ export const createDiscovery = (options: DiscoveryOptions) => {
 
 export type Discovery = ReturnType<typeof createDiscovery>
 
-export { rowsBeforeIndex } from './follow-index.ts'
+export { rowsBeforeIndex } from './index-source.ts'
 export { namedList, refusedText } from './learn-rows.ts'

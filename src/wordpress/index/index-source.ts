@@ -1,5 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../clock.ts'
+import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../../service/announced.ts'
+import { routeTemplate } from '../../service/route-paths.ts'
+import type { Endpoint, Row, UpstreamDefault } from '../../service/row.ts'
+import { isArgumentTakenOtherwise } from './drift.ts'
+import { describeEndpoint, endpointWith, type IndexDocument } from './index-document.ts'
 
 /** The upstream's answer at its REST root. */
 export type IndexAnswer = { readonly status: number; readonly content: Buffer }
@@ -112,4 +118,89 @@ export const createIndexSource = (options: IndexSourceOptions) => {
       await inFlight?.done
     },
   }
+}
+
+const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+const defaultIn = (schema: unknown): UpstreamDefault => {
+  if (schema === undefined) return { kind: 'absent' }
+  const value = ownMember(asMap(schema), 'default')
+  return value === undefined || value === null ? { kind: 'none' } : { kind: 'value', value }
+}
+
+const unknown: UpstreamDefault = { kind: 'unknown' }
+
+const sentWhole = (endpoint: Endpoint): Endpoint => ({
+  ...endpoint,
+  asSent: Object.fromEntries(Object.keys(endpoint.arguments).map((name) => [name, unknown])),
+})
+
+/** More names than any route of WordPress has; those beyond count as undeclared. */
+const mostAdded = 256
+
+/**
+ * An endpoint with the arguments that the upstream takes otherwise marked as such, and with those that it has besides. Filters such
+ * as `rest_post_collection_params` change values and callbacks together, and the index shows the values only.
+ */
+const followEndpoint = (endpoint: Endpoint, theirs: JsonObject | undefined): Endpoint => {
+  const announced = endpointWith(theirs, endpoint.methods[0])
+  if (announced === undefined) return sentWhole(endpoint)
+  const args = asMap(ownMember(announced, 'args'))
+  const ours = asMap(ownMember(describeEndpoint(endpoint), 'args'))
+  const asSent: Record<string, UpstreamDefault> = {}
+  for (const name of Object.keys(ours)) {
+    const their = ownMember(args, name)
+    if (their === undefined || isArgumentTakenOtherwise(asMap(ownMember(ours, name)), asMap(their))) {
+      asSent[name] = defaultIn(their)
+    }
+  }
+  const added = Object.keys(args)
+    .filter((name) => !Object.hasOwn(ours, name))
+    .slice(0, mostAdded)
+  for (const name of added) asSent[name] = { kind: 'none' }
+  if (Object.keys(asSent).length === 0) return endpoint
+  const more = Object.fromEntries(added.map((name) => [name, {}]))
+  return { ...endpoint, arguments: { ...endpoint.arguments, ...more }, asSent }
+}
+
+const followRow = (row: Row, theirs: JsonObject | undefined): Row => {
+  if (row.handledBy !== 'upstream') return row
+  const endpoints = row.endpoints.map((endpoint) => followEndpoint(endpoint, theirs))
+  return endpoints.every((endpoint, at) => endpoint === row.endpoints[at]) ? row : { ...row, endpoints }
+}
+
+/** The contract's rows while the upstream has not announced its own: nothing is refused or dropped that it might take otherwise. */
+export const rowsBeforeIndex = (rows: readonly Row[]): readonly Row[] =>
+  rows.map((row) =>
+    row.handledBy === 'upstream' ? { ...row, endpoints: row.endpoints.map(sentWhole) } : row,
+  )
+
+/** Patterns of routes by their templates: a pattern may differ between versions. */
+const patternsByTemplate = (index: IndexDocument): ReadonlyMap<string, string> =>
+  new Map(
+    [...index.routes.keys()].map((pattern) => [(routeTemplate(pattern) ?? pattern).toLowerCase(), pattern]),
+  )
+
+/** Does the upstream announce the route of a row? */
+export const announces = (index: IndexDocument): ((row: Row) => boolean) => {
+  const byTemplate = patternsByTemplate(index)
+  return (row) => index.routes.has(row.pattern) || byTemplate.has(row.template.toLowerCase())
+}
+
+/** The contract's rows as the upstream takes them; those without a difference are the same objects. */
+export const followIndex = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
+  const byTemplate = patternsByTemplate(index)
+  return rows.map((row) => {
+    const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())
+    return followRow(row, pattern === undefined ? undefined : index.routes.get(pattern))
+  })
+}
+
+/** The rows with the objects of `last` where nothing has changed, so that what was computed for them stays valid. */
+export const withKeptRows = (rows: readonly Row[], last: readonly Row[]): readonly Row[] => {
+  const before = new Map(last.map((row) => [row.pattern, row]))
+  return rows.map((row) => {
+    const known = before.get(row.pattern)
+    return known !== undefined && isDeepStrictEqual(known, row) ? known : row
+  })
 }

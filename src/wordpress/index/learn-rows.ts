@@ -1,5 +1,4 @@
-import { jsonTypes } from '../../http/json-content.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
+import { isJsonObject, type JsonObject, jsonTypes, ownMember } from '../../http/json-text.ts'
 import type { RouteRefusal } from '../../service/announced.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
 import type {
@@ -12,7 +11,7 @@ import type {
   UpstreamDefault,
 } from '../../service/row.ts'
 import { isCoreNamespace } from '../names/name-table.ts'
-import { collectionCreatedBy } from '../tags/side-effects.ts'
+import { collectionCreatedBy } from '../tags/sensitivity.ts'
 import { endpointsIn, type IndexDocument, methodsIn } from './index-document.ts'
 
 /** Far beyond what WordPress and its large plugins announce. */

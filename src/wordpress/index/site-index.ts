@@ -6,8 +6,8 @@ import type { DiscoveryEvent } from '../../service/announced.ts'
 import { skippedRows } from '../../service/router.ts'
 import type { Row } from '../../service/row.ts'
 import { compareWithUpstream, type Unlisted } from './drift.ts'
-import { announces, followIndex, withKeptRows } from './follow-index.ts'
 import { describeRow, type IndexDocument } from './index-document.ts'
+import { announces, followIndex, withKeptRows } from './index-source.ts'
 import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
 
 /** A document ready to be sent with status 200. */

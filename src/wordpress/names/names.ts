@@ -1,7 +1,6 @@
 import { Transform } from 'node:stream'
 import { createFairTurns } from '../../http/bounds.ts'
-import { mediaTypeOf } from '../../http/json-content.ts'
-import { backslash } from '../../http/json-text.ts'
+import { backslash, mediaTypeOf } from '../../http/json-text.ts'
 import { mapLinkValue, maxUrlLength } from '../../http/links.ts'
 import { contentText, essence, type FieldLines, fieldValue } from '../../http/message.ts'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../../service/row.ts'

@@ -6,7 +6,7 @@ import {
   longestParameterName,
   parameterEnd,
   parameterStart,
-} from '../arguments/php-names.ts'
+} from '../arguments/php-query.ts'
 import type { NamePair, NameTable } from './name-table.ts'
 
 type Swap = ReadonlyMap<string, string>

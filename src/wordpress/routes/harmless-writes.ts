@@ -1,12 +1,144 @@
 import type { ServiceConfig } from '../../config/config.ts'
 import { isPattern, matchesWrite } from '../../config/rule-match.ts'
-import type { HarmlessClaim } from '../../service/witness.ts'
-import { splitPhpName } from '../arguments/php-names.ts'
-import { type HarmlessRequest, namedRequests, rootOf, unnamedRequests } from './harmless-requests.ts'
+import type { Contract, HarmlessClaim } from '../../service/contract.ts'
+import { splitPhpName } from '../arguments/php-query.ts'
+
+/** What must hold of the answer too. */
+type ShownBy = (status: number, setCookies: readonly string[]) => boolean
+
+/** A POST request that changes nothing that a cached reader is shown. */
+export type HarmlessRequest = {
+  /** The first WordPress, or plugin, of which it is true, and why no response shows a change. */
+  readonly since: string
+  readonly why: string
+  /** Paths below the root of the site. The URL has no query: PHP would read parameters from it too. */
+  readonly paths: readonly string[]
+  /** Of its content, without parameters. */
+  readonly mediaType: string
+  /** Longer contents are not read. */
+  readonly mostBytes: number
+  readonly isRight: (content: Buffer) => boolean
+  readonly shownBy?: ShownBy
+}
+
+type FormParameter = { readonly name: string; readonly value: string }
+
+/** The parameters of a form, decoded; none when one of them may be read in another way. */
+const formOf = (content: Buffer): readonly FormParameter[] => {
+  const text = content.toString('latin1')
+  // PHP can be told to separate parameters by semicolons.
+  if (text.includes(';')) return []
+  try {
+    return text.split('&').map((parameter) => {
+      const [name = '', value = '', ...more] = parameter.split('=')
+      if (more.length > 0) throw new URIError(parameter)
+      const decoded = [name, value].map((part) => decodeURIComponent(part.replaceAll('+', ' ')))
+      return { name: decoded[0] ?? '', value: decoded[1] ?? '' }
+    })
+  } catch {
+    return []
+  }
+}
+
+/** What WordPress's own scripts send with a heartbeat; its `wp_autosave` saves. Every other name may belong to a plugin. */
+const heartbeatName =
+  /^(?:action|_nonce|interval|screen_id|has_focus|data\[(?:wp-refresh-post-lock|wp-refresh-post-nonces|wp-refresh-metabox-loader-nonces|wp-check-locked-posts)\](?:\[\w{0,40}\]){1,2})$/
+
+const isHeartbeat = (content: Buffer): boolean => {
+  const form = formOf(content)
+  const actions = form.filter(({ name }) => name === 'action')
+  return (
+    actions.length === 1 &&
+    actions[0]?.value === 'heartbeat' &&
+    form.every(({ name }) => heartbeatName.test(name))
+  )
+}
+
+/** The names in the form of wp-login.php; with `action` it does other things than a login. */
+const loginName = /^(?:log|pwd|wp-submit|redirect_to|testcookie|rememberme)$/
+
+const isLogin = (content: Buffer): boolean => {
+  const form = formOf(content)
+  return form.some(({ name }) => name === 'log') && form.every(({ name }) => loginName.test(name))
+}
+
+/** With a session WordPress redirects, or sets more cookies than the one that tests whether there may be cookies. */
+const isRefusedLogin: ShownBy = (status, setCookies) =>
+  status === 200 && setCookies.every((line) => /^wordpress_test_cookie=[^,]*$/.test(line))
+
+/** Each other member may name a stored document (`queryId`, `extensions`). */
+const documentMembers: ReadonlySet<string> = new Set(['query', 'variables', 'operationName'])
+
+/**
+ * A document without this keyword has no operation but queries, whichever parser reads it: names have no escapes (GraphQL §2.1.9,
+ * §2.3).
+ */
+const otherOperation = /\b(?:mutation|subscription)\b/
+
+const startsDocument = /^[\s,]*(?:\{|query\b|fragment\b)/
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+const membersOf = (content: Buffer): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(content))
+    return typeof value === 'object' && value !== null ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isQueryDocument = (content: Buffer): boolean => {
+  const members = membersOf(content)
+  if (members === undefined || !Object.keys(members).every((name) => documentMembers.has(name))) return false
+  const { query } = members
+  return typeof query === 'string' && startsDocument.test(query) && !otherOperation.test(query)
+}
+
+const urlencoded = 'application/x-www-form-urlencoded'
+
+/**
+ * WordPress alone writes nothing here that a response shows. `cache.harmlessWrites` names each: a plugin may write in the same
+ * request, and only the administrator knows the plugins.
+ */
+export const namedRequests = {
+  heartbeat: {
+    since: 'WordPress 3.6',
+    why: 'sets the lock of an editor, which no response shows, and reads',
+    paths: ['/wp-admin/admin-ajax.php'],
+    mediaType: urlencoded,
+    mostBytes: 16_384,
+    isRight: isHeartbeat,
+  },
+  'failed-login': {
+    since: 'WordPress 4.0',
+    why: 'WordPress writes a session only when the password is right',
+    paths: ['/wp-login.php'],
+    mediaType: urlencoded,
+    mostBytes: 16_384,
+    isRight: isLogin,
+    shownBy: isRefusedLogin,
+  },
+} as const satisfies Readonly<Record<string, HarmlessRequest>>
+
+/** For these no name is needed: the same by GET runs the same code, and is a read for every cache. */
+export const unnamedRequests: Readonly<Record<string, HarmlessRequest>> = {
+  'GraphQL query': {
+    since: 'WPGraphQL 0.1',
+    why: 'a document that holds queries only reads (GraphQL §2.3), and runs the same code by GET',
+    paths: ['/graphql', '/graphql/'],
+    mediaType: 'application/json',
+    mostBytes: 65_536,
+    isRight: isQueryDocument,
+  },
+}
+
+/** Where the site is, by the path of its interface: '' for `/wp-json`; undefined when that path has another name. */
+export const rootOf = (interfacePath: string): string | undefined =>
+  /^(.*?)(?:\/index\.php)?\/(?:wp|site)-json$/.exec(interfacePath)?.[1]
 
 /** Longer forms are not read, and count as writes. */
 const longestForm = 16 * 1024
-const urlencoded = 'application/x-www-form-urlencoded'
 
 /** WordPress takes these for the route and the method of its interface, also from a form behind any URL. */
 const rerouting: readonly string[] = ['rest_route', '_method']
@@ -57,9 +189,7 @@ const isOf = ({ paths }: HarmlessRequest, roots: readonly string[], path: string
 /** What is known of a request to a service: from `cache.harmlessWrites`, and of those that reach a WordPress from the table. */
 export const harmlessWritesOf = (
   config: Pick<ServiceConfig, 'contract' | 'cache'> & { readonly upstream: { readonly basePath: string } },
-  /** The paths of the interfaces of WordPress at the same upstream. */
-  interfaces: () => readonly string[],
-): ((method: string, path: string, query: string) => HarmlessClaim | undefined) | undefined => {
+): Contract['harmlessWrite'] => {
   const { cache, contract, upstream } = config
   const patterns = cache.harmlessWrites.filter(isPattern)
   const named = cache.harmlessWrites.flatMap((one) => (isPattern(one) ? [] : [one.text]))
@@ -69,7 +199,7 @@ export const harmlessWritesOf = (
     ...named.map((name) => [name, namedRequests[name]] as const),
   ]
   const basePath = upstream.basePath === '/' ? '' : upstream.basePath
-  return (method, path, query) => {
+  return (method, path, query, interfaces) => {
     const pattern = patterns.find((match) => matchesWrite(match, method, path, query))
     if (pattern !== undefined) return ofPattern(pattern.text, pattern.query)
     if (contract !== 'open' || method !== 'POST' || query !== '') return undefined

@@ -27,7 +27,6 @@ const properties: Readonly<Record<string, string>> = {
   categories: ofTerms,
   tags: ofTerms,
   site_pattern_category: ofTerms,
-  wp_pattern_category: ofTerms,
   menus: `${ofTerms} locations auto_add`,
   users:
     'id username name first_name last_name email url description link locale nickname slug registered_date roles password capabilities extra_capabilities avatar_urls meta',

@@ -219,8 +219,8 @@ export const refinements = {
       ...['title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
       'missing_image_sizes',
     ],
-    // Rendered images have their texts from the content; galleries take them from here.
-    minor: effect([], { contents: 'dynamic' }),
+    // Rendered images have their texts from the content; galleries take them from here, and oEmbed responses the title.
+    minor: effect(['oembed'], { contents: 'dynamic' }),
     ...shownPlainly,
     copied: [titleInMenus],
   },

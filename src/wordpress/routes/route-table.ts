@@ -1,14 +1,6 @@
 import { templateIdentifier } from '../../service/route-paths.ts'
 import type { ArgumentSchema, Arguments, Row } from '../../service/row.ts'
 import {
-  batchBody,
-  embedProxyQuery,
-  embedQuery,
-  mediaEditBody,
-  mediaPostProcessBody,
-  templateLookupQuery,
-} from './action-bodies.ts'
-import {
   blocksQuery,
   context,
   globalStylesRevisionsQuery,
@@ -39,13 +31,19 @@ import {
 } from './row-builders.ts'
 import {
   answered,
+  batchBody,
   blockFields,
+  embedProxyQuery,
+  embedQuery,
   everywhere,
+  mediaEditBody,
   mediaFields,
+  mediaPostProcessBody,
   navigationFields,
   pageFields,
   postFields,
   raw,
+  templateLookupQuery,
   undeclaredMeta,
 } from './write-fields.ts'
 

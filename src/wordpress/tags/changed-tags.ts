@@ -1,23 +1,90 @@
 import type { TagNames } from '../../cache/tagger.ts'
 import { isJsonObject } from '../../http/json-text.ts'
-import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
-import {
-  anyItemOf,
-  argumentOfOption,
-  collectionOfChangedType,
-  collectionOfOption,
-  collectionsOfChangedTaxonomy,
-  hiddenTypes,
-  isHarmlessOption,
-  plainMembers,
-  propertiesOfState,
-  propertyOfTaxonomy,
-  revisedCollections,
-} from './changes.ts'
+import type { Change, ChangedState, MaybeState } from '../../service/contract.ts'
 import { describedChange, tagOfBlog } from './companion-tags.ts'
 import { lookUp, type Properties } from './described-items.ts'
-import type { CollectionTags, WriteAction } from './tags.ts'
+import { type CollectionTags, collectionOfTaxonomy, collectionOfType, type WriteAction } from './tags.ts'
 import type { SiteWrite } from './written-tags.ts'
+
+/** Collection of the posts of a type. A change of any other type counts as a change of everything. */
+const collectionOfChangedType: Readonly<Record<string, string>> = {
+  ...collectionOfType,
+  wp_global_styles: 'global-styles',
+  wp_font_family: 'font-families',
+  wp_font_face: 'font-faces',
+  wpcf7_contact_form: 'contact-forms',
+}
+
+/** Posts that no response shows: what editors send each other while they work on one post (WordPress 7.0, Gutenberg), every second. */
+const hiddenTypes: ReadonlySet<string> = new Set(['wp_sync_storage'])
+
+/** Collections whose items have other identifiers in the interface than in the database, or show each other. */
+const anyItemOf: Readonly<Record<string, readonly string[]>> = {
+  templates: ['templates'],
+  'template-parts': ['template-parts'],
+  'global-styles': ['global-styles'],
+  'font-families': ['font-families', 'font-faces'],
+  'font-faces': ['font-families', 'font-faces'],
+}
+
+/** Collection of the terms of a taxonomy. A change of any other taxonomy counts as a change of everything. */
+const collectionOfChangedTaxonomy: Readonly<Record<string, string>> = {
+  ...collectionOfTaxonomy,
+  wp_pattern_category: 'site_pattern_category',
+}
+
+/** Collections whose items have revisions and autosaves. */
+const revisedCollections: readonly string[] = [
+  'posts',
+  'pages',
+  'blocks',
+  'navigation',
+  'templates',
+  'template-parts',
+  'global-styles',
+  'menu-items',
+]
+
+/** Properties of an item in the interface, by the member of a state; `terms` has the taxonomies. */
+const propertiesOfState: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  media: { parent: 'post' },
+}
+
+const propertyOfTaxonomy: Readonly<Record<string, string>> = {
+  category: 'categories',
+  post_tag: 'tags',
+  nav_menu: 'menus',
+  wp_pattern_category: 'wp_pattern_category',
+}
+
+/** Members that answers show under their own name. */
+const plainMembers: ReadonlySet<string> = new Set([
+  ...['status', 'slug', 'author', 'date', 'sticky', 'format', 'template', 'menu_order', 'parent'],
+])
+
+/** The argument of the settings that sets an option. */
+const argumentOfOption: Readonly<Record<string, string>> = {
+  blogname: 'title',
+  blogdescription: 'description',
+  posts_per_page: 'posts_per_page',
+  date_format: 'date_format',
+  time_format: 'time_format',
+  start_of_week: 'start_of_week',
+}
+
+/** Options that hold items of a collection. */
+const collectionOfOption: Readonly<Record<string, string>> = { sticky_posts: 'posts' }
+
+const harmlessOptions: ReadonlySet<string> = new Set([
+  ...['cron', 'doing_cron', 'recently_activated', 'uninstall_plugins', 'fresh_site', 'db_upgraded'],
+  ...['auto_updater.lock', 'core_updater.lock', 'recovery_keys', 'recovery_mode_email_last_sent'],
+  // Collected from other events: the parents of terms.
+  ...['category_children', 'can_compress_scripts', 'user_count', 'adminhash', 'new_admin_email'],
+])
+
+/** No answer shows them. Every other option counts as a change of everything. */
+const isHarmlessOption = (name: string): boolean =>
+  harmlessOptions.has(name) || name.startsWith('_transient_') || name.startsWith('_site_transient_')
 
 /** The object before and after, with the names of the interface. */
 type Item = {
@@ -170,13 +237,10 @@ export const createChangedTags = (
 
   const ofTerm = (change: Extract<Change, { kind: 'term' }>): readonly string[] | undefined => {
     const { id, before, after } = change
-    const collections = lookUp(collectionsOfChangedTaxonomy, change.taxonomy)
-    if (collections === undefined || id <= 0) return undefined
-    const tags = collections.map((collection) =>
-      ofItem({ collection, id, before, after, hasStatuses: false }),
-    )
-    const known = tags.filter((one) => one !== undefined)
-    return known.length < tags.length ? undefined : [...known.flat(), ...seen(true)]
+    const collection = lookUp(collectionOfChangedTaxonomy, change.taxonomy)
+    if (collection === undefined || id <= 0) return undefined
+    const tags = ofItem({ collection, id, before, after, hasStatuses: false })
+    return tags && [...tags, ...seen(true)]
   }
 
   const ofComment = (change: Extract<Change, { kind: 'comment' }>): readonly string[] | undefined => {

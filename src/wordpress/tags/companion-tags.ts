@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { TagNames } from '../../cache/tagger.ts'
 import { ownText, type ResponseHead } from '../../http/message.ts'
-import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
+import type { Change, ChangedState, MaybeState } from '../../service/contract.ts'
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what

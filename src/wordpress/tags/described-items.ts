@@ -1,5 +1,9 @@
-import { parsedContent } from '../../cache/readable-content.ts'
-import type { TaggedArguments, TaggedResponse, TagNames } from '../../cache/tagger.ts'
+import {
+  parsedContent,
+  type TaggedArguments,
+  type TaggedResponse,
+  type TagNames,
+} from '../../cache/tagger.ts'
 import { isJsonObject } from '../../http/json-text.ts'
 import { type FieldLines, fieldValue } from '../../http/message.ts'
 import type { Found } from '../../service/row.ts'

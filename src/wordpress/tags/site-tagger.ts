@@ -1,7 +1,7 @@
-import { isReadable } from '../../cache/readable-content.ts'
 import {
   createTagNames,
   invalidatedGroups,
+  isReadable,
   namesInDescribed,
   type Shown,
   type TaggedArguments,
@@ -11,8 +11,8 @@ import {
 } from '../../cache/tagger.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { contentText } from '../../http/message.ts'
+import type { Tagger } from '../../service/contract.ts'
 import type { Found, Row } from '../../service/row.ts'
-import type { Tagger } from '../../service/tagger.ts'
 import { type PropertyReach, pluginProperties } from '../routes/properties.ts'
 import { createChangedTags } from './changed-tags.ts'
 import { companionTags } from './companion-tags.ts'

@@ -139,13 +139,21 @@ const term = (
   return { create: effect(['search/term'], { contents: 'dynamic' }), update: reached, delete: reached }
 }
 
-const ofAuthor = ['oembed', 'comments', 'posts', 'pages', 'media', 'menu-items', 'search'] as const
+const ofMenu = ['menu-items', 'menu-locations', 'navigation'] as const
+
+/** Types of WordPress's own that are no pages have the permalinks of posts. */
+const linkedAsPosts = ['blocks', 'navigation'] as const
+
+const ofAuthor = [
+  ...['oembed', 'comments', 'posts', 'pages', 'media', 'menu-items', 'search'],
+  ...linkedAsPosts,
+] as const
 
 /** Links of the categories below it begin with its own, and so may links of posts (%category%) and of what belongs to them. */
 const movedCategory = {
   siblings: true,
   embedded: true,
-  collections: ['posts', 'media', 'comments', 'search', 'oembed', 'menu-items'],
+  collections: ['posts', 'media', 'comments', 'search', 'oembed', 'menu-items', ...linkedAsPosts],
 } as const
 
 /**
@@ -239,14 +247,15 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   tags: { effects: term('tags'), filters: [], refinement: refinements.tags, renders: 'none' },
   menus: {
-    effects: always(
-      effect(['menu-items', 'menu-locations', 'navigation'], { siblings: true, contents: 'any' }),
-    ),
+    effects: {
+      ...always(effect(ofMenu, { siblings: true, contents: 'any' })),
+      // Its items go with it, and leave what is attached to them.
+      delete: effect([...ofMenu, 'media', ...shown], { siblings: true, embedded: true, contents: 'any' }),
+    },
     filters: [],
     renders: 'none',
   },
   site_pattern_category: { effects: term('site_pattern_category'), filters: [], renders: 'none' },
-  wp_pattern_category: { effects: term('wp_pattern_category'), filters: [], renders: 'none' },
   comments: {
     effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, contents: 'dynamic' })),
     filters: [same('post'), same('parent'), same('author')],
@@ -324,12 +333,15 @@ export const collectionOfType: Readonly<Record<string, string>> = {
   comment: 'comments',
 }
 
-/** Properties in which an item names others by their ids, and the collection of these. Terms are sorted by their names. */
+/**
+ * Properties in which an item names others by their ids, and the collection of these. Terms are sorted by their names. WordPress has
+ * another name for the property of a pattern than the gateway for its collection, which is one under both names of the route.
+ */
 export const namedItems: Readonly<Record<string, string>> = {
   categories: 'categories',
   tags: 'tags',
   site_pattern_category: 'site_pattern_category',
-  wp_pattern_category: 'wp_pattern_category',
+  wp_pattern_category: 'site_pattern_category',
   featured_media: 'media',
 }
 
@@ -353,7 +365,6 @@ export const namedBy: Readonly<Record<string, readonly string[]>> = {
   tags: ['posts', 'pages', 'media', 'menu-items'],
   media: ['posts', 'pages', 'menu-items'],
   site_pattern_category: ['blocks'],
-  wp_pattern_category: ['blocks'],
 }
 
 export const collectionOfTaxonomy: Readonly<Record<string, string>> = {

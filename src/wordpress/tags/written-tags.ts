@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { parsedContent } from '../../cache/readable-content.ts'
-import type { Shown, TagNames, WriteResponse } from '../../cache/tagger.ts'
+import { parsedContent, type Shown, type TagNames, type WriteResponse } from '../../cache/tagger.ts'
 import type { Found, Row } from '../../service/row.ts'
 import { effect, type NamedEffect, type ReachedContents, type Refinement } from '../routes/refinements.ts'
 import {
@@ -11,7 +10,7 @@ import {
   itemInPath,
   lookUp,
 } from './described-items.ts'
-import { type CollectionTags, namedBy, siteTags, type WriteAction } from './tags.ts'
+import { type CollectionTags, namedBy, namedItems, siteTags, type WriteAction } from './tags.ts'
 import {
   copiesChanged,
   type ItemState,
@@ -162,11 +161,12 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
 
   /** Tags of terms that count the written item, and of lists of terms, which depend on the counts. */
   const countedByTags = (
-    counting: string,
+    property: string,
     { entry }: SiteWrite,
     { before, after }: ItemChange,
   ): readonly string[] => {
-    const named = [before, after].map((state) => termsNamed(state, counting, entry.refinement))
+    const counting = namedItems[property] ?? property
+    const named = [before, after].map((state) => termsNamed(state, property, entry.refinement))
     if (named.includes(undefined)) return [names.any(counting)]
     const terms = named.flatMap((ids) => (ids === 'none' || ids === undefined ? [] : ids))
     // The list of terms of a post exists for every readable post; a new post has no stored list.

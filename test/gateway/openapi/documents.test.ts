@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { OpenApiConfig } from '../../../src/config/config.ts'
 import { checkConfig, configFromData, filledAsData } from '../../../src/config/load.ts'
-import { logReload } from '../../../src/gateway/generation.ts'
+import { logReload } from '../../../src/gateway/reload.ts'
 import { documentNotes } from '../../../src/openapi/notes.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
@@ -34,7 +34,11 @@ const faultsOf = async (text: string, more = ''): Promise<string[]> => {
 describe('faults of a document are named with their line', () => {
   const nowhere = 'the reference leads to nothing in this document or below its folder'
   const cases: readonly (readonly [string, string, string])[] = [
-    ['another format', 'swagger: "2.0"', 'api.yaml:1:1 expected an OpenAPI document of version 3.0 or 3.1'],
+    [
+      'another format',
+      'swagger: "2.0"',
+      'api.yaml:1:1 expected an OpenAPI document of version 3.0, 3.1 or 3.2',
+    ],
     ['YAML with a fault', 'openapi: 3.1.0\npaths: {', 'api.yaml:2:9 not YAML or JSON: '],
     ['a path without a slash', `${head}  x: { get: {} }`, 'api.yaml:4:3 a path starts with "/"'],
     [
@@ -93,7 +97,7 @@ describe('faults of a document are named with their line', () => {
     const named = rules.replace(', { ttl: 1s }', '')
     expect(await faultsOf(`${head}  /a: { post: { operationId: write } }`, named)).toEqual([
       '7 services.api.cache.rules[0].operation: the document has no operation with this operationId',
-      '7 services.api.cache.rules[1].operation: only responses to GET and HEAD are stored',
+      '7 services.api.cache.rules[1].operation: only responses to GET, HEAD and QUERY are stored',
     ])
   })
 })

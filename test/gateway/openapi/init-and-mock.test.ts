@@ -34,6 +34,9 @@ const init = async (...operands: readonly string[]) => {
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
     siteFacts: () => Promise.reject(new Error('there is no site')),
+    upstreamFindings: async () => [],
+    packageFolder: new URL('../../../', import.meta.url),
+    env: {},
   }
   const end = await writeInitialConfig(ports, ['openapi', ...operands], false)
   return { end, stdout, stderr, text: end === 'ok' ? await readFile(initFile, 'utf8') : '' }
@@ -55,7 +58,7 @@ describe('trellis init openapi writes a configuration for a document', () => {
   test('with its operations, and rules that check accepts once they are in force', async () => {
     const { end, text, stdout } = await init(petstore)
     expect(end).toBe('ok')
-    expect(stdout).toMatch(/Next:\n {2}trellis check\n {2}trellis start\n$/)
+    expect(stdout).toMatch(/Next:\n {2}trellis check --upstreams\n {2}trellis start\n$/)
     const config = await configOf(text)
     expect(configWarnings(config)).toEqual([])
     expect(config.services).toMatchObject([
@@ -277,6 +280,7 @@ describe('the command line of the demo with a document', () => {
       version: '1.2.3',
       defaultFile: undefined,
       demoFile: 'config/gateway.yaml',
+      packageFolder: new URL('../../../', import.meta.url),
       initFile: join(folder, 'trellis.yaml'),
       readInput: async () => '',
       handedConfig: undefined,
@@ -299,6 +303,7 @@ describe('the command line of the demo with a document', () => {
       upstreamNotes: async () => [],
       documentNotes: async () => [],
       driftReport: async () => [],
+      examine: async () => [],
       explain: async () => ({}) as never,
       reloadOnChange: (_gateway, files) => watched.push(...files()),
       stopOnSignal: () => {},

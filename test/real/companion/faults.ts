@@ -1,4 +1,4 @@
-import type { Fault } from './find-faults.ts'
+import type { Fault } from '../../support/planted.ts'
 
 const fault = (name: string, right: string, wrong = ''): Fault => ({ name, right, wrong })
 

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pause } from '../../support/origin.ts'
+import { type Fault, planted } from '../../support/planted.ts'
 import { copyDatabase } from '../wordpress/copy-database.ts'
 import { companionFile } from '../wordpress/start-wordpress.ts'
 import { type Change, poll } from './intake.ts'
@@ -8,9 +9,6 @@ import { forAll } from './keep.ts'
 import { droppedTags, reaches, storedTags } from './reach.ts'
 import { type CompanionSite, startCompanionSite } from './site.ts'
 import type { Write } from './writes.ts'
-
-/** A rule of the companion that is removed or weakened: a part of its text, and what stands there instead. */
-export type Fault = { readonly name: string; readonly right: string; readonly wrong: string }
 
 /** The write after which, with the fault, a gateway would keep a response that WordPress gives otherwise, and the path of that. */
 export type Finding = { readonly fault: string; readonly write: string; readonly read: string }
@@ -29,13 +27,6 @@ type Options = {
   /** Faults that are looked for only as they were found before; others after each write and in every response. */
   readonly known: readonly Finding[]
   tell(line: string): void
-}
-
-/** The text of the companion with a fault. */
-export const planted = (text: string, { name, right, wrong }: Fault): string => {
-  const parts = text.split(right)
-  if (parts.length !== 2) throw new Error(`${name}: its text is ${parts.length - 1} times in the companion`)
-  return parts.join(wrong)
 }
 
 type Versions = {

@@ -15,6 +15,10 @@ const unobservable: readonly (readonly [names: RegExp, reason: string])[] = [
   [/^themes\./, 'read only: no route writes there'],
   [/^plugins\./, 'no read of the fuzzer shows what a plugin adds'],
   [/^(?:settings|sidebars|global-styles)\.(?:create|delete)\./, 'can only be updated'],
+  [
+    /^(?:pages|media)\.(?:create|update|delete|hidden\.\w+|deleted-hidden)\.(?:categories|tags)$/,
+    'only with a plugin that gives categories or tags to pages, media or patterns',
+  ],
 ]
 
 /** A fault, and what has been seen of it. */
@@ -25,7 +29,9 @@ export type Standing = {
   found: { readonly writes: number; readonly concerned: number; readonly by: string } | undefined
   /** Writes so far that the fault concerns. */
   concerned: number
-  /** Stored responses that only this effect dropped, although WordPress answers as before. */
+  /** Stored responses that this effect alone dropped. */
+  alone: number
+  /** Those of them that WordPress gives as before. */
   needless: number
   /** Stale responses that were computed, but that the gateway did not give. */
   unseen: number
@@ -39,6 +45,7 @@ export const standingsOf = (only: string): readonly Standing[] =>
       unobservable: unobservable.find(([names]) => names.test(plant.name))?.[1],
       found: undefined,
       concerned: 0,
+      alone: 0,
       needless: 0,
       unseen: 0,
     }))
@@ -148,19 +155,24 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
 export const cell = (text: string): string =>
   text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160)
 
+/** No stored response was dropped by this effect alone. */
+const isCovered = ({ alone, concerned }: Standing): boolean => alone === 0 && concerned > 0
+
 /** A page about all faults, for docs/evidence. */
 export const faultsPage = (standings: readonly Standing[], writes: number, seed: number): string => {
   const found = standings.filter((one) => one.found !== undefined)
   const unobservable = standings.filter((one) => one.unobservable !== undefined)
   const missed = standings.filter((one) => one.found === undefined && one.unobservable === undefined)
+  const covered = missed.filter(isCovered)
+  const others = missed.filter((one) => !isCovered(one))
   const inOrder = found.toSorted((a, b) => (a.found?.writes ?? 0) - (b.found?.writes ?? 0))
   const within = found.filter((one) => (one.found?.writes ?? 0) <= 1000).length
   return [
     '# Planted faults',
     '',
-    'Would random writes find a missing rule of invalidation? Written by `npm run fuzz:promise -- --plant-all`, with `PROMISE_PAGE` set. A fault removes one effect from the table (`src/wordpress/tags/tags.ts`, `src/wordpress/routes/refinements.ts`). The command sends random writes to a real WordPress and computes, after each write, which of up to 60 stored responses each fault would keep. If WordPress now gives another response, the command plants the fault in a gateway and repeats the write on a copy of the earlier database. The fault is found if that gateway gives the old response. All faults share the writes; most writes are of a kind that concerns a fault not found yet. The page adds up runs that were resumed, so one new run gives other numbers.',
+    'Would writes find a missing rule of invalidation? Written by `npm run fuzz:promise -- --plant-all`, with `PROMISE_PAGE` set. A fault removes one effect from the table (`src/wordpress/tags/tags.ts`, `src/wordpress/routes/refinements.ts`). The command sends [writes that aim at the rows](../../test/real/promise-fuzz/aimed-writes.ts) to a [real WordPress that is made for them](../../test/real/promise-fuzz/aimed-site.ts), and then random ones, up to `PROMISE_WRITES` in all. It computes, after each write, which of some 300 stored responses (60 after a random write) each fault would keep. If WordPress now gives another response, the command plants the fault in a gateway and repeats the write on a copy of the earlier database. The fault is found if that gateway gives the old response. All faults share the writes.',
     '',
-    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${found.length} were found, ${within} of them within 1,000 writes; ${missed.length} were not found, ${unobservable.length} cannot show on this site.`,
+    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${found.length} were found, ${within} of them within 1,000 writes. ${unobservable.length} cannot show on this site. ${covered.length} removed an effect that dropped no stored response alone: another effect of the same row reached each of them. ${others.length} were not found otherwise.`,
     '',
     '## Found',
     '',
@@ -177,11 +189,11 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
     ),
     '## Not found',
     '',
-    '`writes`: number of writes that concern the fault. `dropped without need`: stored responses that only this effect removed, although WordPress still gave the same response. `not confirmed`: responses that were computed to be stale, but were not when the fault was planted.',
+    '`writes`: number of writes that concern the fault. `dropped without need`: stored responses that this effect alone removed, although WordPress still gave the same response. `not confirmed`: responses that were computed to be stale, but were not when the fault was planted.',
     '',
     table(
       ['fault', 'writes', 'dropped without need', 'not confirmed', 'remark'],
-      missed.map(({ plant, concerned, needless, unseen }) => [
+      others.map(({ plant, concerned, needless, unseen }) => [
         plant.name,
         String(concerned),
         String(needless),
@@ -189,6 +201,10 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
         remarkFor(plant.name),
       ]),
     ),
+    '## Covered by other effects of their rows',
+    '',
+    `${covered.map(({ plant, concerned }) => `${plant.name} (${concerned} writes)`).join(', ')}.`,
+    '',
     '## Without a visible effect on this site',
     '',
     table(

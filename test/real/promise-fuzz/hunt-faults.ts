@@ -1,3 +1,5 @@
+import { aimedReads, aimedSite, nextIds, type Step } from './aimed-site.ts'
+import { aims } from './aimed-writes.ts'
 import { chooseWrite } from './choose-write.ts'
 import { isOpen, type Standing, twinOf, wantedMembers, wantedReads, wantedWrites } from './fault-standing.ts'
 import { type FaultyTables, isPlain, type Kept, type PlainWrite } from './faulty-tables.ts'
@@ -8,7 +10,7 @@ import { createRandom, type Random } from './random.ts'
 import { chooseRead } from './reads.ts'
 import { readText, writeText } from './report.ts'
 import { type Outcome, sendWrite } from './send-write.ts'
-import type { FuzzedSite, FuzzedSites, Read } from './site-under-fuzz.ts'
+import type { DirectAnswer, FuzzedSite, FuzzedSites, Read } from './site-under-fuzz.ts'
 import { type Created, resolved } from './write.ts'
 
 const writesPerSite = 100
@@ -29,6 +31,10 @@ export type Hunt = {
   readonly standings: readonly Standing[]
   readonly mostWrites: number
   writes: number
+  /** Responses that the table or a faulty one keeps after an aimed write, which were compared with WordPress's. */
+  compared: number
+  /** Of them, how many the table without a fault leaves outdated. */
+  outdated: number
   tell(line: string): void
 }
 
@@ -83,46 +89,36 @@ const isStaleOn = async (
   }
 }
 
-/** Random writes to one site, each looked at under all faults that have not been found. */
-class SiteHunt {
+type Looked = { readonly read: Read; readonly asked: Read; readonly answer: DirectAnswer }
+
+const shownIn = (looked: readonly Looked[]): ReadonlyMap<string, string> =>
+  new Map(looked.map(({ read, answer }) => [JSON.stringify(read), answer.shown]))
+
+const pathOf = (route: string): string => route.split('?')[0] ?? ''
+
+/** A read of the item or list at that path, or of the list with the item. */
+const isAbout = (path: string, { route }: Read): boolean => {
+  const asked = pathOf(route)
+  return asked === path || path.startsWith(`${asked}/`)
+}
+
+/** Looks at one write under all faults that have not been found. */
+class WriteHunt {
   readonly #hunt: Hunt
-  readonly #random: Random
-  readonly #pools: Pools
-  readonly #created: Created = new Map()
-  readonly #watched = new Map<string, Read>()
+  readonly #created: Created
 
-  constructor(hunt: Hunt, seed: number) {
+  constructor(hunt: Hunt, created: Created) {
     this.#hunt = hunt
-    this.#random = createRandom(seed)
-    this.#pools = choosePools(hunt.seeded, this.#random)
-  }
-
-  async run(): Promise<void> {
-    const { site, tables } = this.#hunt
-    await site.reset()
-    tables.forget()
-    let open = this.#hunt.standings.filter(isOpen)
-    let fault = this.#random.pick(open).plant
-    await this.#look(fault)
-    for (let number = 1; number <= writesPerSite && this.#hunt.writes < this.#hunt.mostWrites; number += 1) {
-      const sent = await this.#send(number, fault)
-      // What is read now is stored when the next write comes, which concerns that fault.
-      fault = this.#random.pick(open).plant
-      if (sent === undefined) continue
-      await this.#judge(sent, await this.#look(fault))
-      open = this.#hunt.standings.filter(isOpen)
-      if (open.length === 0) return
-    }
+    this.#created = created
   }
 
   #known(read: Read): Read {
     return resolved(read, this.#created) ?? read
   }
 
-  async #send(number: number, fault: Plant): Promise<Sent | undefined> {
+  /** Undefined when it is about something that was never created. */
+  async send(write: PlainWrite): Promise<Sent | undefined> {
     const { site, tables, standings } = this.#hunt
-    const write = plainWrite(number, this.#pools, this.#random, fault)
-    if (write === undefined) return undefined
     await site.save('before')
     const created = new Map(this.#created)
     const outcome = await sendWrite(site, write, this.#created)
@@ -132,33 +128,28 @@ class SiteHunt {
     for (const standing of standings) {
       if (write.kind.startsWith(wantedWrites(standing.plant))) standing.concerned += 1
     }
-    remember(this.#pools, write, outcome, this.#random)
     const collection = write.kind === 'upload' ? 'media' : (write.kind.split('.')[0] ?? '')
-    const related = tables.readsOf(collection)
-    return { write, outcome, kept: tables.keptAfter(ready, outcome), created, related }
+    const path = pathOf(ready.door === 'upload' ? ready.route : ready.operation.route)
+    const related = tables.readsOf(collection).filter((read) => isAbout(path, this.#known(read)))
+    const kept = tables.keptAfter(ready, outcome)
+    for (const { plants } of kept) for (const { name } of plants) this.#countAlone(name)
+    return { write, outcome, kept, created, related }
   }
 
-  /** What WordPress answers to all watched reads, some of them new; each counts as stored from then on. */
-  async #look(fault: Plant): Promise<ReadonlyMap<string, string>> {
-    const { site, tables } = this.#hunt
-    const watched = this.#watched
-    for (let more = watched.size === 0 ? 5 * newReads : newReads; more > 0; more -= 1) {
-      const read = chooseRead(this.#pools, this.#random, wantedReads(fault))
-      watched.set(JSON.stringify(read), read)
-    }
-    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched)))
-      watched.delete(key)
-    const entries = [...watched].map(([key, read]) => ({ key, read, asked: this.#known(read) }))
-    const answers = await site.directMany(entries.map(({ asked }) => asked))
+  async read(reads: readonly Read[]): Promise<readonly Looked[]> {
+    const asked = reads.map((read) => this.#known(read))
+    const answers = await this.#hunt.site.directMany(asked)
+    return reads.flatMap((read, at) => {
+      const [one, answer] = [asked[at], answers[at]]
+      return one === undefined || answer === undefined ? [] : [{ read, asked: one, answer }]
+    })
+  }
+
+  /** From now on these are what is stored. */
+  store(looked: readonly Looked[]): void {
+    const { tables } = this.#hunt
     tables.forget()
-    const now = new Map<string, string>()
-    for (const [at, { key, read, asked }] of entries.entries()) {
-      const answer = answers[at]
-      if (answer === undefined) continue
-      tables.store(read, asked, answer)
-      now.set(key, answer.shown)
-    }
-    return now
+    for (const { read, asked, answer } of looked) tables.store(read, asked, answer)
   }
 
   /** Responses that WordPress gives otherwise after the write, by the faults with which a gateway keeps them; none: kept anyway. */
@@ -176,17 +167,23 @@ class SiteHunt {
     return changed
   }
 
+  #countAlone(name: string): void {
+    const standing = this.#standing(name)
+    if (standing !== undefined) standing.alone += 1
+  }
+
   #countNeedless(plants: readonly Plant[]): void {
-    const [only] = plants
-    const standing = plants.length === 1 ? this.#standing(only?.name) : undefined
-    if (standing !== undefined) standing.needless += 1
+    for (const { name } of plants) {
+      const standing = this.#standing(name)
+      if (standing !== undefined) standing.needless += 1
+    }
   }
 
   #standing(name: string | undefined): Standing | undefined {
     return this.#hunt.standings.find(({ plant }) => plant.name === name)
   }
 
-  async #judge(sent: Sent, now: ReadonlyMap<string, string>): Promise<void> {
+  async judge(sent: Sent, now: ReadonlyMap<string, string>): Promise<void> {
     const { site } = this.#hunt
     const wanted = (plant: Plant | undefined): readonly Standing[] =>
       [plant?.name, plant === undefined ? undefined : twinOf(plant.name)]
@@ -209,8 +206,9 @@ class SiteHunt {
   /** The table without a fault keeps the response. */
   async #checkRight(sent: Sent, read: Read): Promise<void> {
     const { site, tell } = this.#hunt
-    if (await isStaleOn(site, undefined, sent, read))
-      tell(`STALE without a fault: ${writeText(sent.write)}; ${readText(read)}`)
+    if (!(await isStaleOn(site, undefined, sent, read))) return
+    this.#hunt.outdated += 1
+    tell(`STALE without a fault: ${writeText(sent.write)}; ${readText(read)}`)
   }
 
   async #plant(standing: Standing, sent: Sent, read: Read): Promise<void> {
@@ -228,4 +226,100 @@ class SiteHunt {
   }
 }
 
+/** Random writes to one site. */
+class SiteHunt {
+  readonly #hunt: Hunt
+  readonly #random: Random
+  readonly #pools: Pools
+  readonly #watched = new Map<string, Read>()
+  readonly #each: WriteHunt
+
+  constructor(hunt: Hunt, seed: number) {
+    this.#hunt = hunt
+    this.#random = createRandom(seed)
+    this.#pools = choosePools(hunt.seeded, this.#random)
+    this.#each = new WriteHunt(hunt, new Map())
+  }
+
+  async run(): Promise<void> {
+    const { site, tables } = this.#hunt
+    await site.reset()
+    tables.forget()
+    let open = this.#hunt.standings.filter(isOpen)
+    let fault = this.#random.pick(open).plant
+    await this.#look(fault)
+    for (let number = 1; number <= writesPerSite && this.#hunt.writes < this.#hunt.mostWrites; number += 1) {
+      const sent = await this.#send(number, fault)
+      // What is read now is stored when the next write comes, which concerns that fault.
+      fault = this.#random.pick(open).plant
+      if (sent === undefined) continue
+      await this.#each.judge(sent, await this.#look(fault))
+      open = this.#hunt.standings.filter(isOpen)
+      if (open.length === 0) return
+    }
+  }
+
+  async #send(number: number, fault: Plant): Promise<Sent | undefined> {
+    const write = plainWrite(number, this.#pools, this.#random, fault)
+    const sent = write === undefined ? undefined : await this.#each.send(write)
+    if (sent !== undefined) remember(this.#pools, sent.write, sent.outcome, this.#random)
+    return sent
+  }
+
+  /** What WordPress answers to all watched reads, some of them new. */
+  async #look(fault: Plant): Promise<ReadonlyMap<string, string>> {
+    const watched = this.#watched
+    for (let more = watched.size === 0 ? 5 * newReads : newReads; more > 0; more -= 1) {
+      const read = chooseRead(this.#pools, this.#random, wantedReads(fault))
+      watched.set(JSON.stringify(read), read)
+    }
+    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched)))
+      watched.delete(key)
+    const looked = await this.#each.read([...watched.values()])
+    this.#each.store(looked)
+    return shownIn(looked)
+  }
+}
+
 export const huntOnSite = (hunt: Hunt, seed: number): Promise<void> => new SiteHunt(hunt, seed).run()
+
+/** What WordPress gives the next items as their ids, after the one named `last`. */
+const nameNext = (created: Created): void => {
+  for (const [at, name] of nextIds.entries()) created.set(name, String(Number(created.get('last')) + 1 + at))
+}
+
+/** Sends what must succeed, and remembers the ids that it gives. */
+const prepare = async (site: FuzzedSite, step: Step, created: Created): Promise<void> => {
+  const outcome = await sendWrite(site, step, created)
+  if (outcome === undefined || outcome.status >= 400)
+    throw new Error(`${writeText(step)}: ${outcome?.status} ${outcome?.text.slice(0, 300)}`)
+  const post = /"wp_id":(\d+)/.exec(outcome.text)?.[1]
+  if (post !== undefined) created.set(`${step.name}post`, post)
+  if (step.name === 'last') nameNext(created)
+}
+
+/** Sends each aimed write to a site that is made for them all. */
+export const huntByAim = async (hunt: Hunt): Promise<void> => {
+  const { site, seeded } = hunt
+  await site.reset()
+  const base: Created = new Map([
+    ['fourth', '4'],
+    ['styles', seeded['global-styles'][0] ?? ''],
+  ])
+  for (const step of aimedSite) await prepare(site, step, base)
+  await site.save('base')
+  const atFirst = await new WriteHunt(hunt, base).read(aimedReads)
+  for (const { before = [], write } of aims) {
+    await site.restore('base')
+    const created: Created = new Map(base)
+    const each = new WriteHunt(hunt, created)
+    for (const step of before) await prepare(site, step, created)
+    each.store(before.length === 0 ? atFirst : await each.read(aimedReads))
+    const sent = await each.send(write)
+    if (sent === undefined || sent.outcome.status >= 400)
+      throw new Error(`${writeText(write)}: ${sent?.outcome.status} ${sent?.outcome.text}`)
+    const kept = await each.read(sent.kept.map(({ read }) => read))
+    hunt.compared += kept.length
+    await each.judge(sent, shownIn(kept))
+  }
+}

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { basic } from '../site-under-test.ts'
 import { faultsPage, isOpen, type Standing, standingsOf } from './fault-standing.ts'
 import { createFaultyTables, siteContractOf } from './faulty-tables.ts'
-import { type Hunt, huntOnSite } from './hunt-faults.ts'
+import { type Hunt, huntByAim, huntOnSite } from './hunt-faults.ts'
 import { seededIds } from './pools.ts'
 import type { FuzzedSites } from './site-under-fuzz.ts'
 
@@ -20,7 +20,9 @@ type Options = {
 type Saved = {
   readonly sites: number
   readonly writes: number
-  readonly standings: Readonly<Record<string, Pick<Standing, 'found' | 'concerned' | 'needless' | 'unseen'>>>
+  readonly standings: Readonly<
+    Record<string, Pick<Standing, 'found' | 'concerned' | 'alone' | 'needless' | 'unseen'>>
+  >
 }
 
 const stateFile = (page: string): string => `${page}.json`
@@ -28,8 +30,8 @@ const stateFile = (page: string): string => `${page}.json`
 /** So that a run of hours can be ended at any time and go on later. */
 const save = async (page: string, { writes, standings }: Hunt, sites: number): Promise<void> => {
   const states = standings.map(
-    ({ plant, found, concerned, needless, unseen }) =>
-      [plant.name, { found, concerned, needless, unseen }] as const,
+    ({ plant, found, concerned, alone, needless, unseen }) =>
+      [plant.name, { found, concerned, alone, needless, unseen }] as const,
   )
   const saved: Saved = { sites, writes, standings: Object.fromEntries(states) }
   await writeFile(stateFile(page), JSON.stringify(saved, undefined, 1))
@@ -45,7 +47,8 @@ const resume = async (page: string, hunt: Hunt): Promise<number> => {
 }
 
 /**
- * Looks for all faults with the same random writes, which are chosen for those that have not been found. After each write the functions
+ * Looks for all faults with the same writes: those that aim at the rows, then random ones that are chosen for the faults that have not
+ * been found. After each write the functions
  * of the gateway compute which stored responses each fault would keep. Where WordPress answers one of these otherwise, the fault is
  * planted, the write is repeated on a copy of the earlier database, and the fault counts as found when the gateway gives the old response.
  */
@@ -67,15 +70,21 @@ export const plantAll = async (sites: FuzzedSites, options: Options): Promise<re
     standings,
     mostWrites: options.writes,
     writes: 0,
+    compared: 0,
+    outdated: 0,
     tell: options.tell,
   }
   let number = options.page === undefined ? 0 : await resume(options.page, hunt)
   for (; hunt.writes < options.writes && standings.some(isOpen); number += 1) {
-    await huntOnSite(hunt, options.seed + number)
+    await (number === 0 ? huntByAim(hunt) : huntOnSite(hunt, options.seed + number))
     if (options.page !== undefined) {
       await writeFile(options.page, faultsPage(standings, hunt.writes, options.seed))
       await save(options.page, hunt, number + 1)
     }
+    if (number === 0)
+      options.tell(
+        `aimed writes: ${hunt.compared} responses compared, ${hunt.outdated} outdated without a fault`,
+      )
     const found = standings.filter((one) => one.found !== undefined).length
     process.stderr.write(
       `${hunt.writes} writes, ${found} faults found, ${standings.filter(isOpen).length} not\n`,

@@ -1,6 +1,6 @@
 import { basic } from '../site-under-test.ts'
 import type { FuzzedSite } from './site-under-fuzz.ts'
-import type { Created, Operation, RestStyle, Write, XmlValue } from './write.ts'
+import type { Created, Operation, Write, XmlValue } from './write.ts'
 import { resolved } from './write.ts'
 
 /** What came of a write; `created`: the id of what it made; `text`: the content of the response. */
@@ -42,11 +42,14 @@ const withQuery = (route: string, query: string): string =>
 type Request = { readonly url: string; readonly init: RequestInit }
 
 /** One operation in one of the spellings that WordPress takes. */
-const restRequest = (site: FuzzedSite, { method, route, body }: Operation, style: RestStyle): Request => {
+const restRequest = (
+  site: FuzzedSite,
+  { operation: { method, route, body }, style, by }: Extract<Write, { door: 'rest' }>,
+): Request => {
   const target = site.restRoot + site.spelled(route)
   const content = body === undefined ? {} : { body: site.spelled(json(body)) }
   const headers: Record<string, string> = {
-    authorization: basic(site.wordpress.credentials.admin),
+    authorization: basic(site.wordpress.credentials[by ?? 'admin']),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   }
   const { 'content-type': _, ...plain } = headers
@@ -99,7 +102,7 @@ const requestOf = (site: FuzzedSite, write: Write): Request => {
   const authorization = basic(site.wordpress.credentials.admin)
   switch (write.door) {
     case 'rest':
-      return restRequest(site, write.operation, write.style)
+      return restRequest(site, write)
     case 'batch':
       return batchRequest(site, write.operations)
     case 'upload':

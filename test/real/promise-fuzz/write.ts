@@ -25,7 +25,13 @@ export type RestStyle = (typeof restStyles)[number]
 export type Fields = Readonly<Record<string, string>>
 
 export type Sending =
-  | { readonly door: 'rest'; readonly style: RestStyle; readonly operation: Operation }
+  | {
+      readonly door: 'rest'
+      readonly style: RestStyle
+      readonly operation: Operation
+      /** By the user whom the seed has made a subscriber, if it has other rights now; by default the administrator. */
+      readonly by?: 'subscriber'
+    }
   | { readonly door: 'batch'; readonly operations: readonly Operation[] }
   | { readonly door: 'upload'; readonly route: string; readonly file: string }
   /** A form of wp-admin or of a theme, or a link of wp-admin that writes; `nonces`: names of fields, and the actions they are for. */
@@ -47,7 +53,7 @@ export type XmlValue = string | number | boolean | { readonly [name: string]: Xm
 /** Ids by the names of the writes that created them. */
 export type Created = Map<string, string>
 
-const reference = /\{(w\d+)\}/g
+const reference = /\{([a-z]\w*)\}/g
 
 /** Names of the writes on which a value depends. */
 export const referencesIn = (value: unknown): string[] =>

@@ -13,6 +13,7 @@ export const testRateLimiter = (store: () => RateLimitStore | undefined): void =
       {
         mostKeys: 100,
         store: store(),
+        processes: 1,
         clock: { monotonic: () => performance.now() },
         partitionOf: (credential) => credential,
       },
@@ -23,25 +24,36 @@ export const testRateLimiter = (store: () => RateLimitStore | undefined): void =
     const limit = limitTo(2)
     const verdicts = []
     for (let request = 0; request < 3; request += 1) verdicts.push(await limit.count(from('192.0.2.1')))
-    expect(verdicts.map(({ remaining, exceeded }) => [remaining, exceeded])).toEqual([
+    expect(verdicts.map(({ remaining, retryAfterSeconds }) => [remaining, retryAfterSeconds > 0])).toEqual([
       [1, false],
       [0, false],
       [0, true],
     ])
-    expect(await limit.count(from('192.0.2.2'))).toMatchObject({ remaining: 1, exceeded: false })
+    expect(await limit.count(from('192.0.2.2'))).toMatchObject({ remaining: 1, retryAfterSeconds: 0 })
   })
 
   test('requests at the same time are all counted', async () => {
     const limit = limitTo(50)
     const verdicts = await Promise.all(Array.from({ length: 60 }, async () => limit.count(from('192.0.2.1'))))
-    expect(verdicts.filter(({ exceeded }) => exceeded)).toHaveLength(10)
+    expect(verdicts.filter(({ retryAfterSeconds }) => retryAfterSeconds > 0)).toHaveLength(10)
   })
 
-  test('a window begins with its first request, and the next one counts anew', async () => {
+  test('a client that waits has its whole quota again', async () => {
     const limit = limitTo(1, windowMs)
     await limit.count(from('192.0.2.1'))
-    expect(await limit.count(from('192.0.2.1'))).toMatchObject({ exceeded: true, resetSeconds: 1 })
+    expect(await limit.count(from('192.0.2.1'))).toMatchObject({ retryAfterSeconds: 1, resetSeconds: 1 })
     await pause(windowMs + 50)
-    expect(await limit.count(from('192.0.2.1'))).toMatchObject({ exceeded: false })
+    expect(await limit.count(from('192.0.2.1'))).toMatchObject({ retryAfterSeconds: 0 })
+  })
+
+  test('an interval may be shorter than a millisecond', async () => {
+    const limit = limitTo(20_000, 2_000)
+    const verdicts = await Promise.all(
+      Array.from({ length: 500 }, async () => limit.count(from('192.0.2.1'))),
+    )
+    const least = Math.min(...verdicts.map(({ remaining }) => remaining))
+    // It gets back ten in each millisecond.
+    expect(least).toBeGreaterThanOrEqual(20_000 - 500)
+    expect(least).toBeLessThan(20_000)
   })
 }

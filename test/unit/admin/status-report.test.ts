@@ -60,3 +60,25 @@ test('a report adds up what belongs together, the largest first', () => {
   expect(report.configHash).toBe('0a1b')
   expect(report.memoryTrusted).toBe(true)
 })
+
+test('a report names the reasons of misses, the most frequent first, and the state of each receiver', () => {
+  const report = statusReport(
+    [
+      'trellis_cache_forwards_total{service="site",reason="uri-miss"} 3',
+      'trellis_cache_forwards_total{service="site",reason="vary-miss"} 0',
+      'trellis_cache_not_stored_total{service="site",reason="set-cookie"} 5',
+      'trellis_downstream_behind{service="site",receiver="varnish"} 1',
+      'trellis_downstream_lag_seconds{service="site",receiver="varnish"} 7',
+      'trellis_downstream_purges_total{service="site",receiver="varnish",outcome="confirmed"} 4',
+      'trellis_downstream_purges_total{service="site",receiver="varnish",outcome="failed"} 2',
+    ].join('\n'),
+    ready,
+  )
+  expect(report.notCached).toEqual([
+    { what: 'not stored', service: 'site', reason: 'set-cookie', count: 5 },
+    { what: 'forwarded', service: 'site', reason: 'uri-miss', count: 3 },
+  ])
+  expect(report.receivers).toEqual([
+    { service: 'site', receiver: 'varnish', behind: true, lagSeconds: 7, confirmed: 4, failed: 2 },
+  ])
+})

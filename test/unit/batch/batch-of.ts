@@ -1,11 +1,10 @@
 import { type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
-import type { BatchEnvelope } from '../../../src/batch/envelope.ts'
-import type { BatchInput } from '../../../src/batch/order/plan-batch.ts'
+import type { BatchEnvelope } from '../../../src/batch/item.ts'
+import { type BatchInput, Splitter } from '../../../src/batch/order/plan-order.ts'
 import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
-import { Splitter } from '../../../src/batch/split.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { siteShape } from '../../../src/wordpress/answers.ts'
 import { interfaceItems } from '../../../src/wordpress/batch.ts'
+import { siteShape } from '../../../src/wordpress/contract.ts'
 
 type Sending = Pick<BatchInput, 'admit'> & ItemSender
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { itemFields } from '../../../src/batch/envelope.ts'
+import { itemFields } from '../../../src/batch/item.ts'
 
 test('passes harmless headers on, strings and lists', () => {
   expect({ ...itemFields({ 'X-Foo': 'a', 'X-Bar': ['b', 'c'], 'X-Count': 3 }, false) }).toEqual({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { envelopeItem } from '../../../src/batch/envelope.ts'
+import { envelopeItem } from '../../../src/batch/item.ts'
 import { interfaceItems } from '../../../src/wordpress/batch.ts'
 
 test.each([

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { rawBodies } from '../../../src/batch/envelope.ts'
-import type { BatchItem } from '../../../src/batch/item.ts'
+import { type BatchItem, rawBodies } from '../../../src/batch/item.ts'
 import { cost } from '../../support/cost.ts'
 import { batchOf, wholeAnswer } from './batch-of.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Splitter } from '../../../src/batch/split.ts'
+import { Splitter } from '../../../src/batch/order/plan-order.ts'
 
 const splitterAt = (mode: 'item' | 'chunk' | 'whole' | 'auto', mostChunkMs = 5_000) => {
   let ms = 0

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { parseWrk } from '../../../bench/generator.ts'
+import { parseH2load, parseWrk } from '../../../bench/generator.ts'
 import { processorSeconds } from '../../../bench/processor-time.ts'
 import { summarise } from '../../../bench/report.ts'
 
@@ -17,6 +17,14 @@ Requests/sec:  22552.11
   expect(parseWrk(report)).toEqual({ requests: 45234, seconds: 2.01, failures: 0, p50Ms: 0.79, p99Ms: 26.02 })
   const failing = `${report}  Socket errors: connect 1, read 2, write 3, timeout 4\n  Non-2xx or 3xx responses: 5\n`
   expect(parseWrk(failing).failures).toBe(15)
+})
+
+test("h2load's report is read, with what failed", () => {
+  const report = `finished in 1.00s, 8.00 req/s, 1KB/s
+requests: 40 total, 41 started, 40 done, 37 succeeded, 3 failed, 1 errored, 0 timeout
+status codes: 30 2xx, 4 3xx, 2 4xx, 1 5xx
+`
+  expect(parseH2load(report, 1)).toMatchObject({ requests: 40, seconds: 1, failures: 6 })
 })
 
 test('processor time is that of the whole process tree', async () => {

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { chooseOther, chooseScenarios } from '../../../bench/pairs.ts'
+import { peers } from '../../../bench/peers/index.ts'
+import { plain } from '../../../bench/peers/trellis.ts'
+import { rows } from '../../../bench/table.ts'
 import { inTurns, inWords } from '../../../bench/turns.ts'
 
 describe('two servers in turns', () => {
@@ -78,3 +81,12 @@ describe('what is measured, and in which unit', () => {
     expect(() => chooseScenarios(named, proxy, runsScripts)).toThrow(text)
   })
 })
+
+test.each(rows)(
+  'of the table: the server takes part in $scenario against $against',
+  ({ scenario, against }) => {
+    // Where the server is not installed there is nothing to choose.
+    const other = [...peers, plain].find(({ name }) => name === against)
+    expect(other?.targets[scenario]).toMatch(/^\//)
+  },
+)

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { createAdmission, createHitForPass } from '../../../src/cache/store/memory-store.ts'
 import { createIntern } from '../../../src/cache/store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
-import { createTargetMemo, type RecalledTarget } from '../../../src/exchange/service.ts'
 import { remembered } from '../../../src/http/memo.ts'
+import { createTargetMemo, type RecalledTarget } from '../../../src/service/decide.ts'
 
 // What is remembered of texts that clients and upstreams choose, pushed against its bound.
 

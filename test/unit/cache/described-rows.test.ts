@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Change } from '../../../src/service/tagger.ts'
+import type { Change } from '../../../src/service/contract.ts'
 import { tagger } from './site-fixture.ts'
 
 const head = { status: 200, fields: [], content: Buffer.from('{}') }

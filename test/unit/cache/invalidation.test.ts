@@ -223,6 +223,28 @@ test('after a write of unknown outcome, nothing that it may have changed is stor
   expect(await read('wrong')).toBe('hit')
 })
 
+test('a response that was requested before a late write and arrives when it cannot come any more is not stored', async () => {
+  const { cache, clock } = harness()
+  const { forward, calls } = scriptedForward()
+  cache.suspect(tags, 30_000)
+  clock.advance(29_000)
+  const before = cache.answer(readOf({ tags }), forward)
+  // Now the write is carried out.
+  clock.advance(2_000)
+  calls[0]?.answer(response('old'))
+  expect(await textOf(await before)).toBe('old')
+  expect(cache.stats().entries).toBe(0)
+  expect((await cache.answer(readOf({ tags }), async () => response('new'))).outcome).toBe('miss')
+  expect(cache.stats().entries).toBe(1)
+})
+
+test('of settled tags that are forgotten, what was requested before is not stored', () => {
+  const held = createUnsettledTags(2)
+  held.add(['a', 'b'], 0, 10)
+  held.add(['c'], 15, 20)
+  expect([held.includes(['a'], 9), held.includes(['a'], 15)]).toEqual([true, false])
+})
+
 test('with more unsettled tags than are remembered, nothing is stored until they are settled', () => {
   const held = createUnsettledTags(2)
   held.add(['a', 'b'], 0, 10)

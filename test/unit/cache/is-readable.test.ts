@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReadable } from '../../../src/cache/readable-content.ts'
+import { isReadable } from '../../../src/cache/tagger.ts'
 
 const json = ['Content-Type', 'application/json; charset=UTF-8']
 

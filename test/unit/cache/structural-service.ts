@@ -1,9 +1,8 @@
 import { inferResources } from '../../../src/openapi/document/resources.ts'
 import { createOpenApiRequests } from '../../../src/openapi/requests/openapi-requests.ts'
-import { createServiceTagger } from '../../../src/openapi/tags/service-tagger.ts'
-import { createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
+import { createServiceTagger, createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
+import type { Tagger } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'
-import type { Tagger } from '../../../src/service/tagger.ts'
 import { contractOf } from '../request/openapi/described.ts'
 
 /**

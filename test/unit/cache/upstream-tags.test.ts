@@ -6,7 +6,7 @@ import {
   unsafePaths,
   upstreamTags,
 } from '../../../src/cache/tagger.ts'
-import { createServiceTagger } from '../../../src/openapi/tags/service-tagger.ts'
+import { createServiceTagger } from '../../../src/openapi/tags/structural-tagger.ts'
 import { createOpenTagger } from '../../../src/service/open.ts'
 import { companionTags } from '../../../src/wordpress/tags/companion-tags.ts'
 

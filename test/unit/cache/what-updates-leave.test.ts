@@ -147,6 +147,36 @@ test('a post without tags that is no longer public reaches the list of its tags,
   expect(reaches(hidden, list('tags', { post: 5 }))).toBe(true)
 })
 
+test('the title of an image is in its oEmbed response', () => {
+  const image: Properties = {
+    ...{
+      id: 8,
+      type: 'attachment',
+      status: 'inherit',
+      date: '2026-01-01',
+      date_gmt: '2026-01-01',
+      slug: 'leaf',
+    },
+    ...{
+      link: '/leaf',
+      author: 1,
+      post: null,
+      media_type: 'image',
+      mime_type: 'image/png',
+      source_url: '/leaf.png',
+    },
+    ...{ media_details: {}, title: { rendered: 'Leaf' } },
+  }
+  const titled = {
+    collection: 'media',
+    id: 8,
+    after: { ...image, title: { rendered: 'Bark' } },
+    known: image,
+  }
+  expect(reaches(titled, { found: found('oembed', 'lookup'), body: {} })).toBe(true)
+  expect(reaches(titled, item('users', 1))).toBe(false)
+})
+
 describe('a write to what only editors see', () => {
   const draft: Properties = { ...post, status: 'draft' }
   const page: Properties = { ...draft, type: 'page', parent: 0, menu_order: 0 }

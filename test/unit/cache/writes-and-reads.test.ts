@@ -97,13 +97,22 @@ test.each<[string, Write, Read, boolean]>([
   [
     'a pattern reaches the count of its category',
     update('blocks', 5, inPatternCategory),
-    item('wp_pattern_category', 2),
+    item('site_pattern_category', 2),
+    true,
+  ],
+  [
+    'a new pattern whose response is whole reaches the count of its category',
+    create('blocks', {
+      ...{ id: 5, type: 'wp_block', status: 'publish', slug: 'five', guid: {}, wp_pattern_sync_status: '' },
+      ...{ content: { raw: '', protected: false }, ...inPatternCategory },
+    }),
+    item('site_pattern_category', 2),
     true,
   ],
   [
     'a new pattern reaches lists of its categories',
     create('blocks', { id: 5, type: 'wp_block', ...inPatternCategory }),
-    list('wp_pattern_category'),
+    list('site_pattern_category'),
     true,
   ],
   [
@@ -285,6 +294,24 @@ test.each<[string, Write, Read, boolean]>([
     true,
   ],
   ['a tag leaves lists of posts that show none of it alone', update('tags', 2), list('posts'), false],
+  [
+    'a deleted menu reaches what was attached to its items',
+    remove('menus', 7, { deleted: true, previous: { id: 7, taxonomy: 'nav_menu' } }),
+    item('media', 81, { post: 6 }),
+    true,
+  ],
+  [
+    'the slug of a user reaches patterns, which have the permalinks of posts',
+    update('users', 1, { slug: 'bark' }),
+    item('blocks', 5, { id: 5, type: 'wp_block', link: '/one/five' }),
+    true,
+  ],
+  [
+    'the slug of a category reaches navigations, which have the permalinks of posts',
+    update('categories', 2, { slug: 'bark' }),
+    item('navigation', 5, { id: 5, type: 'wp_navigation', link: '/bark/five' }),
+    true,
+  ],
   [
     'media reach a post whose featured image they are',
     update('media', 81, { post: null }),

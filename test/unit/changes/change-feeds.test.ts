@@ -4,7 +4,7 @@ import {
   createChangeFeeds,
   type FeedService,
 } from '../../../src/wordpress/changes/change-feeds.ts'
-import type { ChangeEvent } from '../../../src/wordpress/changes/events.ts'
+import type { ChangeEvent } from '../../../src/wordpress/changes/feed-state.ts'
 import {
   keyOf,
   type LogAnswer,

@@ -123,9 +123,9 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
     {
       name: 'a count',
       commands: scripts,
-      run: () => counted.increment('limit', 'key', 1_000),
-      healthy: list(':2\r\n', ':900\r\n'),
-      said: { count: 2, leftMs: 900 },
+      run: () => counted.take('limit', 'key', { windowMs: 1_000, intervalMs: 100 }),
+      healthy: list(':1\r\n', bulk('99.5')),
+      said: { admitted: true, usedMs: 99.5 },
     },
     {
       name: 'an entry',

@@ -50,6 +50,18 @@ test('a silent member delays one change by at most one lease, and later changes 
   expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'lapsed' }))
 })
 
+test('the number of a note of another member is not taken for its own when it settles a write that changed nothing', async () => {
+  const { a, b } = await two()
+  // The message with the note is lost, or late.
+  b.line.cut = true
+  const spread = a.coherence.spread([note])
+  await pause(1)
+  b.line.cut = false
+  await b.coherence.spread([], 'b#1')
+  await spread
+  expect(b.applied).toEqual([note])
+})
+
 test('a member that was cut off gets all notes before it trusts its memory again', async () => {
   const { a, b } = await two()
   b.line.cut = true

@@ -160,6 +160,18 @@ test('an admin side without a token on a public address gives a warning', async 
 })
 
 test.each([
+  ['workers that divide limits', 'workers: 4', ['rateLimits']],
+  ['as many workers as cores', 'workers: 0', ['rateLimits']],
+  ['one process', 'workers: 1', []],
+  ['workers that count together in Redis', 'workers: 4\ncache: { shared: { url: redis://127.0.0.1 } }', []],
+])('rate limits and %s', async (_, more, expected) => {
+  const limits =
+    'rateLimits: [{ name: reads, service: plants, max: 100 }]\nservices: { plants: { contract: plants } }'
+  const result = await checkConfig(`${limits}\n${more}`, {})
+  expect(result.kind === 'ok' && configWarnings(result.config).map(({ path }) => path)).toEqual(expected)
+})
+
+test.each([
   ['redis://10.0.0.5', undefined, true],
   ['rediss://redis.test:6380', undefined, true],
   ['redis://[fd00::1]', undefined, true],

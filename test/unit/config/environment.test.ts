@@ -59,7 +59,9 @@ test('an unset variable without a default is exactly one fault', async () => {
 })
 
 test('references in keys and comments are not replaced', async () => {
-  expect(await faultOf('# ${NONE}\n"${NONE}": 1')).toEqual(['${NONE}: unknown key'])
+  expect(await faultOf('# ${NONE}\n"${NONE}": 1')).toEqual([
+    '${NONE}: unknown key; the keys here are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
+  ])
 })
 /* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 

@@ -50,9 +50,9 @@ describe('all faults of a file are reported at once, with their positions', () =
   test('faults across values are reported together with faults of single values', async () => {
     const text = 'listen: { port: 9090, hots: x }\ncache: { maxBytes: 1MiB, maxEntryBytes: 2MiB }'
     expect(await faultsOf(text)).toEqual([
-      '1:1 admin.port: must differ from listen.port (9090): the admin side must not be public',
+      '1:17 listen.port: must differ from admin.port (9090 if it is not set): change one of both',
       '1:23 listen.hots: unknown key <host>',
-      '2:41 cache.maxEntryBytes: must be at most cache.maxBytes, because a larger response cannot be stored',
+      '2:20 cache.maxBytes: must be at least cache.maxEntryBytes (4MiB if it is not set), because a larger response cannot be stored: raise it, or lower that',
     ])
   })
 
@@ -115,7 +115,11 @@ describe('all faults of a file are reported at once, with their positions', () =
 
 const single: readonly (readonly [string, string, string])[] = [
   ['unknown key, near a known one', 'cache: { max_bytes: 1MiB }', 'cache.max_bytes: unknown key <maxBytes>'],
-  ['unknown key, near none', 'zzzzzzzz: 1', 'zzzzzzzz: unknown key'],
+  [
+    'unknown key, near none',
+    'zzzzzzzz: 1',
+    'zzzzzzzz: unknown key; the keys here are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
+  ],
   [
     'unknown key in a service knows its contract',
     'services: { site: { contract: site, naems: same } }',
@@ -156,12 +160,12 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'a list where a section belongs',
     'drain: []',
-    'drain: expected a section with keys and values, found a list',
+    'drain: expected a section with keys and values, found a list; write { timeout: 30s }',
   ],
   [
     'a text where a list belongs',
     'trustedProxies: 10.0.0.0/8',
-    'trustedProxies: expected a list, found a text',
+    'trustedProxies: expected a list, found a text; put it in brackets',
   ],
   ['port out of range', 'listen: { port: 65536 }', 'listen.port: expected a whole number from 0 to 65535'],
   [
@@ -237,7 +241,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'no target',
     'services: { a: { contract: plants, upstream: { targets: [] } } }',
-    'services.a.upstream.targets: expected at least 1 entry',
+    'services.a.upstream.targets: expected at least 1 entry; write ["http://127.0.0.1:3000"]',
   ],
   [
     'target twice',
@@ -272,7 +276,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'mount with an end slash',
     'services: { a: { contract: plants, mount: /a/ } }',
-    'services.a.mount: the path must not end with "/"',
+    'services.a.mount: the path must not end with "/": leave it out',
   ],
   [
     'mount with dot segments',
@@ -287,7 +291,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'rule for a method that is not stored',
     'services: { a: { contract: plants, cache: { rules: [{ match: POST /a, ttl: 1s }] } } }',
-    'services.a.cache.rules[0].match: only responses to GET and HEAD are stored: the rule must start with GET or HEAD',
+    'services.a.cache.rules[0].match: only responses to GET, HEAD and QUERY are stored: the rule must start with one of them',
   ],
   [
     'rule without a path',

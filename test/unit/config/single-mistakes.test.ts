@@ -246,12 +246,12 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'an address and a port as one text',
     'listen: "0.0.0.0:8080"',
-    '1:9 listen: expected a section with keys and values, found a text',
+    '1:9 listen: expected a section with keys and values, found a text; its keys are: host, port, http2, tls',
   ],
   [
     'a port in place of its section',
     'listen: 8080',
-    '1:9 listen: expected a section with keys and values, found a number',
+    '1:9 listen: expected a section with keys and values, found a number; its keys are: host, port, http2, tls',
   ],
   [
     'a flag that says yes',
@@ -266,7 +266,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a number of workers in words',
     'workers: auto',
-    '1:10 workers: expected a whole number from 0 to 256, found a text',
+    '1:10 workers: expected a whole number from 0 to 256, found a text; write 0 for one for each core',
   ],
   ['more workers than allowed', 'workers: 257', '1:10 workers: expected a whole number from 0 to 256'],
   [
@@ -302,10 +302,14 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a target that is no list',
     up('targets: http://a'),
-    '1:55 services.a.upstream.targets: expected a list, found a text',
+    '1:55 services.a.upstream.targets: expected a list, found a text; write ["http://127.0.0.1:3000"]',
   ],
   ['the key target', up('target: http://a'), '1:46 services.a.upstream.target: unknown key <targets>'],
-  ['the key url', up('url: http://a'), '1:46 services.a.upstream.url: unknown key'],
+  [
+    'the key url',
+    up('url: http://a'),
+    '1:46 services.a.upstream.url: unknown key: write targets: ["http://127.0.0.1:3000"]',
+  ],
   [
     'a target with an impossible port',
     up('targets: ["http://a:99999"]'),
@@ -324,7 +328,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'an upstream that is a text',
     site('upstream: http://a'),
-    '1:44 services.a.upstream: expected a section with keys and values, found a text',
+    '1:44 services.a.upstream: expected a section with keys and values, found a text; write { targets: ["http://127.0.0.1:3000"] }',
   ],
   [
     'a base path without its slash',
@@ -350,12 +354,12 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a contract that does not exist',
     'services: { a: { contract: rest } }',
-    '1:28 services.a.contract: expected one of: plants, site, openapi, open',
+    '1:28 services.a.contract: expected one of: plants, site, openapi, open <open>',
   ],
   [
     'services as a list',
     'services: [{ contract: site }]',
-    '1:11 services: expected a section with keys and values, found a list',
+    '1:11 services: expected a section with keys and values, found a list; write NAME: { contract: open, mount: /, upstream: ... }',
   ],
   [
     'a service without content',
@@ -388,22 +392,30 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
     '1:13 services.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: a service name is 1 to 32 lower-case letters, digits and hyphens',
   ],
   ['a section in the singular', 'service: {}', '1:1 service: unknown key <services>'],
-  ['a section that does not exist', 'caching: {}', '1:1 caching: unknown key'],
-  ['a key of another contract', open('names: same'), '1:81 services.a.names: unknown key'],
+  [
+    'a section that does not exist',
+    'caching: {}',
+    '1:1 caching: unknown key; the keys here are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
+  ],
+  [
+    'a key of another contract',
+    open('names: same'),
+    '1:81 services.a.names: unknown key; the keys here are: contract, hosts, publicUrl, responseHeaders, cors, compress, changes, downstream, mount, access, websockets, errorPage, upstream, cache',
+  ],
   [
     'a rule that is a text',
     open('cache: { rules: ["GET /a 60s"] }'),
-    '1:98 services.a.cache.rules[0]: expected a section with keys and values, found a text',
+    '1:98 services.a.cache.rules[0]: expected a section with keys and values, found a text; its keys are: match, ttl, staleWhileRevalidate, staleIfError, negativeTtl, scope, override',
   ],
   [
     'rules that are no list',
     open('cache: { rules: { match: GET /a, ttl: 1s } }'),
-    '1:97 services.a.cache.rules: expected a list, found a section',
+    '1:97 services.a.cache.rules: expected a list, found a section; begin each entry with "-"',
   ],
   [
     'a rule with a method in lower case',
     open('cache: { rules: [{ match: get /a, ttl: 1s }] }'),
-    '1:107 services.a.cache.rules[0].match: only responses to GET and HEAD are stored: the rule must start with GET or HEAD',
+    '1:107 services.a.cache.rules[0].match: only responses to GET, HEAD and QUERY are stored: the rule must start with one of them',
   ],
   [
     'a rule with a regular expression',
@@ -473,7 +485,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a host that is no list',
     open('hosts: a.example'),
-    '1:88 services.a.hosts: expected a list, found a text',
+    '1:88 services.a.hosts: expected a list, found a text; put it in brackets',
   ],
   [
     'a host with an umlaut',
@@ -558,7 +570,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a health check that is a text',
     up('health: /up'),
-    '1:54 services.a.upstream.health: expected a section with keys and values, found a text',
+    '1:54 services.a.upstream.health: expected a section with keys and values, found a text; write { path: /health }',
   ],
   [
     'a class of statuses',
@@ -583,7 +595,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a log level of another program',
     'log: { level: warning }',
-    '1:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent',
+    '1:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent <warn>',
   ],
   [
     'a log level in capitals',
@@ -683,7 +695,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'rate limits that are no list',
     'rateLimits: { name: a }',
-    '1:13 rateLimits: expected a list, found a section',
+    '1:13 rateLimits: expected a list, found a section; begin each entry with "-"',
   ],
   [
     'a Redis without its scheme',
@@ -728,12 +740,22 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a response that is larger than the cache',
     'cache: { maxBytes: 1MiB }',
-    '1:1 cache.maxEntryBytes: must be at most cache.maxBytes, because a larger response cannot be stored',
+    '1:20 cache.maxBytes: must be at least cache.maxEntryBytes (4MiB if it is not set), because a larger response cannot be stored: raise it, or lower that',
   ],
   [
     'no concurrent fetches while warming',
     'cache: { warm: { concurrency: 0 } }',
     '1:31 cache.warm.concurrency: expected a whole number from 1 to 256',
+  ],
+  [
+    'a rate without its unit',
+    'cache: { verify: { rate: 1 } }',
+    '1:26 cache.verify.rate: expected a rate of at most 100/s: 1/s, 10/m or 5/h; 0/s = none, found a number',
+  ],
+  [
+    'more checks than a second has',
+    'cache: { verify: { rate: 101/s } }',
+    '1:26 cache.verify.rate: expected a rate of at most 100/s: 1/s, 10/m or 5/h; 0/s = none',
   ],
   [
     'a URL longer than the headers',
@@ -794,12 +816,12 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a file of API keys that does not exist',
     open('access: { apiKeys: { file: /nowhere } }'),
-    '1:108 services.a.access.apiKeys.file: the secret file /nowhere cannot be read, it does not exist (ENOENT)',
+    '1:108 services.a.access.apiKeys.file: the file /nowhere cannot be read, it does not exist (ENOENT)',
   ],
   [
     'a relative path of API keys',
     open('access: { apiKeys: { file: keys } }'),
-    '1:108 services.a.access.apiKeys.file: expected an absolute path: file:/run/secrets/x',
+    '1:108 services.a.access.apiKeys.file: expected an absolute path: /etc/trellis/x',
   ],
   [
     'an address by name',
@@ -809,7 +831,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'an address that is no list',
     open('access: { allow: 10.0.0.0/8 }'),
-    '1:98 services.a.access.allow: expected a list, found a text',
+    '1:98 services.a.access.allow: expected a list, found a text; put it in brackets',
   ],
   [
     'a static identity that is missing',
@@ -861,9 +883,21 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
     site('limits: { bodyBytes: 64MiB }'),
     '1:55 services.a.limits.bodyBytes: must be at most half of limits.bufferedBytes, because one client gets half of it and a body is read completely',
   ],
-  ['a file that is a list', '- a', '1:1 : expected a section with keys and values, found a list'],
-  ['a file that is a text', 'hello', '1:1 : expected a section with keys and values, found a text'],
-  ['a file that is a number', '5', '1:1 : expected a section with keys and values, found a number'],
+  [
+    'a file that is a list',
+    '- a',
+    '1:1 : expected a section with keys and values, found a list; its keys are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
+  ],
+  [
+    'a file that is a text',
+    'hello',
+    '1:1 : expected a section with keys and values, found a text; its keys are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
+  ],
+  [
+    'a file that is a number',
+    '5',
+    '1:1 : expected a section with keys and values, found a number; its keys are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
+  ],
   [
     'two documents',
     'workers: 1\n---\nworkers: 2',
@@ -892,13 +926,14 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a file in TOML',
     'workers = 1\nlog.level = "info"',
-    '1:1 : expected a section with keys and values, found a text',
+    '1:1 : expected a section with keys and values, found a text; its keys are: listen, limits, cors, overload, rateLimits, rateLimitKeys, reload, admin, publicUrl, workers, trustedProxies, log, tracing, metrics, cache, drain, services',
   ],
   [
     'an empty service name',
     'tracing: { serviceName: "" }',
     '1:25 tracing.serviceName: expected at least 1 character',
   ],
+  ['pushes without a pause', 'metrics: { interval: 100ms }', '1:22 metrics.interval: expected at least 1s'],
 ]
 /* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 
@@ -923,7 +958,7 @@ describe('one mistake in a configuration is one fault with position, key and rem
     const keys = rows.map(([, , fault]) => fault.replace(/^\d+:\d+ /, '').split(/[.:[]/)[0])
     for (const section of [
       ...['listen', 'admin', 'publicUrl', 'workers', 'trustedProxies', 'limits', 'cors', 'overload'],
-      ...['rateLimits', 'reload', 'log', 'tracing', 'cache', 'drain', 'services'],
+      ...['rateLimits', 'reload', 'log', 'tracing', 'metrics', 'cache', 'drain', 'services'],
     ])
       expect(keys).toContain(section)
   })

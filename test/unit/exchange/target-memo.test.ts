@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTargetMemo, type ValidTarget } from '../../../src/exchange/service.ts'
+import { createTargetMemo, type ValidTarget } from '../../../src/service/decide.ts'
 
 const recalled = (target: string): ValidTarget =>
   ({ kind: 'valid', target, publicKey: target }) as unknown as ValidTarget

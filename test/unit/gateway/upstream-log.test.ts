@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { withUpstreamLog } from '../../../src/observability/event-lines.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { withUpstreamLog } from '../../../src/observability/upstream-log.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
 
 beforeEach(() => void vi.useFakeTimers())

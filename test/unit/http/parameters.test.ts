@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parameterEnd, parameterStart } from '../../../src/wordpress/arguments/php-names.ts'
+import { parameterEnd, parameterStart } from '../../../src/wordpress/arguments/php-query.ts'
 
 const read = (text: string): string[] => {
   const found: string[] = []

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { folded, pathReadings } from '../../../src/http/path-readings.ts'
+import { folded, pathReadings } from '../../../src/http/targets.ts'
 import { cost } from '../../support/cost.ts'
 
 describe('a path is read', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { redactTarget } from '../../../src/http/redact-target.ts'
+import { redactTarget } from '../../../src/http/targets.ts'
 
 test.each([
   ['/x', '/x'],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ExchangeEvent } from '../../../src/exchange/events.ts'
-import { withEmptyingLog } from '../../../src/observability/emptying-writes.ts'
+import { withEmptyingLog } from '../../../src/observability/event-lines.ts'
 import type { Metrics } from '../../../src/observability/metrics.ts'
 
 beforeEach(() => void vi.useFakeTimers())

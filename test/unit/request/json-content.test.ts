@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maxJsonValues, readJson } from '../../../src/http/json-content.ts'
+import { maxJsonValues, readJson } from '../../../src/http/json-text.ts'
 import { ask, refusalOf } from './support.ts'
 
 const read = (content: string | Buffer, depth = 512) => {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { foldPhpName } from '../../../src/wordpress/arguments/php-names.ts'
-import { PhpArray, type PhpValue, parsePhpQuery } from '../../../src/wordpress/arguments/php-query.ts'
+import {
+  foldPhpName,
+  PhpArray,
+  type PhpValue,
+  parsePhpQuery,
+} from '../../../src/wordpress/arguments/php-query.ts'
 
 const plain = (value: PhpValue): unknown =>
   value instanceof PhpArray ? [...value].map(([key, member]) => [key, plain(member)]) : value

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hostOf, urlAtHost } from '../../../src/http/hosts.ts'
+import { hostOf, urlAtHost } from '../../../src/http/targets.ts'
 import { createServiceTable, isCertain, planRoutes } from '../../../src/service/service-table.ts'
 
 type Located = { readonly name: string; readonly hosts: readonly string[]; readonly mount: string }

@@ -1,5 +1,5 @@
+import type { Validation, Validator } from '../../../src/service/contract.ts'
 import type { Endpoint, Row } from '../../../src/service/row.ts'
-import type { Validation, Validator } from '../../../src/service/validation.ts'
 import {
   createSiteValidator,
   type SiteValidatorOptions,

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Service } from '../../../src/exchange/service.ts'
+import { Generation, type Service } from '../../../src/exchange/exchange.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 import { createEdge } from '../../../src/server/server.ts'
@@ -16,6 +16,8 @@ const service = {
   contract: 'open',
   mount: '',
   hosts: [],
+  address: {},
+  responses: {},
 } as unknown as Service
 
 type Edge = Parameters<typeof createEdge>[0]
@@ -34,7 +36,7 @@ const edgeOf = (
     trustedProxies: [],
     cors: undefined,
     distrusted: new Set(),
-    services: [service],
+    generation: new Generation([service]),
     certificates: [],
     logger: pino({ level: 'silent' }),
     run,

@@ -92,7 +92,7 @@ describe('a head that was made before has the bytes that node:http writes', () =
       status: 200,
       fields,
       content: Buffer.from('a'),
-      headText: { of: fields, text: 'X-Ready: 1\r\n' },
+      headText: { of: fields, begin: undefined, text: 'X-Ready: 1\r\n' },
     }
     expect(await bytesFor('GET / HTTP/1.1\r\nHost: a')).toContain('X-Ready: 1')
   })
@@ -106,7 +106,12 @@ describe('a head that was made before has the bytes that node:http writes', () =
     const byNode = await startHttpServer((_incoming, outgoing) =>
       sendByNode(
         outgoing,
-        { status: 200, fields, content: Buffer.from('a'), headText: { of: fields, text: 'X-Ready: 1\r\n' } },
+        {
+          status: 200,
+          fields,
+          content: Buffer.from('a'),
+          headText: { of: fields, begin: undefined, text: 'X-Ready: 1\r\n' },
+        },
         { isDraining: () => false, keepAliveLines: '', broken: () => undefined },
       ),
     )
@@ -118,7 +123,7 @@ describe('a head that was made before has the bytes that node:http writes', () =
   test('it is not used once the headers have changed', async () => {
     const fields = whole('a')
     answer = { status: 200, fields: [...fields], content: Buffer.from('a'), headText: headText(fields, 200) }
-    answer = { ...answer, headText: { of: fields, text: 'X-Ready: 1\r\n' } }
+    answer = { ...answer, headText: { of: fields, begin: undefined, text: 'X-Ready: 1\r\n' } }
     expect(await bytesFor('GET / HTTP/1.1\r\nHost: a')).not.toContain('X-Ready: 1')
   })
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type FieldChanges, linesText } from '../../../src/http/message.ts'
 import { createChangesFor } from '../../../src/server/response-changes.ts'
+import { headersOf } from '../../../src/server/send/http2-headers.ts'
 
 const shop = 'https://shop.test'
 const cors = {
@@ -25,6 +26,12 @@ const asked = (origin?: string, more: Record<string, string> = {}, method = 'GET
 
 const names = ['Vary', 'vary', 'X-Powered-By', 'XaY', 'X.Y', 'Access-Control-Allow-Origin', 'ETag', 'Age']
 const values = ['Accept-Encoding', 'Origin', 'origin, Accept', '*', 'x: y', '"a"']
+/** What the gateway adds behind them. */
+const ownLines = [
+  ['Age', '1'],
+  ['X-Powered-By', 'trellis'],
+  ['X.Y', '2'],
+]
 const lines = fc
   .array(fc.tuple(fc.constantFrom(...names), fc.constantFrom(...values)), { maxLength: 8 })
   .map((pairs) => pairs.flat())
@@ -34,12 +41,26 @@ describe('what every response gets', () => {
     fc.assert(
       fc.property(
         lines,
+        fc.subarray(ownLines),
         fc.constantFrom(undefined, cors, { ...cors, origins: ['*'] }),
         fc.constantFrom(undefined, security, { set: ['Vary', 'X'], removed: new Set(['vary']) }),
         fc.constantFrom(undefined, shop, 'https://evil.test'),
-        (given, configured, changes, origin) => {
+        (given, own, configured, changes, origin) => {
           const made = createChangesFor(configured as typeof cors)(changes, asked(origin))
-          if (made !== undefined) expect(made.text(linesText(given))).toBe(linesText(made.fields(given)))
+          if (made === undefined) return
+          const all = [...given, ...own.flat()]
+          const head = {
+            of: all,
+            begin: { of: given, begin: undefined, text: linesText(given) },
+            text: linesText(own.flat()),
+          }
+          const sorted = (text: string): readonly string[] => text.split('\r\n').toSorted()
+          expect(sorted(made.text(head))).toEqual(sorted(linesText(made.fields(all))))
+          // Made for the first response that begins with these lines, and used for the next one.
+          expect(made.text(head)).toBe(made.text(head))
+          const headers = headersOf(made.fields(all), 200)
+          expect(made.headers(head, 200)).toEqual(headers)
+          expect(made.headers(head, 200)).toEqual(headers)
         },
       ),
       { numRuns: 500 },

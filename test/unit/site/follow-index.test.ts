@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isJsonObject, type JsonObject } from '../../../src/http/json-text.ts'
-import { followIndex } from '../../../src/wordpress/index/follow-index.ts'
+import { followIndex } from '../../../src/wordpress/index/index-source.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { siteValidator } from '../request/support.ts'
 import { indexOf, publicDocument } from './upstream-index.ts'

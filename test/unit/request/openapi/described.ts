@@ -1,6 +1,6 @@
 import { type ApiContract, loadDocument } from '../../../../src/openapi/document/load-document.ts'
 import { createOpenApiRequests } from '../../../../src/openapi/requests/openapi-requests.ts'
-import type { Validation } from '../../../../src/service/validation.ts'
+import type { Validation } from '../../../../src/service/contract.ts'
 
 /** The contract of a document that is given as data. */
 export const contractOf = (document: object, files: Readonly<Record<string, unknown>> = {}): ApiContract => {

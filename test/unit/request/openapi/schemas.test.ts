@@ -316,9 +316,10 @@ describe('routes', () => {
 describe('a small body cannot take long to check', () => {
   const timed = (document: object, content: string): readonly [string, boolean] => {
     const service = described(document)
-    const began = performance.now()
+    // Not the time that other programs take meanwhile.
+    const before = process.cpuUsage()
     const { kind } = service.validate({ method: 'POST', content, fields: json })
-    return [kind, performance.now() - began < 2_000]
+    return [kind, process.cpuUsage(before).user < 2_000_000]
   }
 
   test('with alternatives that contain one another, each level would double the work', () => {

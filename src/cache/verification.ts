@@ -1,0 +1,71 @@
+import { type Clock, readClock } from '../clock.ts'
+import { varyKey } from '../http/caching-fields.ts'
+import { redactTarget } from '../http/targets.ts'
+import { partsOfKey, targetKeyOf } from './cache-read.ts'
+import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
+import { isOvertaken, type MemoryStore } from './store/memory-store.ts'
+import type { StoredResponse } from './store/stored-response.ts'
+import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
+
+/** What a request for a verification sends of the fields that a response may depend on. */
+export const verifyingFields: Readonly<Record<string, string>> = {
+  accept: '*/*',
+  'user-agent': 'trellis-verify',
+}
+
+/** To compare longer contents would hold up other requests. */
+export const longestVerified = 262_144
+
+const statuses: ReadonlySet<number> = new Set([200, 404, 410])
+
+type VerificationOptions = {
+  readonly store: MemoryStore
+  readonly log: InvalidationLog
+  readonly unsettled: UnsettledTags
+  readonly lease: Lease | undefined
+  readonly clock: Clock
+}
+
+/** Which stored responses can be fetched again for a comparison, and what such a comparison is worth. */
+export const createVerification = ({ store, log, unsettled, lease, clock }: VerificationOptions) => {
+  /** Would an anonymous GET get it now? */
+  const isServed = (stored: StoredResponse): boolean => {
+    const at = readClock(clock)
+    return (
+      (lease === undefined || lease.isCurrent(at)) &&
+      lifetimeAt(stored, at) > currentAgeMs(stored, at) &&
+      store.peek(stored.key).some((one) => one === stored)
+    )
+  }
+  const isVerifiable = (stored: StoredResponse): boolean => {
+    const { partition, target } = partsOfKey(stored.key)
+    return (
+      partition === 'public' &&
+      // A query with a secret was the client's.
+      redactTarget(target) === target &&
+      statuses.has(stored.status) &&
+      stored.partial === undefined &&
+      !stored.validateAlways &&
+      stored.content.length <= longestVerified &&
+      varyKey(stored.varyNames, { sentField: (name) => verifyingFields[name] }) === stored.varyKey
+    )
+  }
+  return {
+    /** Some that lie beside each other in the order of use, from a random one on. */
+    sample: (most: number): readonly StoredResponse[] =>
+      store.some(most).flatMap(({ variants }) => variants.filter(isVerifiable)),
+    isServed,
+    ageMs: (stored: StoredResponse): number => currentAgeMs(stored, readClock(clock)),
+    /** Number of the last invalidation. */
+    sequence: () => log.sequence,
+    /** Was nothing that it shows invalidated since, and is no write to it of unknown outcome? */
+    stands: (stored: StoredResponse, since: number): boolean =>
+      (lease === undefined || lease.isCurrent(readClock(clock))) &&
+      !isOvertaken(log, stored, since) &&
+      !unsettled.includes([targetKeyOf(stored.key), ...stored.tags], clock.monotonic()),
+  }
+}
+
+export type { StoredResponse }
+
+export type Verification = ReturnType<typeof createVerification>

@@ -1,0 +1,21 @@
+/** What an own error page may name, as `{{status}}`. */
+export const placeholderNames = ['status', 'title', 'message', 'requestId', 'retryAfter'] as const
+
+export type Placeholder = (typeof placeholderNames)[number]
+
+export const placeholder = /\{\{[ ]?([^{}]{0,64}?)[ ]?\}\}/g
+
+const mostPlaceholders = 100
+const mostCharacters = 65_536
+
+/** Why a text cannot be the page of errors. */
+export const errorPageFault = (text: string): string | undefined => {
+  if (text.length > mostCharacters) return 'the file is larger than 64 KiB'
+  const names = [...text.matchAll(placeholder)].map(([, name = '']) => name)
+  const known = placeholderNames.map((name) => `{{${name}}}`).join(', ')
+  const unknown = names.find((name) => !placeholderNames.some((one) => one === name))
+  if (unknown !== undefined) return `the file has {{${unknown}}}; write one of ${known}`
+  return names.length > mostPlaceholders
+    ? `the file has more than ${mostPlaceholders} placeholders`
+    : undefined
+}

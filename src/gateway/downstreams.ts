@@ -1,0 +1,122 @@
+import type { Note } from '../cache/invalidation.ts'
+import type { Clock } from '../clock.ts'
+import type { Coherence } from '../cluster/coherence.ts'
+import type { Config, DownstreamConfig, ServiceConfig } from '../config/config.ts'
+import { sameSettings } from '../config/same-settings.ts'
+import { createDownstream, type ServiceDownstream } from '../downstream/downstream.ts'
+import type { DownstreamEvent, ReceiverStanding } from '../downstream/events.ts'
+import { GatewayError } from '../errors.ts'
+import type { Service } from '../exchange/exchange.ts'
+import type { CacheContext } from '../exchange/ports.ts'
+import type { Log } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Contract } from '../service/contract.ts'
+
+type DownstreamParts = {
+  readonly clock: Clock
+  readonly coherence: Coherence | undefined
+  readonly metrics: Pick<Metrics, 'observe'>
+  readonly logger: Pick<Log, 'info' | 'warn'>
+}
+
+/** The caches in front of a service under one configuration. */
+type Held = {
+  readonly service: string
+  readonly config: DownstreamConfig
+  readonly tagOfAll: string | undefined
+  readonly downstream: ServiceDownstream
+}
+
+type Announcer = NonNullable<CacheContext['announcer']>
+
+export type Downstreams = {
+  /** Of a service that is being built: the same as before where its settings are. */
+  of(config: ServiceConfig, contract: Contract): ServiceDownstream | undefined
+  /** Starts those of the configuration in use, and ends all others. */
+  use(services: readonly Service[]): void
+  /** Of a configuration: tells the other processes and the receivers of writes. */
+  announcerFor(config: Pick<Config, 'services'>): Announcer | undefined
+  /** To be awaited before a change is acknowledged. `unheard`: other processes could not be reached, or a receiver that must confirm. */
+  spread(notes: readonly Note[]): ReturnType<Coherence['spread']>
+  /** A change that another process has made, which may have ended before it purged. */
+  heard(notes: readonly Note[]): void
+  /** What receivers have stored under tags that it no longer has. */
+  outdated(notes: readonly Note[]): void
+  standings(): readonly ReceiverStanding[]
+  close(): Promise<void>
+}
+
+const hasDownstream = ({ services }: Pick<Config, 'services'>): boolean =>
+  services.some(({ downstream }) => downstream !== undefined)
+
+/** The caches in front of all services, told of everything that the other processes are told of. */
+export const connectDownstreams = ({ clock, coherence, metrics, logger }: DownstreamParts): Downstreams => {
+  let made: readonly Held[] = []
+  let used: readonly ServiceDownstream[] = []
+
+  const report = (event: DownstreamEvent): void => {
+    metrics.observe.downstream(event)
+    const { kind, service, receiver } = event
+    if (kind === 'receiver-behind' && event.reason !== 'start')
+      logger.warn({ service, receiver, reason: event.reason }, kind)
+    else if (kind === 'receiver-caught-up') logger.info({ service, receiver }, kind)
+  }
+
+  const spread = async (notes: readonly Note[], write?: string) => {
+    const others = (await coherence?.spread(notes, write)) ?? { entries: 0, unheard: false }
+    const purged = await Promise.all(used.map((one) => one.purge(notes)))
+    return { ...others, unconfirmed: purged.includes('unconfirmed') }
+  }
+
+  const announcer: Announcer = {
+    begin: async (notes, mayMatter) => {
+      if (used.some((one) => one.refuses(notes)))
+        throw new GatewayError('receiver_behind', { retryAfterSeconds: 1, unsent: true })
+      return coherence === undefined ? { kind: 'begun', write: '' } : coherence.begin(notes, mayMatter)
+    },
+    spread: async (notes, write) => {
+      const { unconfirmed } = await spread(notes, write)
+      if (unconfirmed) throw new GatewayError('receiver_unconfirmed')
+    },
+  }
+
+  return {
+    of: ({ name: service, downstream: config }, { tagger }) => {
+      if (config === undefined) return undefined
+      const tagOfAll = tagger.everything
+      const known = made.find(
+        (one) => one.service === service && one.tagOfAll === tagOfAll && sameSettings(one.config, config),
+      )
+      if (known !== undefined) return known.downstream
+      const downstream = createDownstream({ service, config, tagOfAll, clock, random: Math.random, report })
+      made = [...made, { service, config, tagOfAll, downstream }]
+      return downstream
+    },
+    use: (services) => {
+      const next = made.filter((one) =>
+        services.some(({ responses: { downstream } }) => downstream === one.downstream),
+      )
+      const ended = made.filter((one) => !next.includes(one))
+      made = next
+      const before = used
+      used = next.map(({ downstream }) => downstream)
+      for (const one of used) if (!before.includes(one)) one.start()
+      for (const { downstream } of ended) void downstream.close()
+    },
+    announcerFor: (config) => (hasDownstream(config) ? announcer : coherence),
+    spread: async (notes) => {
+      const { entries, unheard, unconfirmed } = await spread(notes)
+      return { entries, unheard: unheard || unconfirmed }
+    },
+    heard: (notes) => {
+      for (const one of used) one.again(notes)
+    },
+    outdated: (notes) => {
+      for (const one of used) void one.purge(notes)
+    },
+    standings: () => used.flatMap((one) => one.standings()),
+    close: async () => {
+      await Promise.all(made.map(({ downstream }) => downstream.close()))
+    },
+  }
+}

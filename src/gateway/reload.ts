@@ -1,0 +1,171 @@
+import type { Notice, ReloadOutcome } from '../admin/operator.ts'
+import type { Cache } from '../cache/cache.ts'
+import type { Note } from '../cache/invalidation.ts'
+import type { Config } from '../config/config.ts'
+import { faultLine } from '../config/fault.ts'
+import type { ConfigResult } from '../config/load.ts'
+import { restartKeys, sameSettings } from '../config/same-settings.ts'
+import type { Service } from '../exchange/exchange.ts'
+import type { Log } from '../observability/logger.ts'
+import { documentChanges } from '../openapi/notes.ts'
+import { withheldFields } from '../service/decide.ts'
+import { type BuiltService, type Configured, ofService } from './build-service.ts'
+import type { BuiltGeneration } from './generation.ts'
+
+/** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
+const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
+  const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
+  for (const { upstream } of ended) if (!upstreams.has(upstream)) upstream.upstream.stopChecks()
+}
+
+type Configuration = { readonly built: readonly BuiltService[]; readonly config: Pick<Config, 'limits'> }
+
+/** What each response gets when it is sent, and the page of errors. */
+const ofSending = { responseHeaders: undefined, cors: undefined, errorPage: undefined }
+
+/** The settings that stored responses depend on; of `access` only the fields that the upstream does not get. */
+const ofStored = ({ service, limits }: Configured): unknown => ({
+  ...service,
+  ...ofSending,
+  access: undefined,
+  withheld: withheldFields(service),
+  limits: ofService(limits),
+})
+
+/** Names of the services whose stored responses are right for `next` too. */
+const keptServices = (last: Configuration, next: Configuration): ReadonlySet<string> => {
+  const kept = last.built.filter((from) => {
+    const to = next.built.find(({ config }) => config.name === from.config.name)
+    if (to === undefined) return false
+    const before = { service: from.config, limits: last.config.limits }
+    return sameSettings(ofStored(before), ofStored({ service: to.config, limits: next.config.limits }))
+  })
+  return new Set(kept.map(({ config }) => config.name))
+}
+
+/** Invalidates everything of a service. */
+export const everythingNotes = ({ name, contract: { tagger }, own }: Service): readonly Note[] => [
+  tagger.everything === undefined
+    ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
+    : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
+  ...(own.documents === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
+]
+
+/** Invalidates all services that are new in `next`, or built anew. */
+const replacedNotes = (last: Configuration, next: Configuration): readonly Note[] => {
+  const kept = keptServices(last, next)
+  return next.built.flatMap(({ service }) => (kept.has(service.name) ? [] : everythingNotes(service)))
+}
+
+/** Selects the stored responses to drop when `next` replaces `last`: those of all services with another configuration. */
+const outdatedAnswers = (last: Configuration, next: Configuration): ((service: string) => boolean) => {
+  const kept = keptServices(last, next)
+  return (service) => !kept.has(service)
+}
+
+/** Logs one line for each reload. Faults name keys and reasons, never values. */
+export const logReload = (log: Pick<Log, 'info' | 'error'>, outcome: ReloadOutcome): void => {
+  if (outcome.kind === 'failed') {
+    log.error({ outcome: outcome.kind, err: outcome.cause }, 'reload')
+    return
+  }
+  const { kind, ...facts } = outcome
+  const level = kind === 'applied' || kind === 'unchanged' ? 'info' : 'error'
+  log[level]({ outcome: kind, ...facts }, 'reload')
+}
+
+const mostShownFaults = 5
+
+/** The first of them, and how many more there are. */
+const someOf = (lines: readonly string[]): string => {
+  const more = lines.length - mostShownFaults
+  return `${lines.slice(0, mostShownFaults).join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+}
+
+/** Why the configuration in use is not the one of the file; nothing where it is. */
+export const refusedReload = (outcome: ReloadOutcome | undefined): readonly Notice[] => {
+  const notice = (why: string): readonly Notice[] => [
+    { subject: 'reload', text: `the file is not in use, the earlier configuration is: ${why}` },
+  ]
+  switch (outcome?.kind) {
+    case 'invalid':
+      return notice(someOf(outcome.faults))
+    case 'restart-needed':
+      return notice(`a restart is needed for ${someOf(outcome.keys)}`)
+    case 'failed':
+      return notice('an unexpected error, see the log')
+    default:
+      return []
+  }
+}
+
+type ReloadParts = {
+  readonly cache: Pick<Cache, 'purge'>
+  current(): BuiltGeneration
+  readConfig(): Promise<ConfigResult>
+  build(config: Config, hash: string, last: BuiltGeneration): Promise<BuiltGeneration>
+  /** Makes the new generation handle the requests, synchronously. */
+  replace(next: BuiltGeneration): void
+  /** Applies the notes in all other processes. */
+  announce(notes: readonly Note[]): Promise<unknown>
+  /** Reports the result, before the new generation answers a request. */
+  report(outcome: ReloadOutcome): void
+  /** Closing the previous generation failed; it handles no requests any more. */
+  endingFailed(cause: unknown): void
+}
+
+/** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
+const replace = (
+  parts: ReloadParts,
+  alive: Set<BuiltGeneration>,
+  last: BuiltGeneration,
+  next: BuiltGeneration,
+): void => {
+  const outdated = { kind: 'matching', matches: outdatedAnswers(last, next) } as const
+  // Synchronous: no request is answered under new rules from a response stored under old ones. Requests of services that have been
+  // replaced store nothing from here on (`Generation.has`).
+  alive.add(next)
+  last.generation.replaceBy(next.generation)
+  parts.replace(next)
+  stopChecks(last.built, next.built)
+  parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
+  const end = async (): Promise<void> => {
+    await last.inFlight.settled(last.config.drain.timeoutMs)
+    alive.delete(last)
+    await last.close([...alive].flatMap(({ built }) => built))
+  }
+  void end().catch(parts.endingFailed)
+}
+
+/** Reads the configuration and applies it completely or not at all; one reload at a time. */
+export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>) => {
+  const alive = new Set([parts.current()])
+  const attempt = async (): Promise<ReloadOutcome> => {
+    const result = await parts.readConfig()
+    if (result.kind === 'faults') return { kind: 'invalid', faults: result.faults.map(faultLine) }
+    const { config, hash } = result
+    const last = parts.current()
+    if (sameSettings(last.config, config)) return { kind: 'unchanged', hash }
+    const keys = restartKeys(last.config, config)
+    if (keys.length > 0) return { kind: 'restart-needed', keys }
+    const next = await parts.build(config, hash, last)
+    replace(parts, alive, last, next)
+    // Others may have this configuration already. The writes of this process did not reach what they stored of services that it did
+    // not have, although these have an upstream in common.
+    await parts.announce(replacedNotes(last, next))
+    const documents = documentChanges(last.config, config)
+    return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
+  }
+  let before: Promise<unknown> = Promise.resolve()
+  return () => {
+    const outcome = before
+      .then(attempt)
+      .catch((cause: unknown): ReloadOutcome => ({ kind: 'failed', cause }))
+      .then((settled) => {
+        parts.report(settled)
+        return settled
+      })
+    before = outcome
+    return outcome
+  }
+}

@@ -1,0 +1,226 @@
+import { setMaxListeners } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { partsOfKey } from '../cache/cache-read.ts'
+import {
+  longestVerified,
+  type StoredResponse,
+  type Verification,
+  verifyingFields,
+} from '../cache/verification.ts'
+import type { VerifiedEvent } from '../exchange/events.ts'
+import type { Generation, Run } from '../exchange/exchange.ts'
+import { createRecentValues } from '../http/memo.ts'
+import { fieldValue, type GatewayResponse, type ResponseHead, shortText } from '../http/message.ts'
+import { redactTarget } from '../http/targets.ts'
+import type { History } from '../observability/history.ts'
+import type { Log } from '../observability/logger.ts'
+import type { OperatorCache } from './membership.ts'
+import { anonymousGet } from './warmer.ts'
+
+type Outcome = VerifiedEvent['outcome']
+
+type Difference = {
+  readonly stored: StoredResponse
+  readonly service: string
+  readonly target: string
+  readonly ageMs: number
+}
+
+type VerifierOptions = {
+  readonly verification: Verification
+  readonly perSecond: number
+  /** The longest time that others may take to hear of a write that the upstream has answered. */
+  readonly spreadMs: number
+  /** The services of the configuration in use, which are not closed before `end`. */
+  begin(): { readonly generation: Generation; readonly run: Run; end(): void }
+  readonly report: (event: VerifiedEvent) => void
+  /** Drops what the stored response shows, everywhere. */
+  readonly differed: (difference: Difference) => Promise<unknown>
+  /** No two responses of the target are the same. */
+  readonly varies: (difference: Difference) => void
+}
+
+type Fetched = { readonly status: number; readonly content: Buffer }
+
+/** Differences that wait for a write that may explain them: more would hold more responses. */
+const mostUnderWay = 32
+const mostVarying = 2_000
+const taken = 32
+/** Where an upstream may take any time. */
+const longestWriteMs = 30_000
+
+const comparable: ReadonlySet<number> = new Set([200, 404, 410])
+
+const wholeContent = async ({ content }: GatewayResponse): Promise<Buffer | undefined> => {
+  if (content === undefined || Buffer.isBuffer(content)) return content ?? Buffer.alloc(0)
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of content) {
+    length += (chunk as Buffer).length
+    if (length > longestVerified) return undefined
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+const parsed = (content: Buffer): unknown => {
+  try {
+    return JSON.parse(content.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** The same status, and the same bytes or the same JSON value. */
+const meansTheSame = (one: Fetched, other: Fetched): boolean => {
+  if (one.status !== other.status) return false
+  if (one.content.equals(other.content)) return true
+  const value = parsed(one.content)
+  return value !== undefined && isDeepStrictEqual(value, parsed(other.content))
+}
+
+const isCoded = (head: ResponseHead): boolean => fieldValue(head.fields, 'content-encoding') !== undefined
+
+/**
+ * Fetches stored responses again, at a steady rate, and compares. A difference counts when every write that may explain it has ended
+ * and has removed nothing of it: a write that the upstream has carried out, but not answered, shows in what is fetched, and not yet in
+ * what is stored.
+ */
+export const createVerifier = ({ verification, perSecond, spreadMs, ...options }: VerifierOptions) => {
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  const varying = createRecentValues<true>(mostVarying)
+  let waiting: StoredResponse[] = []
+  const underWay = new Set<string>()
+  let ids = 0
+
+  const fetchAgain = async (stored: StoredResponse): Promise<Fetched | undefined> => {
+    ids += 1
+    const { generation, run, end } = options.begin()
+    try {
+      const exchange = anonymousGet(generation, partsOfKey(stored.key), {
+        id: `verify-${ids}`,
+        origin: 'verify',
+        fields: verifyingFields,
+        signal: stop.signal,
+      })
+      if (exchange === undefined) return undefined
+      const { access, contract } = exchange.service
+      const { effect, profile } = contract.policyFor('GET', exchange.path)
+      // What a client's credential may have made for all cannot be fetched without it.
+      if (effect === 'writes' || profile !== 'safe' || access !== undefined) return undefined
+      const response = await run(exchange)
+      const content = await wholeContent(response)
+      if (content === undefined || isCoded(response) || !comparable.has(response.status)) return undefined
+      return { status: response.status, content }
+    } catch {
+      return undefined
+    } finally {
+      end()
+    }
+  }
+
+  /** Until a write that had been sent when the wait began has ended, or has an unknown outcome, and all have heard of it. */
+  const writesHaveEnded = async (service: string): Promise<void> => {
+    const { generation, end } = options.begin()
+    const { upstreamMs } = generation.services.find(({ name }) => name === service)?.limits ?? {}
+    end()
+    const ms = (upstreamMs || longestWriteMs) + spreadMs
+    await sleep(ms, undefined, { signal: stop.signal, ref: false })
+  }
+
+  /** What the response differs by is no write: is it the response, or are no two the same? */
+  const judge = async (stored: StoredResponse, first: Fetched, since: number): Promise<Outcome> => {
+    const second = await fetchAgain(stored)
+    if (!verification.stands(stored, since)) return 'overtaken'
+    if (second === undefined) return 'failed'
+    if (meansTheSame(second, stored)) return 'same'
+    if (meansTheSame(second, first)) return 'differed'
+    if (verification.sequence() === since) return 'varies'
+    // Something was written meanwhile, which may explain the second difference, but not the first.
+    const third = await fetchAgain(stored)
+    if (!verification.stands(stored, since) || third === undefined) return 'overtaken'
+    return meansTheSame(third, second) ? 'differed' : 'overtaken'
+  }
+
+  const verify = async (stored: StoredResponse, service: string): Promise<Outcome> => {
+    const since = verification.sequence()
+    const first = await fetchAgain(stored)
+    if (first === undefined) return 'failed'
+    if (meansTheSame(first, stored)) return 'same'
+    await writesHaveEnded(service)
+    return verification.stands(stored, since) ? judge(stored, first, since) : 'overtaken'
+  }
+
+  const check = async (stored: StoredResponse): Promise<void> => {
+    const { service, target } = partsOfKey(stored.key)
+    underWay.add(stored.key)
+    try {
+      const outcome = await verify(stored, service)
+      const difference = { stored, service, target, ageMs: verification.ageMs(stored) }
+      if (outcome === 'differed') await options.differed(difference)
+      if (outcome === 'varies') {
+        varying.set(stored.key, true)
+        options.varies(difference)
+      }
+      options.report({ kind: 'verified', service, outcome })
+    } catch {
+      // The gateway is closing.
+    } finally {
+      underWay.delete(stored.key)
+    }
+  }
+
+  const next = (): void => {
+    if (underWay.size >= mostUnderWay) return
+    if (waiting.length === 0) waiting = [...verification.sample(taken)]
+    const stored = waiting.pop()
+    if (stored === undefined || underWay.has(stored.key) || varying.get(stored.key) === true) return
+    if (verification.isServed(stored)) void check(stored)
+  }
+  const timer = perSecond === 0 ? undefined : setInterval(next, 1_000 / perSecond).unref()
+
+  return {
+    close: (): void => {
+      clearInterval(timer)
+      stop.abort()
+    },
+  }
+}
+
+const mostTags = 200
+const shownTags = 12
+const shownWrites = 5
+
+type DropParts = {
+  readonly cache: Pick<OperatorCache, 'purge'>
+  readonly history: Pick<History, 'recent' | 'purged'>
+  readonly logger: Pick<Log, 'error'>
+}
+
+/** Logs a difference with the last writes, and drops everything that has something in common with the response, everywhere. */
+export const dropDiffering =
+  ({ cache, history, logger }: DropParts): VerifierOptions['differed'] =>
+  async ({ stored, service, target, ageMs }) => {
+    const { tags } = stored
+    const shown = redactTarget(target)
+    const writes = history.recent().invalidations.slice(0, shownWrites)
+    const all = { kind: 'prefix', service, prefixes: [''] } as const
+    const byTag = tags.map((tag) => ({ kind: 'tag', tag }) as const)
+    const selectors =
+      tags.length > mostTags ? [all] : [{ kind: 'target', service, target } as const, ...byTag]
+    const entries = await cache.purge({ selectors, mode: 'hard', dryRun: false })
+    history.purged({ cause: 'verify', reach: shown, entries: entries === 'unheard' ? 0 : entries })
+    logger.error(
+      {
+        service,
+        target: shown,
+        ageSeconds: Math.floor(ageMs / 1_000),
+        tags: tags.slice(0, shownTags).map((tag) => shortText(tag)),
+        entries: entries === 'unheard' ? 0 : entries,
+        writes: writes.map(({ at, by, cause, reach }) => ({ at, by, cause, reach })),
+      },
+      'verified-differs',
+    )
+  }

@@ -1,0 +1,146 @@
+/** The host of an authority as hosts are compared: lower case, without port and final dot (RFC 9110 §4.2.3). */
+export const hostOf = (authority: string): string => {
+  const end = authority.startsWith('[') ? authority.indexOf(']') + 1 : authority.indexOf(':')
+  const host = end <= 0 ? authority : authority.slice(0, end)
+  return (host.endsWith('.') ? host.slice(0, -1) : host).toLowerCase()
+}
+
+const wildcard = '*'
+
+/**
+ * Indexes values by their host patterns: a host, or `*.` and a suffix of one or more labels. The cost of a lookup depends on the labels of the host, not on the
+ * number of patterns.
+ */
+export const createHostTable = <Value>(
+  rows: readonly { readonly hosts: readonly string[]; readonly value: Value }[],
+) => {
+  const exact = new Map<string, Value[]>()
+  const bySuffix = new Map<string, Value[]>()
+  for (const { hosts, value } of rows) {
+    for (const pattern of hosts) {
+      const isWildcard = pattern.startsWith(wildcard)
+      const values = isWildcard ? bySuffix : exact
+      const key = isWildcard ? pattern.slice(1) : pattern
+      values.set(key, [...(values.get(key) ?? []), value])
+    }
+  }
+  return {
+    /** The values for a host, those of the most specific pattern first: the host itself, then the longest wildcard. */
+    matching: (host: string): readonly Value[] => {
+      const found = [...(exact.get(host) ?? [])]
+      // No name has an empty label (RFC 1034 §3.1).
+      if (host.startsWith('.') || host.includes('..')) return found
+      // A suffix begins with its dot, so that `*.shop.example` does not match `shop.example`.
+      for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
+        found.push(...(bySuffix.get(host.slice(dot)) ?? []))
+      }
+      return found
+    },
+  }
+}
+
+/** The URL with another host; scheme, port and path stay. */
+export const urlAtHost = (url: string, host: string): string =>
+  url.replace(/^(https?:\/\/)(?:\[[^\]]*\]|[^/:?#]*)/i, (_, scheme: string) => `${scheme}${host}`)
+
+/** Scripts that get the rest of a path as PATH_INFO. */
+const script = /\.(?:php\d?|phtml|cgi|pl|py)(?=\/)/g
+
+/** Without these, servers differ at most in case and in the slash at the end. */
+const severalReadings = /[^\w\-~!$&'()*+,=:@./]|\/\/|\.(?:\/|$)|\.(?:php\d?|phtml|cgi|pl|py)\//i
+
+/** In ASCII, where servers have one reading: what `trimmed` changes. */
+const untrimmed = /[A-Z.]|\/(?:\/|$)/
+
+/** A path as a matcher compares it: merged slashes, none at the end, no dots or spaces at the end of a segment, in lower case. */
+const trimmed = (path: string): string => {
+  const text = path
+    .replace(/(?<![ .])[ .]+(?=\/|$)/g, '')
+    .replace(/\/{2,}/g, '/')
+    .toLowerCase()
+  return text.length > 1 && text.endsWith('/') ? text.slice(0, -1) : text
+}
+
+/** All escapes undone but those of slashes. Text that is not UTF-8 stays as it is: it has no other reading. */
+const decodedButSlashes = (path: string): string => {
+  try {
+    return path
+      .split(/%2f/i)
+      .map((part) => decodeURIComponent(part))
+      .join('%2f')
+  } catch {
+    return path
+  }
+}
+
+const withSlashes = (path: string): string => path.replaceAll('%2f', '/')
+const withoutParameters = (path: string): string => path.replace(/;[^/]*/g, '')
+
+/** The path, and what remains of it where a script takes what follows its name. */
+const withScripts = (path: string): readonly string[] => {
+  const ends = [...path.matchAll(script)].map(({ index, 0: { length } }) => index + length)
+  const [first, last] = [ends[0], ends.at(-1)]
+  return first === undefined ? [path] : [path, path.slice(0, first), path.slice(0, last)]
+}
+
+const both = (paths: readonly string[], other: (path: string) => string): readonly string[] => [
+  ...paths,
+  ...paths.map(other),
+]
+
+/**
+ * The forms in which servers may read a path, for comparisons with paths in `folded` form: some ignore case, merge slashes, cut `;params`,
+ * take `%2F` for a slash, ignore dots and spaces at the end of a segment, or give a script what follows its name. At most twelve.
+ */
+export const pathReadings = (path: string): readonly string[] => {
+  if (!severalReadings.test(path)) return [untrimmed.test(path) ? trimmed(path) : path]
+  const decoded = decodedButSlashes(path)
+  const readings = both(both([decoded], withSlashes), withoutParameters).map(trimmed)
+  return [...new Set(readings.flatMap(withScripts))]
+}
+
+/** The path or pattern with which the readings of a path are compared. */
+export const folded = (path: string): string =>
+  trimmed(withoutParameters(withSlashes(decodedButSlashes(path))))
+
+/** Ends of the names of parameters whose values are credentials: `post_password`, `access_token`. */
+const secretEnds =
+  /(?:pass|passwd|password|passphrase|pwd|token|secret|nonce|apikey|signature|credentials?|jwt)$/
+
+/** Other parameters whose values are credentials. Names compare without case, `-` and `_`. */
+const secretNames: ReadonlySet<string> = new Set([
+  'auth',
+  'authorization',
+  'code',
+  'key',
+  'session',
+  'sessionid',
+  'sid',
+  'sig',
+])
+
+/** A name that cannot be decoded may mean a secret to the upstream. */
+const isSecret = (name: string, secrets: readonly string[]): boolean => {
+  try {
+    const decoded = decodeURIComponent(name.replaceAll('+', ' '))
+    if (secrets.includes(decoded)) return true
+    const plain = decoded.toLowerCase().replace(/[^a-z]/g, '')
+    return secretEnds.test(plain) || secretNames.has(plain)
+  } catch {
+    return true
+  }
+}
+
+/** A target without secrets: it hides the values of parameters that are secret by their name, or that the service declares as secret. */
+export const redactTarget = (target: string, secrets: readonly string[] = []): string => {
+  const at = target.indexOf('?')
+  if (at === -1) return target
+  const pairs = target
+    .slice(at + 1)
+    .split('&')
+    .map((pair) => {
+      const [name = ''] = pair.split('=', 1)
+      return name !== pair && isSecret(name, secrets) ? `${name}=[redacted]` : pair
+    })
+  return `${target.slice(0, at + 1)}${pairs.join('&')}`
+}

@@ -1,0 +1,69 @@
+import type { Socket } from 'node:net'
+import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import { continueReading, holdReading } from './socket-reading.ts'
+
+/**
+ * Of contents, in one turn of the event loop. Node reads up to 64 KiB from each connection that has sent something, which can be ten
+ * thousand pieces of one octet: with three hundred such connections a turn would take seconds.
+ */
+const piecesPerTurn = 2_048
+
+/** A connection that is read on may bring as much again; then the next one waits for some turns, in which other clients are served. */
+const readOnPerTurn = 1
+
+/** Bounds what a turn of the event loop parses: the connections of a client that has sent more than a share are read in turns. */
+export const createReadingTurns = () => {
+  const pieces = createFairTurns(piecesPerTurn)
+  const turns = createFairTurns(readOnPerTurn)
+  const connections = new Map<string, Set<Socket>>()
+  const held = new Set<Socket>()
+  /** Clients whose connections are held since this turn. */
+  const overdrawn = new Set<string>()
+  /** Pieces above the bound, less those that turns have made up for. */
+  let debt = 0
+
+  /** Reads on in a later turn. */
+  const wait = (client: string, readOn: () => void): void =>
+    turns.wait(client, () => {
+      if (debt <= 0) readOn()
+      else {
+        debt -= piecesPerTurn
+        wait(client, readOn)
+      }
+    })
+  const hold = (socket: Socket, client: string): void => {
+    if (held.has(socket)) return
+    held.add(socket)
+    holdReading(socket)
+    wait(client, () => {
+      held.delete(socket)
+      continueReading(socket)
+    })
+  }
+  return {
+    /** An HTTP/1.1 connection, while it is open. */
+    add: (socket: Socket): void => {
+      const client = addressGroup(socket.remoteAddress ?? '')
+      const others = connections.get(client)
+      if (others === undefined) connections.set(client, new Set([socket]))
+      else others.add(socket)
+      socket.once('close', () => {
+        const rest = connections.get(client)
+        rest?.delete(socket)
+        if (rest?.size === 0) connections.delete(client)
+      })
+    },
+    /** Counts a piece of a content of this client. */
+    count: (client: string): void => {
+      if (pieces.mayBegin()) return
+      debt += 1
+      if (overdrawn.has(client)) return
+      if (overdrawn.size === 0) setImmediate(() => overdrawn.clear())
+      overdrawn.add(client)
+      for (const socket of connections.get(client) ?? []) hold(socket, client)
+    },
+    wait,
+  }
+}
+
+export type ReadingTurns = ReturnType<typeof createReadingTurns>

@@ -1,0 +1,70 @@
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import { type Fault, planted } from '../support/planted.ts'
+
+const folder = fileURLToPath(new URL('./', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Modules of Node and packages that are simulated. */
+const replaced: Readonly<Record<string, string>> = {
+  ioredis: 'ioredis.ts',
+  'node:cluster': 'cluster.ts',
+  'node:crypto': 'crypto.ts',
+  'node:timers/promises': 'timers-promises.ts',
+}
+
+/** A fault in one file of src. */
+export type ProtocolFault = Fault & { readonly file: string }
+
+/** With as few notes as this the ledger and the members forget some in each run. */
+const fewNotes: ProtocolFault = {
+  name: 'few notes',
+  file: 'src/cluster/ledger.ts',
+  right: 'rememberedNotes = 16_384',
+  wrong: 'rememberedNotes = 4',
+}
+
+const replacing = (fault: ProtocolFault | undefined): Plugin => ({
+  name: 'simulation',
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /^(?:ioredis|node:(?:cluster|crypto|timers\/promises))$/ }, ({ importer, path }) =>
+      importer.startsWith(join(folder, 'replaced'))
+        ? undefined
+        : { path: join(folder, 'replaced', replaced[path] ?? '') },
+    )
+    const changes = fault === undefined ? [fewNotes] : [fewNotes, fault]
+    onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
+      const own = changes.filter(({ file }) => path === join(root, file))
+      if (own.length === 0) return undefined
+      return { contents: own.reduce(planted, await readFile(path, 'utf8')), loader: 'ts' }
+    })
+  },
+})
+
+/** Writes the program of the simulation, with a fault in it or without, and returns its path. */
+export const bundleSimulation = async (fault?: ProtocolFault): Promise<string> => {
+  const outfile = join(await mkdtemp(join(tmpdir(), 'trellis-simulation-')), 'simulation.mjs')
+  await build({
+    entryPoints: [join(folder, 'run-seeds.ts')],
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    outfile,
+    logLevel: 'error',
+    inject: [join(folder, 'replaced/globals.ts')],
+    define: {
+      'Math.random': 'simulatedRandom',
+      'Date.now': 'simulatedNow',
+      'performance.now': 'simulatedPerformanceNow',
+    },
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
+    plugins: [replacing(fault)],
+  })
+  return outfile
+}

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { execPath } from 'node:process'
+import { promisify } from 'node:util'
+import { bundleSimulation, type ProtocolFault } from './bundle.ts'
+import { protocolFaults, whyHidden } from './protocol-faults.ts'
+
+const run = promisify(execFile)
+
+type Result = {
+  readonly name: string
+  readonly seed: number | undefined
+  readonly seconds: number
+  readonly seeds: number
+}
+
+const resultsFile = new URL('./found-faults.json', import.meta.url)
+
+const page = new URL('../../docs/evidence/planted-protocol-faults.md', import.meta.url)
+
+/** The page with all results. */
+const pageOf = (results: readonly Result[]): string => {
+  const found = results.filter(({ seed }) => seed !== undefined)
+  const isExplained = ({ name }: Result): boolean => !(whyHidden[name] ?? 'rare').startsWith('rare')
+  const covered = results.filter((result) => result.seed === undefined && isExplained(result))
+  const others = results.filter((result) => result.seed === undefined && !isExplained(result))
+  return `# Faults planted in the protocol
+
+Would the simulation of the cluster find a fault in a lease, an epoch, an order of steps, a note, a fence? Written by \`npm run simulate:cluster -- --plant\`. Each fault is a part of the text of src that is removed or weakened ([the list](../../test/cluster-simulation/protocol-faults.ts)); the command then runs seeds from 1 on, until a read is older than an acknowledged write, for at most a minute (\`--seconds\`) of processor time, the seconds in the table. It keeps what was found before; \`--only NAME\` looks for one again. A change of the plans gives each seed another meaning: look for all again, in a few minutes of a machine with nothing else to do, with \`--only :\`. [What is simulated](scale.md#simulated).
+
+${results.length} faults: ${found.length} found, ${covered.length} that no read can show or that are not compared, ${others.length} not found.
+
+| fault | seed | seconds |
+| --- | --- | --- |
+${found.map(({ name, seed, seconds }) => `| ${name} | ${seed} | ${seconds} |`).join('\n')}
+
+## What no read can show
+
+| fault | seeds | why |
+| --- | --- | --- |
+${covered.map(({ name, seeds }) => `| ${name} | ${seeds} | ${whyHidden[name]} |`).join('\n')}
+
+## Not found
+
+| fault | seeds | why |
+| --- | --- | --- |
+${others.map(({ name, seeds }) => `| ${name} | ${seeds} | ${whyHidden[name] ?? 'not known: the command needs more seeds'} |`).join('\n')}
+`
+}
+
+/** What the last hunt has found. */
+export const readResults = async (): Promise<readonly Result[]> =>
+  JSON.parse(await readFile(resultsFile, 'utf8').catch(() => '[]')) as readonly Result[]
+
+/** Runs some seeds with a fault in the code; the seed of the first read that was too old. */
+export const hunt = async (
+  fault: ProtocolFault,
+  first: number,
+  seeds: number,
+  mostSeconds: number,
+): Promise<Result> => {
+  const program = await bundleSimulation(fault)
+  const args = [
+    '--first',
+    String(first),
+    '--seeds',
+    String(seeds),
+    '--seconds',
+    String(mostSeconds),
+    '--as-is',
+  ]
+  const { stdout } = await run(execPath, ['--max-semi-space-size=64', program, ...args], {
+    maxBuffer: 1 << 28,
+  }).catch((error: { stdout: string }) => error)
+  await rm(dirname(program), { recursive: true })
+  const seed = /^seed (\d+): /m.exec(stdout)?.[1]
+  const total = Number(/"seeds":(\d+)/.exec(stdout)?.[1] ?? 0)
+  // It broke off: that is not a fault that no read shows.
+  if (total === 0) throw new Error(`${fault.name}: the simulation did not end`)
+  return {
+    name: fault.name,
+    seed: seed === undefined ? undefined : Number(seed),
+    seconds: Number(/"cpuSeconds":([\d.]+)/.exec(stdout)?.[1] ?? 0),
+    seeds: total,
+  }
+}
+
+type HuntOptions = {
+  /** Looks for the faults whose names have the text; '' = for all that were not found before. */
+  readonly only: string
+  readonly seeds: number
+  readonly seconds: number
+}
+
+/** Keeps the results of the faults that it does not look for. */
+export const huntFaults = async (
+  { only, seeds, seconds }: HuntOptions,
+  tell: (line: string) => void,
+): Promise<void> => {
+  const known = new Map((await readResults()).map((result) => [result.name, result]))
+  const writeDown = async (): Promise<void> => {
+    const inOrder = protocolFaults.flatMap(({ name }) => known.get(name) ?? [])
+    await writeFile(resultsFile, `${JSON.stringify(inOrder, undefined, 2)}\n`)
+    await writeFile(page, pageOf(inOrder))
+  }
+  // The list of faults, or the reasons, may have changed.
+  await writeDown()
+  for (const fault of protocolFaults) {
+    const isMeant = only === '' ? known.get(fault.name)?.seed === undefined : fault.name.includes(only)
+    if (!isMeant) continue
+    const result = await hunt(fault, 1, seeds, seconds)
+    known.set(fault.name, result)
+    tell(
+      `${fault.name}: ${result.seed === undefined ? `not found in ${result.seeds} seeds` : `seed ${result.seed}`}, ${result.seconds} s`,
+    )
+    await writeDown()
+  }
+}

@@ -1,0 +1,190 @@
+import { createCache } from '../../src/cache/cache.ts'
+import type { CacheRule } from '../../src/cache/decide-caching.ts'
+import type { Purge } from '../../src/cache/invalidation.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { WorkerLink } from '../../src/cluster/worker-link.ts'
+import type { Config } from '../../src/config/config.ts'
+import { arrived, Generation, type Service } from '../../src/exchange/exchange.ts'
+import { type HandleContext, handle } from '../../src/exchange/handle.ts'
+import { operatorCache, prepareMembership } from '../../src/gateway/membership.ts'
+import { unlimited } from '../../src/http/bounds.ts'
+import { EndSignal, type GatewayRequest, type GatewayResponse } from '../../src/http/message.ts'
+import type { Metrics } from '../../src/observability/metrics.ts'
+import { createTargetMemo } from '../../src/service/decide.ts'
+import { createOpenContract } from '../../src/service/open.ts'
+import { siteService } from '../exchange/exchange-of.ts'
+import { type SimulatedUpstream, upstreamTotalMs } from './upstream.ts'
+import { currentProcess, type Process, world } from './world.ts'
+
+/** How the gateways of a run are configured. */
+export type MemberSettings = {
+  /** Several instances on one Redis. */
+  readonly hasRedis: boolean
+  readonly isSigning: boolean
+  readonly refuses: boolean
+  readonly leaseMs: number
+  readonly forgetAfterMs: number
+  readonly ttlMs: number
+  readonly staleWhileRevalidateMs: number
+  readonly staleIfErrorMs: number
+}
+
+const clockOf = (process: Process): Clock => ({
+  now: () => world.wallOf(process),
+  monotonic: () => world.monotonicOf(process),
+})
+
+const secret = (text: string) => ({ isSet: text !== '', reveal: () => text })
+
+const maxEntryBytes = 65_536
+
+/** What a member reads of the configuration. */
+const configOf = (settings: MemberSettings): Config => {
+  const { forgetAfterMs, hasRedis, isSigning, leaseMs, refuses } = settings
+  const shared = {
+    url: secret(hasRedis ? 'redis://redis.test:6379' : ''),
+    cluster: false,
+    prefix: 'sim',
+    key: isSigning ? [secret('a key of thirty-two characters!!')] : [],
+    leaseMs,
+    forgetAfterMs,
+    tls: { ca: secret(''), cert: secret(''), key: secret(''), serverName: '' },
+    writes: refuses ? 'refuse-while-cut-off' : 'go-on',
+  }
+  return { cache: { shared, maxEntryBytes }, services: [{ name: 'site' }] } as unknown as Config
+}
+
+const ignore = (): void => undefined
+
+const metrics = { observe: { sharedTier: ignore, coherence: ignore } } as unknown as Metrics
+
+const anyService = siteService()
+
+const openService = (settings: MemberSettings, upstream: SimulatedUpstream): Service => {
+  const { staleIfErrorMs, staleWhileRevalidateMs, ttlMs } = settings
+  const rule: CacheRule = {
+    ttlMs,
+    staleWhileRevalidateMs,
+    staleIfErrorMs,
+    override: false,
+    negativeTtlMs: 0,
+    scope: 'public',
+  }
+  const contract = createOpenContract({ name: 'site', cache: { rules: [] } } as never, {
+    limits: { queryParameters: 64 },
+    policyFor: (method) => ({ profile: 'safe', rule: method === 'GET' ? rule : undefined }),
+    sensitivityOf: () => undefined,
+    actsAsWrite: () => false,
+  })
+  return {
+    ...anyService,
+    contract,
+    address: { ...anyService.address, basePath: '' },
+    memo: createTargetMemo(100),
+    limits: { ...anyService.limits, upstreamMs: upstreamTotalMs },
+    responses: { ...anyService.responses, contentId: () => '' },
+    upstream: { forward: upstream.forward } as Service['upstream'],
+  }
+}
+
+const client = { address: '127.0.0.1', protocol: 'https', viaTrustedProxy: false } as const
+
+/** One process of a gateway: the code of src from the request of a client to the request to the upstream. */
+export const startMember = async (
+  settings: MemberSettings,
+  upstream: SimulatedUpstream,
+  worker: WorkerLink | undefined,
+) => {
+  const process = currentProcess()
+  const clock = clockOf(process)
+  const config = configOf(settings)
+  const logger = {
+    info: (facts: object, message: string) => {
+      if (world.isTraced) world.note(`${process.name}: ${message} ${JSON.stringify(facts)}`)
+    },
+    warn: (facts: object, message: string) => {
+      if (world.isTraced) world.note(`${process.name}: ${message} ${JSON.stringify(facts)}`)
+    },
+  }
+  const membership = await prepareMembership({ config, clock, logger, metrics, worker })
+  const cache = createCache({
+    ...membership?.forCache,
+    maxBytes: 1_000_000,
+    maxHeapBytes: Number.POSITIVE_INFINITY,
+    maxEntryBytes,
+    admission: 'always',
+    budget: () => unlimited,
+    compression: { codings: [], minBytes: 1_000_000 },
+    clock,
+    report: ignore,
+  })
+  const coherence = membership?.join({ cache, documentsOutdated: ignore, heard: ignore })
+  const context = {
+    clock,
+    cache,
+    ...(coherence === undefined ? {} : { announcer: coherence }),
+    partitionOf: (credential: string) => credential,
+    finished: ignore,
+    report: ignore,
+    failed: ignore,
+    forwarding: { via: 'simulation' },
+    budget: () => unlimited,
+    limits: undefined,
+    compress: undefined,
+    watches: [],
+    spans: undefined,
+    overload: undefined,
+  } as Partial<HandleContext> as HandleContext
+  let service = openService(settings, upstream)
+  let generation = new Generation([service])
+  const answer = (path: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> =>
+    handle(
+      context,
+      arrived({
+        id: 'id',
+        origin: 'client',
+        client,
+        generation,
+        service,
+        request: {
+          method: 'GET',
+          target: path,
+          fields: {},
+          content: undefined,
+          signal: new EndSignal() as unknown as AbortSignal,
+          ...request,
+        },
+        path,
+        query: '',
+      }),
+    )
+  const operator = operatorCache({
+    cache,
+    warmer: { add: () => ({ added: 0, results: [] }) },
+    spread: coherence?.spread ?? (async () => ({ entries: 0, unheard: false })),
+    worker: undefined,
+    refusesUnheard: settings.refuses,
+  })
+  await coherence?.start()
+  return {
+    read: (path: string, signal: AbortSignal): Promise<GatewayResponse> => answer(path, { signal }),
+    write: (path: string, name: string): Promise<GatewayResponse> =>
+      answer(path, { method: 'PUT', fields: { 'x-write': name } }),
+    purge: (selector: Purge['selector']): Promise<number | 'unheard'> =>
+      operator.purge({ selectors: [selector], mode: 'hard', dryRun: false }),
+    /** The next configuration has a new service in the place of the old one, with the same rules. */
+    reload: (): void => {
+      service = openService(settings, upstream)
+      const next = new Generation([service])
+      generation.replaceBy(next)
+      generation = next
+    },
+    close: async (): Promise<void> => {
+      await coherence?.close()
+      membership?.close()
+      cache.close()
+    },
+  }
+}
+
+export type Member = Awaited<ReturnType<typeof startMember>>

@@ -1,0 +1,389 @@
+import type { ProtocolFault } from './bundle.ts'
+
+const of =
+  (file: string) =>
+  (name: string, right: string, wrong = ''): ProtocolFault => ({ name, file: `src/${file}`, right, wrong })
+
+const coherence = of('cluster/coherence.ts')
+const announce = of('cluster/protocol/announce-write.ts')
+const script = of('cluster/redis/ledger-scripts.ts')
+const tier = of('cluster/redis/tier.ts')
+const sharedTier = of('cache/shared-tier.ts')
+const sharedStore = of('cluster/shared-store.ts')
+const memoryLedger = of('cluster/workers/memory-ledger.ts')
+const invalidation = of('cache/invalidation.ts')
+const byFetch = of('cache/fetch/respond-by-fetch.ts')
+const membership = of('gateway/membership.ts')
+const write = of('exchange/write.ts')
+
+/** Leases: who may answer from memory, and until when. */
+const leases: readonly ProtocolFault[] = [
+  coherence(
+    'lease: counts from the reply, not from the request',
+    'lease.granted(sent)',
+    'lease.granted(readClock(clock))',
+  ),
+  coherence('lease: lasts twice as long', 'leaseMs * usedShare', 'leaseMs * 2'),
+  coherence(
+    'lease: as long as granted, whatever the clock of the machine',
+    'const usedShare = 0.95',
+    'const usedShare = 1',
+  ),
+  coherence(
+    'lease: granted whatever the ledger says',
+    "if (reply.lease === 'granted') {",
+    'if (reply.seq >= 0) {',
+  ),
+  coherence(
+    'lease: not by the wall clock, which goes on while a machine is suspended',
+    'at.monotonic < until.monotonic && at.now < until.now',
+    'at.monotonic < until.monotonic',
+  ),
+  coherence(
+    'lease: not by the monotonic clock, which nobody sets',
+    'at.monotonic < until.monotonic && at.now < until.now',
+    'at.now < until.now',
+  ),
+  coherence('lease: goes on with a new ledger', '      lease.end()\n'),
+  of('cache/policy/reuse.ts')(
+    'lease: not needed for a hit',
+    'lease === undefined || lease.isCurrent(at)',
+    'lease === undefined || at.now > 0',
+  ),
+  byFetch(
+    'lease: not needed to join a fetch',
+    '(lease === undefined || lease.isCurrent(readClock(clock))) &&\n    ',
+  ),
+  membership(
+    'lease: not needed to look into the tier',
+    'mayTrust: () => mayTrust(readClock(clock))',
+    'mayTrust: () => true',
+  ),
+  script('lease: although another member is silent', 'silent = true end', 'silent = false end'),
+  script(
+    'lease: from a young ledger',
+    "if now - born < forgetAfter then said = 'young-ledger'",
+    "if now < born then said = 'young-ledger'",
+  ),
+  script(
+    'lease: without a proof',
+    "elseif not proven then said = 'unproven'",
+    "elseif now < 0 then said = 'unproven'",
+  ),
+]
+
+/** Beats: until when the others have to wait for a member. */
+const beats: readonly ProtocolFault[] = [
+  script('beat: of a message of any age', 'proof > 0 and now - proof <= lease', 'proof > 0'),
+  script('beat: by the time of another server', 'local proven = ARGV[10] == epoch and ', 'local proven = '),
+  script('beat: does not grow', 'beat = math.max(beat + 1, now)', 'beat = math.max(1, beat)'),
+  script(
+    'beat: is repeated by a member that was forgotten',
+    'beat = math.max(beat + 1, now)',
+    'beat = beat + 1',
+  ),
+  script('beat: without a proof', 'if proven then\n', 'if now > 0 then\n'),
+  announce(
+    'beat: the first one counts',
+    'if (beats.get(member)?.beat !== beat) beats.set',
+    'if (!beats.has(member)) beats.set',
+  ),
+  announce(
+    'wait: not for a member that is behind',
+    '(beats.get(member)?.seenAt ?? now) + leaseMs',
+    '(beats.get(member)?.seenAt ?? now)',
+  ),
+  announce(
+    'wait: an acknowledgement of an earlier note counts',
+    'wait.epoch !== epoch || applied < wait.seq ||',
+    'wait.epoch !== epoch ||',
+  ),
+  announce('wait: an acknowledgement of another epoch counts', 'wait.epoch !== epoch || applied', 'applied'),
+  announce(
+    'wait: only for members of this ledger, one lease',
+    'const formerLeases = 3',
+    'const formerLeases = 0',
+  ),
+  announce(
+    'wait: not for members of the former ledger',
+    'if (quietUntil > now) deadlines.set(former, quietUntil)\n',
+  ),
+  coherence(
+    'wait: not after a young ledger was found',
+    "if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)",
+  ),
+  coherence(
+    'wait: not after a note went to a new ledger',
+    'if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)',
+  ),
+  coherence(
+    'wait: a write is answered before the others have its notes',
+    'const end = await heard',
+    'const end = await Promise.race([heard, Promise.resolve({ all: true, entries: 0 } as const)])',
+  ),
+  write('wait: a write is answered before its notes are sent', '    await spread\n'),
+]
+
+/** Being cut off. */
+const cutOff: readonly ProtocolFault[] = [
+  announce('cut off: one lease is enough', 'const isolatedAfterLeases = 3', 'const isolatedAfterLeases = 1'),
+  announce(
+    'cut off: the time of a suspension counts',
+    'if (now - lastTick > leaseMs && failingSince !== undefined) failingSince = now\n',
+  ),
+  announce('cut off: decided before the clock was looked at', 'now - lastTick <= leaseMs &&\n'),
+  announce(
+    'cut off: what was not announced is forgotten',
+    '      waiting = []\n    },\n  }',
+    '      waiting = []\n      notes = new Set()\n    },\n  }',
+  ),
+  announce(
+    'cut off: writes are sent although they should be refused',
+    'if (!parts.refusesUnheard || !mayMatter)',
+    'if (parts.refusesUnheard || !mayMatter)',
+  ),
+  coherence('cut off: the notes of a failed append are lost', '        backlog.putBack(batch)\n'),
+  coherence(
+    'cut off: a lease is asked for before the notes are delivered',
+    'if (!(await deliver())) return',
+    'void deliver()',
+  ),
+  script(
+    'cut off: a silent member is forgotten without a note',
+    'forget(one[1], true, remembered)',
+    'forget(one[1], false, remembered)',
+  ),
+  script('cut off: all were, and one is forgotten for it', 'math.max(one[4], resumed)', 'one[4]'),
+  script(
+    'cut off: a young ledger that was unreachable does not begin anew',
+    'if last - born < forgetAfter then born = now end',
+  ),
+  script(
+    'cut off: a worker that ended counts as heard',
+    'unheard = now - at > tonumber(ARGV[5])',
+    'unheard = false',
+  ),
+]
+
+/** The epoch: what the ledger may have lost. */
+const epochs: readonly ProtocolFault[] = [
+  script('epoch: another process has the data', 'known[1] and known[2] == run and', 'known[1] and'),
+  script('epoch: the server became the master again', ' and known[6] == term'),
+  script('epoch: the log is gone', "  and redis.call('ZSCORE', log, '@' .. known[1])\n"),
+  script('epoch: the members are gone', "  and redis.call('HGET', members, '@') == known[1]\n"),
+  script(
+    'epoch: the unsettled writes are gone',
+    "\n  and redis.call('HGET', pending, '@') == known[1] then",
+    ' then',
+  ),
+  script(
+    'epoch: stays when a member is ahead',
+    'if ARGV[4] == epoch and tonumber(ARGV[5]) > seq then makeAnew() end',
+  ),
+  coherence('epoch: a member keeps its memory', '      options.dropAll(position)\n'),
+  coherence(
+    'epoch: a member keeps what it stored while the ledger was young',
+    'if (isFirstLease) options.dropAll(position)\n',
+  ),
+  coherence(
+    'epoch: notes that were forgotten are not missed',
+    'epoch !== position.epoch || position.applied < floor',
+    'epoch !== position.epoch',
+  ),
+  coherence(
+    'epoch: a push of another ledger is applied',
+    'if (epoch !== position.epoch || seq !== position.applied + 1) {',
+    'if (seq !== position.applied + 1) {',
+  ),
+  coherence(
+    'epoch: a new ledger does not hear of writes that may still be carried out',
+    '      backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)\n',
+  ),
+  tier('epoch: an entry of another ledger is used', 'ofEpoch !== epoch || numbers', 'numbers'),
+  membership('epoch: the tier keeps its entries', '          shared?.restarted(at)\n'),
+  membership(
+    'epoch: the memory keeps its entries',
+    "          cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })\n",
+  ),
+]
+
+/** Notes that get lost, and their numbers. */
+const notes: readonly ProtocolFault[] = [
+  coherence(
+    'note: in the reply to a sync, not applied',
+    'const entries = applyAll(news)',
+    'const entries = 0',
+  ),
+  coherence(
+    'note: in a push, not applied',
+    'const entries = applyAll(push.notes.map((text) => ({ seq, text })))',
+    'const entries = 0',
+  ),
+  coherence(
+    'note: a gap is not seen',
+    'if (epoch !== position.epoch || seq !== position.applied + 1) {',
+    'if (epoch !== position.epoch) {',
+  ),
+  coherence(
+    'note: one of another member is taken for an own one',
+    'batch.notes.length > 0 && epoch === position.epoch\n',
+    'epoch === position.epoch\n',
+  ),
+  coherence(
+    'note: those before an own one are skipped',
+    'if (isOwn && seq === position.applied + 1) advance(seq)',
+    'if (isOwn) advance(seq)',
+  ),
+  coherence(
+    'note: an own one is not applied again',
+    'if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))\n',
+  ),
+  coherence(
+    'note: acknowledged before it is applied',
+    '      void sync()\n      return\n    }\n    const entries',
+    '      ledger.acknowledge({ epoch, applied: seq }, 0, push.writer)\n      void sync()\n      return\n    }\n    const entries',
+  ),
+  script('note: the next number is left out of a reply', 'and applied or -1', 'and applied + 1 or -1'),
+  script('note: the floor stays where it was', '    floor = tonumber(last[2])\n'),
+  script('note: unsettled writes are dropped', 'notes[#notes + 1] = text\n', 'seen[text] = true\n'),
+  script(
+    'note: an append settles all writes',
+    "for _, write in ipairs(cjson.decode(ARGV[5])) do redis.call('HDEL', pending, write) end",
+    "redis.call('DEL', pending)\nredis.call('HSET', pending, '@', epoch)",
+  ),
+  script(
+    'note: unsettled writes of a member that never had a lease',
+    "redis.call('HSETNX', members, me, '0:0:' .. number(now))\n",
+  ),
+  script(
+    'note: of a member that leaves',
+    'forget(me, false, tonumber(ARGV[4]))',
+    "redis.call('HDEL', members, me)",
+  ),
+  announce(
+    'note: a write is not announced',
+    'await parts.ledger.begin(write, notes.map(encodeNote))',
+    'await Promise.resolve(notes)',
+  ),
+  announce(
+    'note: a write is announced without what it may change',
+    'parts.ledger.begin(write, notes.map(encodeNote))',
+    'parts.ledger.begin(write, [])',
+  ),
+  write('note: a write is settled although it goes on', 'isOver ? announced : undefined', 'announced'),
+  write(
+    'note: what a write changes while it responds',
+    'invalidate(context, exchange, write, notes, true),\n    )',
+    'undefined,\n    )',
+  ),
+  memoryLedger(
+    'note: unsettled writes of a worker are dropped',
+    '      noteAll(name, [...new Set(pending.flat())])\n',
+  ),
+  memoryLedger(
+    'note: the parent keeps the order of the first append',
+    'if (!log.delete(text)) characters += text.length\n',
+  ),
+  memoryLedger('note: the floor of the parent stays where it was', '      floor = at\n'),
+  memoryLedger(
+    'note: the parent leaves the next number out of a reply',
+    'at > applied)',
+    'at > applied + 1)',
+  ),
+  sharedStore('note: of a tag, unknown to the tier', 'tags.note(note.tag, seq)', 'tags.note(note.tag, 0)'),
+  sharedStore('note: of everything, unknown to the tier', 'tags.noteAll(seq)', 'tags.noteAll(0)'),
+  membership('note: unknown to the tier', '          shared?.noted(noted)\n'),
+]
+
+/** Fences around responses that are being fetched. */
+const fences: readonly ProtocolFault[] = [
+  invalidation(
+    'fence: a response that was requested before a write is stored',
+    '    log.record(tags)\n    const isLarge',
+    '    const isLarge',
+  ),
+  invalidation('fence: a response that was requested before a purge is stored', '    record(selector)\n'),
+  invalidation('fence: nothing is held after an unknown outcome', '      doubt(tags, forMs)\n'),
+  invalidation(
+    'fence: a fetch is not cut',
+    'entries += remove(entry)\n        cut += fetches.cut(entry.key)',
+    'entries += remove(entry)',
+  ),
+  byFetch(
+    'fence: a fetch from before a write is joined',
+    '(fetch.since === log.sequence || !log.invalidatedSince(expectedTags(read), fetch.since))',
+    'fetch.since >= 0',
+  ),
+  byFetch(
+    'fence: a response from before a write is shared',
+    '    if (since !== fetch.since && isOvertaken(log, stored, fetch.since)) return retryTogether\n',
+  ),
+  byFetch(
+    'fence: a stream from before a write is followed',
+    "(isLeader || since === fetch.since) ? 'follow' : 'wait'",
+    "true ? 'follow' : 'wait'",
+  ),
+  tier('fence: an outdated entry of the tier is used', "isOutdated ? 'outdated' : made", 'made'),
+  sharedTier(
+    'fence: an entry of the tier is as new as the moment at which it is stored',
+    'offer(outcome, since, fetch)\n',
+    'offer(outcome, tier.position, fetch)\n',
+  ),
+  sharedTier(
+    'fence: an entry of the tier is stored although a note came meanwhile',
+    'storage.storeIfCurrent(fetch.read, found, fetch.since)',
+    'storage.storeIfCurrent(fetch.read, found, Number.MAX_SAFE_INTEGER)',
+  ),
+  write('fence: the own memory keeps what a write changes', '  invalidateWrite(cache, exchange, notes)\n'),
+]
+
+export const protocolFaults: readonly ProtocolFault[] = [
+  ...leases,
+  ...beats,
+  ...cutOff,
+  ...epochs,
+  ...notes,
+  ...fences,
+]
+
+/** Why no read shows a fault: mostly, another step guards the same. */
+export const whyHidden: Readonly<Record<string, string>> = {
+  'lease: goes on with a new ledger':
+    'covered: the memory was dropped before, and writers wait until the leases of the former ledger have ended',
+  'wait: not after a note went to a new ledger':
+    'covered by the wait for members of the former ledger, three leases after its last reply; but for a process that has never been a member, and whose first message makes the ledger anew',
+  'wait: an acknowledgement of another epoch counts':
+    'rare: numbers of a new ledger begin anew, so that an acknowledgement of the former one has to arrive after a reply of the new one',
+  'beat: is repeated by a member that was forgotten':
+    'rare: a third member would have to be away from a beat until its repetition, and to write before its next sync',
+  'beat: by the time of another server':
+    'rare: a message would have to be under way from before a fail-over until its sender has joined the new ledger and lost it again',
+  'cut off: decided before the clock was looked at':
+    'rare: a paused process runs its timers before it reads requests; one that is due before the one that looks at the clock has to end an append',
+  'cut off: a lease is asked for before the notes are delivered':
+    'covered: the notes are sent first on the same connection, and Redis carries commands out in order',
+  'epoch: stays when a member is ahead': 'covered: the run and the term of the server show it before',
+  'epoch: the unsettled writes are gone':
+    'not covered by the promise: a write in flight whose process ends while Redis loses data (docs/scale.md)',
+  'epoch: a push of another ledger is applied':
+    'covered: the next sync shows the other epoch, and drops everything',
+  'note: of a member that leaves': 'covered: a process leaves when its writes have ended',
+  'note: unsettled writes of a member that never had a lease':
+    'not compared: a process that was forgotten, and ends before it has reached the ledger again, may not have announced its write',
+  'note: the parent keeps the order of the first append':
+    'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
+  'note: the floor of the parent stays where it was':
+    'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
+  'note: the parent leaves the next number out of a reply':
+    'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
+  'fence: a fetch is not cut':
+    'covered: a reader compares the tags of the fetch with the log before it joins',
+  'fence: a fetch from before a write is joined':
+    'covered: the tags of the response are compared once more before it is shared, and a stream is followed by readers from before the write only',
+  'fence: an entry of the tier is as new as the moment at which it is stored':
+    'covered: a response that a note has overtaken is not stored, and only those that are stored go to the tier',
+  'fence: an entry of the tier is stored although a note came meanwhile':
+    'covered: the tags are compared with the log when the entry arrives, and nothing runs in between',
+  'fence: the own memory keeps what a write changes':
+    'covered: the notes are applied once more when the ledger has them, before the write is answered',
+}

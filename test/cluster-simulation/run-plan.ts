@@ -1,0 +1,95 @@
+import { createClients } from './clients.ts'
+import { createCluster } from './cluster.ts'
+import { createFaults } from './faults.ts'
+import type { Action, Plan } from './plan.ts'
+import { network } from './redis/network.ts'
+import { createUpstream, itemPath, items, listPath } from './upstream.ts'
+import { world } from './world.ts'
+
+export type Outcome = {
+  /** A read that was older than an acknowledged write; undefined: there was none. */
+  readonly violation: string | undefined
+  /** Depends on every step, its time and what was read. */
+  readonly digest: string
+  readonly steps: number
+  readonly reads: number
+  readonly hits: number
+  readonly writes: number
+  readonly faults: number
+  readonly trace: readonly string[]
+}
+
+/** 0 stands for the list. */
+const pathOf = (item: number): string => (item === 0 ? listPath : itemPath(item))
+
+const stepsPerTurn = 128
+
+/** Each step has a turn of the event loop of its own, in which everything that it causes happens. */
+const untilOver = (until: number, isOver: () => boolean): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let isDone = false
+    const one = (): void => {
+      if (isDone) return
+      try {
+        isDone = isOver() || !world.advance(until)
+        if (isDone) resolve()
+      } catch (error) {
+        isDone = true
+        reject(error)
+      }
+    }
+    const many = (): void => {
+      if (isDone) return
+      for (let i = 0; i < stepsPerTurn; i += 1) globalThis.setImmediate(one)
+      globalThis.setImmediate(many)
+    }
+    many()
+  })
+
+/** Runs everything that the plan says, and stops at the first read that is too old. */
+export const runPlan = async (plan: Plan, isTraced = false): Promise<Outcome> => {
+  world.start(plan.seed, isTraced)
+  network.start(plan.roughness)
+  const { forgetAfterMs } = plan.settings
+  const upstream = createUpstream(plan.upstreamSlowness)
+  let lostAt = Number.NEGATIVE_INFINITY
+  let faults = 0
+  const cluster = createCluster(plan, upstream)
+  const { slots } = cluster
+  const clients = createClients({ plan, upstream, slots, lostAt: () => lostAt })
+  const fault = createFaults(plan, cluster, () => {
+    lostAt = world.now
+  })
+
+  const act = (action: Action): void => {
+    switch (action.does) {
+      case 'read':
+        clients.read(cluster.at(action.slot), pathOf(action.item), action.leavesAfterMs)
+        return
+      case 'write':
+        clients.write(cluster.at(action.slot), action.item, action.fate)
+        return
+      case 'purge':
+        clients.purge(cluster.at(action.slot), action.item, action.what)
+        return
+      default:
+        faults += 1
+        fault(action)
+    }
+  }
+  for (const action of plan.actions)
+    world.schedule(action.at, undefined, `action: ${action.does}`, () => act(action))
+  world.schedule(plan.endsAt + forgetAfterMs * 2, undefined, 'all is read', () => {
+    for (const item of items) clients.probe(item)
+  })
+  await untilOver(plan.endsAt + forgetAfterMs * 2 + 500, () => clients.violation() !== undefined)
+  cluster.end()
+  return {
+    violation: clients.violation(),
+    digest: world.digest(),
+    steps: world.steps,
+    ...clients.counts,
+    faults,
+    trace: world.trace,
+  }
+}

@@ -1,0 +1,204 @@
+import { Readable } from 'node:stream'
+import { GatewayError } from '../../src/errors.ts'
+import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
+import type { ForwardRequest } from '../../src/upstream/messages.ts'
+import type { Random } from '../support/random.ts'
+import { network } from './redis/network.ts'
+import { setTimeout as startTimer } from './replaced/globals.ts'
+import { currentProcess, type Process, world } from './world.ts'
+
+/**
+ * What happens to a write. `streamed`: the program changes more while it sends its response. `lost`: the connection breaks after it
+ * was carried out; `dropped`: before. `late`: the gateway has given up by then.
+ */
+export const writeFates = ['answered', 'streamed', 'failed', 'refused', 'lost', 'dropped', 'late'] as const
+export type WriteFate = (typeof writeFates)[number]
+
+export const items = [1, 2, 3, 4, 5] as const
+export const itemPath = (item: number): string => `/items/${item}`
+export const listPath = '/list'
+
+/** Longest time of a request; a late write is carried out within twice this time. */
+export const upstreamTotalMs = 400
+
+type Write = {
+  readonly item: number
+  readonly fate: WriteFate
+  /** Time until it is carried out, within the time that its fate allows. */
+  readonly share: number
+  /** The version that it has made so far; 0: it was not carried out. */
+  version: number
+  carriedOutAt: number
+  /** The version that it had made when the gateway gave it up: what it does later is not acknowledged. */
+  givenUp: number | undefined
+}
+
+/** What a client reads: the version of each item shown. */
+export type Shown = Readonly<Record<string, number>>
+
+/** Of the list only: a write of one item leaves the others stored. */
+const groupsOf = (path: string): readonly string[] => (path === listPath ? ['Cache-Groups', '"items"'] : [])
+
+const json = (content: Shown): Buffer => Buffer.from(JSON.stringify(content))
+
+/** A service of some items, each with a version, and a list of all. */
+export const createUpstream = (slowness: number) => {
+  const random: Random = world.randomFor('upstream')
+  const versions = new Map<number, number>(items.map((item) => [item, 0]))
+  const writes = new Map<string, Write>()
+  const delay = (): number => network.delay(random) + (random() < 0.3 ? random() * slowness : 0)
+
+  const change = (item: number): number => {
+    const version = (versions.get(item) ?? 0) + 1
+    versions.set(item, version)
+    return version
+  }
+  const stateOf = (path: string): Shown | undefined => {
+    if (path === listPath) return Object.fromEntries(versions)
+    const item = items.find((one) => itemPath(one) === path)
+    return item === undefined ? undefined : { [item]: versions.get(item) ?? 0 }
+  }
+
+  type Settle = {
+    readonly done: (response: GatewayResponse) => void
+    readonly failed: (error: Error) => void
+  }
+
+  const later = (ms: number, process: Process | undefined, kind: string, run: () => void): void => {
+    world.schedule(world.now + ms, process, kind, run)
+  }
+  /** A content that arrives after its head. */
+  const streamed = (process: Process, content: () => Buffer): Readable => {
+    const stream = new Readable({ read: () => undefined })
+    later(delay(), process, 'end of a response', () => {
+      if (stream.destroyed) return
+      stream.push(content())
+      stream.push(null)
+    })
+    return stream
+  }
+  const broken = (): GatewayError =>
+    new GatewayError('upstream_broken', { detail: 'the connection was reset' })
+
+  const read = (request: ForwardRequest, process: Process, { done, failed }: Settle): void => {
+    const state = stateOf(request.target)
+    const answer = (): void => {
+      const chance = random()
+      if (chance < 0.02) {
+        failed(broken())
+        return
+      }
+      if (chance < 0.04) {
+        done({ status: 500, fields: ['Content-Type', 'application/json'], content: json({}) })
+        return
+      }
+      if (state === undefined) {
+        done({ status: 404, fields: [], content: json({}) })
+        return
+      }
+      const tag = `"${JSON.stringify(state).replaceAll('"', '')}"`
+      const fields = ['Content-Type', 'application/json', 'ETag', tag, ...groupsOf(request.target)]
+      if (fieldValue(request.fields, 'if-none-match') === tag) {
+        done({ status: 304, fields, content: undefined })
+        return
+      }
+      const content = json(state)
+      done({ status: 200, fields, content: chance < 0.15 ? streamed(process, () => content) : content })
+    }
+    // What it shows is read at one moment of the time that it takes.
+    later(delay(), process, 'response of upstream', answer)
+  }
+
+  const carryOut = (write: Write): void => {
+    write.version = change(write.item)
+    write.carriedOutAt = world.now
+    if (world.isTraced) world.note(`upstream: item ${write.item} has version ${write.version}`)
+  }
+  const respondToWrite = (write: Write, process: Process, { done, failed }: Settle): void => {
+    const head = ['Content-Type', 'application/json', 'Cache-Group-Invalidation', '"items"']
+    switch (write.fate) {
+      case 'answered':
+        carryOut(write)
+        later(delay(), process, 'response of upstream', () =>
+          done({ status: 200, fields: head, content: json({}) }),
+        )
+        return
+      case 'streamed':
+        carryOut(write)
+        later(delay(), process, 'response of upstream', () => {
+          const content = new Readable({ read: () => undefined })
+          done({ status: 200, fields: head, content })
+          later(delay(), undefined, 'upstream writes once more', () => {
+            carryOut(write)
+            later(delay(), process, 'end of a response', () => {
+              if (content.destroyed) return
+              content.push(json({}))
+              content.push(null)
+            })
+          })
+        })
+        return
+      case 'failed':
+        carryOut(write)
+        later(delay(), process, 'response of upstream', () =>
+          done({ status: 500, fields: head, content: json({}) }),
+        )
+        return
+      case 'refused':
+        later(delay(), process, 'response of upstream', () =>
+          done({ status: 400, fields: [], content: json({}) }),
+        )
+        return
+      case 'lost':
+        carryOut(write)
+        later(delay(), process, 'connection of upstream breaks', () => failed(broken()))
+        return
+      case 'dropped':
+        later(delay(), process, 'connection of upstream breaks', () => failed(broken()))
+        return
+      case 'late':
+        later(write.share * upstreamTotalMs * 1.8, undefined, 'a late write', () => carryOut(write))
+    }
+  }
+
+  const forward = (request: ForwardRequest): Promise<GatewayResponse> =>
+    new Promise((resolve, reject) => {
+      const process = currentProcess()
+      const write = writes.get(fieldValue(request.fields, 'x-write') ?? '')
+      let isOver = false
+      const settle: Settle = {
+        done: (response) => {
+          if (isOver) return
+          isOver = true
+          timer.stop()
+          resolve(response)
+        },
+        failed: (error) => {
+          if (isOver) return
+          isOver = true
+          if (write !== undefined) write.givenUp = write.version
+          timer.stop()
+          reject(error)
+        },
+      }
+      const timer = startTimer(() => settle.failed(new GatewayError('upstream_timeout')), upstreamTotalMs)
+      request.signal.addEventListener('abort', () => settle.failed(new GatewayError('client_gone')))
+      later(delay(), undefined, write === undefined ? 'upstream reads' : 'upstream writes', () => {
+        if (write === undefined) read(request, process, settle)
+        else respondToWrite(write, process, settle)
+      })
+    })
+
+  return {
+    forward,
+    change,
+    /** Registers a write before it is sent. */
+    expect: (name: string, item: number, fate: WriteFate): Write => {
+      const write: Write = { item, fate, share: random(), version: 0, carriedOutAt: 0, givenUp: undefined }
+      writes.set(name, write)
+      return write
+    },
+  }
+}
+
+export type SimulatedUpstream = ReturnType<typeof createUpstream>

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { execPath } from 'node:process'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bundleSimulation } from '../cluster-simulation/bundle.ts'
+import { hunt, readResults } from '../cluster-simulation/hunt-faults.ts'
+import { protocolFaults, whyHidden } from '../cluster-simulation/protocol-faults.ts'
+import { isAll, rowsOf } from '../support/breadth.ts'
+import { planted } from '../support/planted.ts'
+
+const run = promisify(execFile)
+
+let program: string
+beforeAll(async () => {
+  program = await bundleSimulation()
+})
+afterAll(() => rm(dirname(program), { recursive: true }))
+
+const simulate = async (...args: readonly string[]): Promise<string> => {
+  const { stdout } = await run(execPath, [program, ...args], { maxBuffer: 1 << 28 }).catch(
+    (error: { stdout: string }) => error,
+  )
+  return stdout
+}
+
+const digestsIn = (output: string): readonly string[] => output.match(/^\d+ [0-9a-f]{8}$/gm) ?? []
+
+test('a seed has the same steps each time, whichever seeds ran before it', async () => {
+  const both = digestsIn(await simulate('--first', '2', '--seeds', '2', '--digests'))
+  const second = digestsIn(await simulate('--first', '3', '--seeds', '1', '--digests'))
+  expect(both).toHaveLength(2)
+  expect(second).toEqual([both[1]])
+  expect(new Set(both).size).toBe(2)
+})
+
+const found = (await readResults()).flatMap(({ name, seed }) => {
+  const fault = protocolFaults.find((one) => one.name === name)
+  return fault === undefined || seed === undefined ? [] : [{ name, fault, seed }]
+})
+
+/** Seeds that come near a window of the protocol: each has found a fault that was planted there. */
+const oldSeeds = [...new Set(found.map(({ seed }) => seed))]
+
+test.each(rowsOf(oldSeeds, 12))('seed %i shows nothing older than an acknowledged write', async (seed) => {
+  expect(await simulate('--first', String(seed), '--seeds', '1')).toMatch(/^{"seeds":1,/)
+})
+
+/** Half a minute of processor time with every row, a few seconds otherwise. The seeds are others each time: a failure names its own. */
+test('new seeds show nothing older than an acknowledged write', { timeout: 300_000 }, async () => {
+  const first = String(Math.floor(Date.now() / 1000))
+  const seconds = isAll ? '30' : '5'
+  const output = await simulate('--first', first, '--seeds', '100000', '--seconds', seconds)
+  expect(output).toMatch(/^{"seeds":\d+,/)
+})
+
+test('the text of each fault stands in src once', async () => {
+  for (const fault of protocolFaults) planted(await readFile(fault.file, 'utf8'), fault)
+  expect(new Set(protocolFaults.map(({ name }) => name)).size).toBe(protocolFaults.length)
+})
+
+/** Those that nearly each seed finds: a change of src gives seeds another meaning, and the others need a minute of search. */
+const easy = found.filter(({ seed }) => seed <= 3)
+
+const rows = isAll ? found : rowsOf(easy, 6)
+
+test.each(rows)('a fault in the protocol is found: $name', { timeout: 300_000 }, async ({ fault }) => {
+  const { seed } = await hunt(fault, 1, 10_000, isAll ? 120 : 20)
+  expect(seed).toBeGreaterThan(0)
+})
+
+test('what is said to be hidden is a fault of the list, and was not found', () => {
+  const names = new Set(protocolFaults.map(({ name }) => name))
+  for (const name of Object.keys(whyHidden)) expect(names).toContain(name)
+  expect(found.filter(({ name }) => name in whyHidden)).toEqual([])
+})

@@ -1,0 +1,216 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startBrowser } from '../support/browser.ts'
+import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
+import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
+import { describeWith } from '../support/requirements.ts'
+import { blocksOf } from '../support/shown-commands.ts'
+
+const run = promisify(execFile)
+const packages = [
+  'next@16.4.6',
+  'react@19.3.1',
+  'react-dom@19.3.1',
+  'typescript@5.9.3',
+  '@types/react@19',
+  '@types/node@20',
+]
+const document = await readFile(new URL('../../docs/next.md', import.meta.url), 'utf8')
+const [purgeRoute = '', readModule = ''] = blocksOf(document, 'ts')
+
+const root = '/index.php/site-json'
+const secret = 'secret-of-next'
+/** `NEXT_WRITES=1000 TRELLIS_TESTS=all npx vitest run test/real/next.test.ts` for a long run. */
+const writes = Number(process.env['NEXT_WRITES'] ?? 40)
+
+/** Shows the title of a post, from the module of the page. `connection` makes it for each request; what is read is kept. */
+const page = `import { Suspense } from 'react'
+import { connection } from 'next/server'
+import { read } from '../../read'
+async function Title({ params }: { params: Promise<{ id: string }> }) {
+  await connection()
+  const { id } = await params
+  const post = await read('/site/v2/posts/' + id)
+  return <h1>{post.title}</h1>
+}
+export default function Page({ params }: { params: Promise<{ id: string }> }) {
+  return <Suspense><Title params={params} /></Suspense>
+}
+`
+const layout = `export default function Layout({ children }: { children: React.ReactNode }) {
+  return <html lang="en"><body>{children}</body></html>
+}
+`
+
+describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next.md shows', () => {
+  const versions = new Map<string, number>()
+  let reads = 0
+  let folder: string
+  let origin: Origin
+  let gateway: TestGateway
+  let next: RunningProcess
+  let address: string
+
+  const write = (id: number): Promise<Response> =>
+    fetch(`${gateway.publicAddress}${root}/site/v2/posts/${id}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
+      body: '{"title":"x"}',
+    })
+
+  const startNext = async (port: number): Promise<RunningProcess> => {
+    const program = startProcess(
+      process.execPath,
+      [join(folder, 'node_modules/next/dist/bin/next'), 'start', folder, '-p', String(port)],
+      {
+        env: { TRELLIS_SECRET: secret, NEXT_TELEMETRY_DISABLED: '1' },
+      },
+    )
+    await untilReady(program, async () => {
+      const answer = await fetch(`${address}/api/purge`, { method: 'POST', body: '{}' })
+      if (answer.status !== 403) throw new Error(`status ${answer.status}`)
+    })
+    return program
+  }
+
+  beforeAll(async () => {
+    const port = await freePort()
+    address = `http://127.0.0.1:${port}`
+    origin = await startOrigin(({ method, target }, wire) => {
+      const id = /posts\/(\d+)/.exec(target)?.[1] ?? ''
+      if (method === 'GET') reads += 1
+      else versions.set(id, (versions.get(id) ?? 0) + 1)
+      const post = {
+        id: Number(id),
+        type: 'post',
+        status: 'publish',
+        title: `version ${versions.get(id) ?? 0}`,
+      }
+      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: JSON.stringify(post) })
+    })
+    gateway = await startTestGateway({
+      services: {
+        blog: siteService(origin.origin, {
+          cache: { rules: [{ match: 'GET /site/v2/**', ttl: '10m' }] },
+          downstream: {
+            tags: 'Surrogate-Key',
+            receivers: [{ type: 'next', url: `${address}/api/purge`, secret, onFailure: 'refuse' }],
+          },
+        }),
+      },
+    })
+    folder = await mkdtemp(join(tmpdir(), 'trellis-next-'))
+    const files = {
+      'package.json': '{"private":true}',
+      'next.config.ts': 'export default { cacheComponents: true }\n',
+      'app/layout.tsx': layout,
+      'app/posts/[id]/page.tsx': page,
+      'app/api/purge/route.ts': purgeRoute,
+      'app/read.ts': readModule.replace('http://127.0.0.1:8080/wp-json', gateway.publicAddress + root),
+    }
+    for (const [name, text] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, name)), { recursive: true })
+      await writeFile(join(folder, name), text)
+    }
+    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...packages], { cwd: folder })
+    await run(process.execPath, [join(folder, 'node_modules/next/dist/bin/next'), 'build', folder], {
+      cwd: folder,
+      env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' },
+    })
+    next = await startNext(port)
+    // Until then the purge of everything with which the gateway began is not confirmed.
+    await vi.waitFor(async () => expect((await write(9)).status).toBe(200), {
+      timeout: 60_000,
+      interval: 500,
+    })
+  }, 600_000)
+  afterAll(async () => {
+    await next?.stop(0)
+    await gateway?.close()
+    await origin?.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const shown = async (id: number): Promise<number> => {
+    const answer = await fetch(`${address}/posts/${id}`)
+    const [, version] = /<h1>version (\d+)<\/h1>/.exec(await answer.text()) ?? []
+    return Number(version)
+  }
+
+  test('keeps what it has read', async () => {
+    expect([await shown(1), await shown(1)]).toEqual([0, 0])
+    const before = [reads, await gateway.metric('trellis_requests_total')]
+    for (let count = 0; count < 10; count += 1) await shown(1)
+    expect([reads, await gateway.metric('trellis_requests_total')]).toEqual(before)
+  })
+
+  test(`after each of ${writes} acknowledged writes a reader sees it`, async () => {
+    const older: string[] = []
+    let isOver = false
+    let count = 0
+    const floor = [0, 0, 0, 0]
+    const reader = async (): Promise<void> => {
+      while (!isOver) {
+        const id = 1 + (count % 3)
+        const least = floor[id] ?? 0
+        const version = await shown(id)
+        count += 1
+        if (!(version >= least)) older.push(`post ${id}: ${version} after ${least}`)
+      }
+    }
+    const readers = [reader(), reader(), reader()]
+    try {
+      for (let nth = 0; nth < writes; nth += 1) {
+        const id = 1 + (nth % 3)
+        expect((await write(id)).status).toBe(200)
+        floor[id] = versions.get(String(id)) ?? 0
+      }
+    } finally {
+      isOver = true
+    }
+    await Promise.all(readers)
+    process.stdout.write(
+      `Next.js: ${count} pages, ${reads} reads of the upstream, ${writes} writes, ${older.length} older\n`,
+    )
+    expect(older).toEqual([])
+    expect(count).toBeGreaterThan(writes)
+  }, 600_000)
+
+  test('a change that Trellis does not hear of is not shown', async () => {
+    const before = await shown(1)
+    versions.set('1', (versions.get('1') ?? 0) + 1)
+    expect(await shown(1)).toBe(before)
+  })
+
+  test('a browser sees an acknowledged write when it loads the page again', async () => {
+    const browser = await startBrowser()
+    try {
+      const tab = await browser.newPage()
+      await tab.goto(`${address}/posts/2`)
+      const before = await tab.textContent('h1')
+      expect((await write(2)).status).toBe(200)
+      await tab.reload()
+      expect([before, await tab.textContent('h1')]).toEqual([
+        `version ${(versions.get('2') ?? 0) - 1}`,
+        `version ${versions.get('2')}`,
+      ])
+    } finally {
+      await browser.close()
+    }
+  })
+
+  test('a write is refused while Next.js is down, and shown when it is back', async () => {
+    await next.stop(0)
+    expect([504, 503]).toContain((await write(3)).status)
+    expect((await write(3)).status).toBe(503)
+    next = await startNext(Number(new URL(address).port))
+    await expect.poll(async () => (await write(3)).status, { timeout: 40_000 }).toBe(200)
+    expect(await shown(3)).toBe(versions.get('3'))
+  }, 120_000)
+})

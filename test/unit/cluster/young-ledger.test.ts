@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { createCoherence } from '../../../src/cluster/coherence.ts'
+import type { Synced } from '../../../src/cluster/ledger.ts'
+
+/** A member of a ledger that answers with the next of these leases, and then with the last one. */
+const joining = async (...leases: readonly Synced['lease'][]) => {
+  const left = [...leases]
+  const drops: string[] = []
+  const asked: Synced['lease'][] = []
+  const coherence = createCoherence({
+    member: 'a',
+    ledger: {
+      sync: async () => {
+        const lease = left.length > 1 ? (left.shift() ?? 'granted') : (left[0] ?? 'granted')
+        asked.push(lease)
+        return { epoch: 'two', seq: 0, floor: 0, notes: [], members: [], lease }
+      },
+      begin: async () => undefined,
+      append: async () => ({ epoch: 'two', seq: 1, members: [] }),
+      acknowledge: () => undefined,
+      forget: async () => undefined,
+      listen: () => undefined,
+      leave: async () => undefined,
+    },
+    canBeCutOff: true,
+    refusesUnheard: false,
+    leaseMs: 40,
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    apply: () => 0,
+    dropAll: ({ epoch }) => {
+      drops.push(`${epoch} ${asked.at(-1)}`)
+    },
+    report: () => undefined,
+  })
+  await coherence.start()
+  await expect.poll(() => coherence.distrust()).toBeUndefined()
+  await coherence.close()
+  return drops
+}
+
+// Members of the former ledger go on acknowledging writes in it until they find the new one.
+test('what was stored while the ledger was young is dropped before it is served', async () => {
+  expect(await joining('young-ledger', 'young-ledger', 'granted')).toEqual([
+    'two young-ledger',
+    'two granted',
+  ])
+})
+
+test('nothing is dropped twice where the ledger is not young', async () => {
+  expect(await joining('granted')).toEqual(['two granted'])
+  expect(await joining('unproven', 'granted')).toEqual(['two unproven'])
+})

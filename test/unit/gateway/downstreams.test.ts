@@ -1,0 +1,106 @@
+import { afterEach, expect, test } from 'vitest'
+import type { Note } from '../../../src/cache/invalidation.ts'
+import { systemClock } from '../../../src/clock.ts'
+import type { Coherence } from '../../../src/cluster/coherence.ts'
+import { checkConfig } from '../../../src/config/load.ts'
+import type { Service } from '../../../src/exchange/exchange.ts'
+import { connectDownstreams, type Downstreams } from '../../../src/gateway/downstreams.ts'
+import type { Contract } from '../../../src/service/contract.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
+
+const opened: { close(): Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close()
+})
+
+const dropped: Note = { kind: 'tag', tag: 'blog/item/posts/7', mode: 'hard' }
+
+type Stage = { readonly downstreams: Downstreams; readonly receiver: Origin; readonly events: string[] }
+
+/** One gateway of several: `spread` stands for the others. */
+const start = async (spread: Coherence['spread']): Promise<Stage> => {
+  const events: string[] = []
+  const receiver = await startOrigin((_, wire) => {
+    events.push('purged')
+    wire.respond({})
+  })
+  const file = {
+    services: {
+      blog: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: ['http://127.0.0.1:9'] },
+        downstream: { settle: '1ms', receivers: [{ type: 'varnish', url: receiver.origin }] },
+      },
+    },
+  }
+  const checked = await checkConfig(JSON.stringify(file), {})
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  const [config] = checked.config.services
+  if (config === undefined) throw new Error('no service')
+  const coherence = {
+    begin: async () => ({ kind: 'begun', write: 'a#1' }) as const,
+    spread: async (notes: readonly Note[], write?: string) => {
+      const result = await spread(notes, write)
+      events.push('spread')
+      return result
+    },
+  } as unknown as Coherence
+  const downstreams = connectDownstreams({
+    clock: systemClock,
+    coherence,
+    metrics: { observe: { downstream: () => undefined } } as unknown as Parameters<
+      typeof connectDownstreams
+    >[0]['metrics'],
+    logger: { info: () => undefined, warn: () => undefined } as unknown as Parameters<
+      typeof connectDownstreams
+    >[0]['logger'],
+  })
+  const contract = { tagger: { everything: undefined } } as unknown as Contract
+  const downstream = downstreams.of(config, contract)
+  downstreams.use([{ responses: { downstream } } as unknown as Service])
+  opened.push(receiver, { close: downstreams.close })
+  await expect.poll(() => downstream?.mayStore()).toBe(true)
+  expect(downstreams.of(config, contract)).toBe(downstream)
+  events.length = 0
+  return { downstreams, receiver, events }
+}
+
+test('receivers are purged when all other gateways have dropped what a write changed', async () => {
+  let others = (): void => {}
+  const { downstreams, events } = await start(
+    () =>
+      new Promise((resolve) => {
+        others = () => resolve({ entries: 3, unheard: false })
+      }),
+  )
+  const spread = downstreams.spread([dropped])
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(events).toEqual([])
+  others()
+  expect(await spread).toEqual({ entries: 3, unheard: false })
+  expect(events).toEqual(['spread', 'purged'])
+})
+
+test('a start purges everything twice: responses of an earlier configuration may be on their way', async () => {
+  const { receiver } = await start(async () => ({ entries: 0, unheard: false }))
+  await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2)
+  const [first, second] = receiver.received.map(({ fields }) => fields['xkey-purge'])
+  expect(first).toMatch(/^[0-9a-f]{12}$/)
+  expect(second).toBe(first)
+})
+
+test('what other gateways have changed is purged some seconds later: they may have ended before', async () => {
+  const { downstreams, receiver } = await start(async () => ({ entries: 0, unheard: false }))
+  await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2)
+  downstreams.heard([dropped])
+  await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(3)
+  expect(receiver.received[2]?.fields['xkey-purge']?.split(' ')).toHaveLength(2)
+})
+
+test('what reaches no service with receivers is sent to none', async () => {
+  const { downstreams, events } = await start(async () => ({ entries: 0, unheard: false }))
+  await downstreams.spread([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])
+  await downstreams.spread([{ kind: 'documents', service: 'blog', collection: '' }])
+  expect(events).toEqual(['spread', 'spread'])
+})

@@ -159,13 +159,15 @@ describe('a file that failed', () => {
     expect(mayRunAgain(failedFile(name, message, source))).toEqual({ stdout: '', status: 1 })
   })
 
-  test.each(['expected 56.2 to be less than 50', 'Error: Test timed out in 60000ms.'])(
-    'runs again where only the machine was slow, whatever it looks for: %s',
-    (message) => {
-      const file = failedFile('consistency.test.ts', message, 'expect(stale).toBe(0)')
-      expect(mayRunAgain(file)).toEqual({ stdout: 'consistency.test.ts\n', status: 0 })
-    },
-  )
+  test.each([
+    'expected 56.2 to be less than 50',
+    'Error: Test timed out in 60000ms.',
+    'Error: ended with 3 before it was ready:\ntrellis: cannot start: admin.port: another program listens',
+    'Error: not ready in 60000 ms (fetch failed):',
+  ])('runs again where only the machine was slow, whatever it looks for: %s', (message) => {
+    const file = failedFile('consistency.test.ts', message, 'expect(stale).toBe(0)')
+    expect(mayRunAgain(file)).toEqual({ stdout: 'consistency.test.ts\n', status: 0 })
+  })
 
   test('counts as its second run, and is named', () => {
     const path = write('twice', failedFile('a.test.ts', late), sound)

@@ -1,13 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import {
-  _,
-  Ajv2020,
-  type ErrorObject,
-  type KeywordCxt,
-  Name,
-  str,
-  type ValidateFunction,
-} from 'ajv/dist/2020.js'
+import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import { rememberedFor } from '../../http/memo.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
@@ -181,9 +173,25 @@ const faultOf = (error: ErrorObject): SchemaFault => {
 /** Whether members and items are declared is not known while the schemas that may declare them do not fit. */
 const isUncertain = ({ keyword }: ErrorObject): boolean => keyword.startsWith('unevaluated')
 
+const keywordsOfForms = new Set(['anyOf', 'oneOf', 'contains'])
+
+/**
+ * Without those that say nothing of their own. `if` repeats the errors of `then` and `else`, `propertyNames` those of a name. Why a value
+ * has none of several forms is not said: these are the faults of forms that were not meant, and come before the error of their keyword.
+ */
+const ownErrors = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
+  const own: ErrorObject[] = []
+  for (const error of errors) {
+    if (error.keyword === 'if' || error.propertyName !== undefined) continue
+    if (keywordsOfForms.has(error.keyword))
+      while (own.at(-1)?.instancePath.startsWith(error.instancePath) === true) own.pop()
+    own.push(error)
+  }
+  return own
+}
+
 const faultsOf = (errors: readonly ErrorObject[]): readonly SchemaFault[] => {
-  // `if` repeats the errors of `then` and `else`, `propertyNames` those of a name.
-  const own = errors.filter(({ keyword, propertyName }) => keyword !== 'if' && propertyName === undefined)
+  const own = ownErrors(errors)
   const certain = own.filter((error) => !isUncertain(error))
   const ofOtherType = new Set(
     certain.filter(({ keyword }) => keyword === 'type').map((one) => one.instancePath),
@@ -196,6 +204,19 @@ const faultsOf = (errors: readonly ErrorObject[]): readonly SchemaFault[] => {
     faults.set(`${fault.pointer} ${fault.detail}`, fault)
   }
   return [...faults.values()].slice(0, mostFaults)
+}
+
+/** Of a longer value only the first fault is looked for: that check ends there. */
+const mostValues = 1_000
+
+/** Whether a value and what is inside of it are at most `mostValues`. */
+const isShort = (value: unknown): boolean => {
+  const values = [value]
+  for (let at = 0; at < values.length && values.length <= mostValues; at += 1) {
+    const next = values[at]
+    if (typeof next === 'object' && next !== null) for (const inner of Object.values(next)) values.push(inner)
+  }
+  return values.length <= mostValues
 }
 
 /** Of `S or null` as `anyOf` or `oneOf`: the faults of a value that is not null are those of S. */
@@ -269,71 +290,10 @@ const lengthCode = (context: KeywordCxt, operator: '>' | '<'): void => {
   )
 }
 
-/** In compiled checks: how many errors the function has found. */
-const errors = new Name('errors')
-
-/** After so many faults no further members and items are looked at. */
-const bounded = (context: KeywordCxt): void => {
-  const { gen, it } = context
-  const subschema = context.subschema.bind(context)
-  context.subschema = (applied, valid) => {
-    const inner = subschema(applied, valid)
-    if (it.allErrors === true) gen.if(_`${errors} >= ${mostFaults}`, () => gen.break())
-    return inner
-  }
-}
-
-/** One member is enough to say that its object has some. */
-const onceForEach = (context: KeywordCxt): void => {
-  bounded(context)
-  const { gen, it } = context
-  const error = context.error.bind(context)
-  context.error = (...parts) => {
-    error(...parts)
-    if (it.allErrors === true) gen.break()
-  }
-}
-
-/**
- * Why a value has none of several forms is not said: these are the faults of forms that were not meant. What each form adds is dropped
- * at once: behind a reference, ajv copies all errors for each item of `contains`.
- */
-const quiet = (context: KeywordCxt): void => {
-  const subschema = context.subschema.bind(context)
-  context.subschema = (applied, valid) => {
-    const inner = subschema({ ...applied, allErrors: false, createErrors: false }, valid)
-    context.reset()
-    return inner
-  }
-}
-
-const collecting: Readonly<Record<string, (context: KeywordCxt) => void>> = {
-  items: bounded,
-  patternProperties: bounded,
-  unevaluatedItems: bounded,
-  additionalProperties: onceForEach,
-  unevaluatedProperties: onceForEach,
-  propertyNames: onceForEach,
-  anyOf: quiet,
-  oneOf: quiet,
-  contains: quiet,
-}
-
-/** The keywords of this instance find all faults, in bounded time. */
-const collectFaults = (ajv: Ajv2020): void => {
-  for (const [keyword, change] of Object.entries(collecting)) {
-    const definition = ajv.getKeyword(keyword)
-    if (typeof definition !== 'object' || !('code' in definition)) throw new TypeError(`no ${keyword}`)
-    const { code } = definition
-    definition.code = (context) => {
-      change(context)
-      code(context)
-    }
-  }
-}
-
 /** Thrown out of a compiled check. */
 class TooManySteps extends Error {}
+
+const tooLong: readonly SchemaFault[] = [{ pointer: '', detail: 'takes too long to check' }]
 
 /** Equal values have equal texts: members in the order of their names. `known`: a list inside of a list is written once. */
 const comparable = (value: unknown, known: WeakMap<object, string>): string => {
@@ -404,8 +364,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   const steps = ({ gen, schema }: KeywordCxt): void => {
     gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
   }
-  let prepared: Ajv2020 | undefined
-  const prepare = (): Ajv2020 => {
+  const prepare = (allErrors: boolean): Ajv2020 => {
     const ajv = new Ajv2020({
       strict: false,
       logger: false,
@@ -413,11 +372,10 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       ownProperties: true,
       addUsedSchema: false,
       inlineRefs: false,
-      allErrors: true,
+      allErrors,
       code: { regExp },
       formats: textFormats,
     })
-    collectFaults(ajv)
     ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
     ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })
     // Those of the library count the characters of every text.
@@ -452,40 +410,50 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     })
     return ajv
   }
-  let added = 0
-  /** Those of response schemas come with the first response of their operation. */
-  const addDefinitions = (ajv: Ajv2020): void => {
-    if (added === definitions.size) return
-    for (const [name, schema] of [...definitions].slice(added))
-      ajv.addSchema(runnable(schema) as object, name)
-    added = definitions.size
-  }
-  const compile = rememberedFor((schema: object): Compiled => {
-    prepared ??= prepare()
-    addDefinitions(prepared)
-    try {
-      return prepared.compile(runnable(schema) as object)
-    } catch (error) {
-      return { reason: error instanceof Error ? error.message : String(error) }
+  const createCompiler = (allErrors: boolean): ((schema: object) => Compiled) => {
+    let prepared: Ajv2020 | undefined
+    let added = 0
+    /** Those of response schemas come with the first response of their operation. */
+    const addDefinitions = (ajv: Ajv2020): void => {
+      if (added === definitions.size) return
+      for (const [name, schema] of [...definitions].slice(added))
+        ajv.addSchema(runnable(schema) as object, name)
+      added = definitions.size
     }
-  })
+    return rememberedFor((schema: object): Compiled => {
+      prepared ??= prepare(allErrors)
+      addDefinitions(prepared)
+      try {
+        return prepared.compile(runnable(schema) as object)
+      } catch (error) {
+        return { reason: error instanceof Error ? error.message : String(error) }
+      }
+    })
+  }
+  const compile = createCompiler(false)
+  const compileForAll = createCompiler(true)
+  const check = (validate: Compiled, value: unknown, exact: ExactIntegers): readonly SchemaFault[] => {
+    if (typeof validate !== 'function') return []
+    exactNow = exact
+    counted = 0
+    texts = undefined
+    try {
+      return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
+    } catch (error) {
+      if (error instanceof TooManySteps) return tooLong
+      throw error
+    } finally {
+      exactNow = noExactIntegers
+    }
+  }
   return {
     check: (schema, value, exact) => {
       if (schema === true) return []
       if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
-      const validate = compile(schema)
-      if (typeof validate !== 'function') return []
-      exactNow = exact
-      counted = 0
-      texts = undefined
-      try {
-        return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
-      } catch (error) {
-        if (error instanceof TooManySteps) return [{ pointer: '', detail: 'takes too long to check' }]
-        throw error
-      } finally {
-        exactNow = noExactIntegers
-      }
+      const faults = check(compile(schema), value, exact)
+      if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
+      const all = check(compileForAll(schema), value, exact)
+      return all === tooLong ? faults : all
     },
     uncheckable: (schema) => {
       if (typeof schema === 'boolean') return undefined

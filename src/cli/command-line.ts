@@ -74,12 +74,30 @@ const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
   wait: ['warm'],
 }
 
+/** What an option expects after it; an option without a row takes no value. */
+const expectedAfter: Readonly<Partial<Record<OptionName, string>>> = {
+  config: 'a configuration file, e.g. -c trellis.yaml',
+  header: "'Name: value', e.g. -H 'Accept: text/html'",
+  admin: 'the URL of the admin side, e.g. http://127.0.0.1:9090',
+  url: 'a public URL or path, e.g. --url /wp-json/wp/v2/posts',
+  tag: 'a tag, as `trellis explain` shows it',
+  prefix: 'the beginning of public paths, e.g. --prefix /shop',
+  service: 'the name of a service of the configuration',
+  warm: 'a number from 0 to 1000',
+}
+
 type Operands = { readonly least: number; readonly most: number; readonly expected: string }
 
-const none: Operands = { least: 0, most: 0, expected: 'takes no operands' }
+const none: Operands = { least: 0, most: 0, expected: 'takes options only: leave out other words' }
+const fileByOption: Operands = { ...none, expected: 'takes options only: name a configuration with -c FILE' }
 
 const operandsOf: Readonly<Record<CommandName, Operands>> = {
-  start: { least: 0, most: 2, expected: 'takes no operands, and with --demo: openapi and a document' },
+  start: {
+    least: 0,
+    most: 2,
+    expected:
+      'takes options only: name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE',
+  },
   check: { least: 0, most: 1, expected: 'takes one FILE' },
   init: {
     least: 0,
@@ -87,17 +105,17 @@ const operandsOf: Readonly<Record<CommandName, Operands>> = {
     expected:
       'takes wordpress or open and the URL of the upstream, openapi, a document and that URL, or companion, dashboards, systemd or compose and a folder',
   },
-  doctor: none,
+  doctor: fileByOption,
   schema: none,
-  routes: none,
-  explain: { least: 2, most: 2, expected: 'takes METHOD and URL' },
+  routes: fileByOption,
+  explain: { least: 2, most: 2, expected: 'takes METHOD and URL, e.g. trellis explain GET /plants' },
   status: none,
   purge: {
     least: 0,
     most: 0,
-    expected: 'takes no operands: name what to remove with --url, --tag or --prefix',
+    expected: 'takes options only: name what to remove with --url, --tag or --prefix',
   },
-  warm: { least: 1, most: 1_000, expected: 'takes 1 to 1000 URLs' },
+  warm: { least: 1, most: 1_000, expected: 'takes 1 to 1000 URLs, e.g. trellis warm /plants' },
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>['values']
@@ -105,18 +123,87 @@ type ParsedOptions =
   | { readonly values: Values; readonly positionals: readonly string[] }
   | { readonly fault: string }
 
+const shownOption = (name: string): string => ({ config: '-c', header: '-H' })[name] ?? `--${name}`
+
+const isOption = (name: string): name is OptionName => Object.hasOwn(options, name)
+
+const longestShown = 60
+
+/** A word of the command line as a message shows it. */
+const shown = (word: string): string =>
+  JSON.stringify(word.length > longestShown ? `${word.slice(0, longestShown)}…` : word)
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? `${words[0] ?? ''}` : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+
+/** Settings that other programs take as an option. */
+const elsewhere: Readonly<Record<string, string>> = {
+  port: 'the port is listen.port of the configuration',
+  host: 'the address is listen.host of the configuration',
+  token: 'the token is admin.token of the configuration, or TRELLIS_ADMIN_TOKEN',
+}
+
+const unknownOption = (rawName: string, command: CommandName | undefined): string => {
+  const taken = (Object.keys(options) as OptionName[]).filter((name) =>
+    command === undefined ? takenBy[name] === undefined : takenBy[name]?.includes(command) !== false,
+  )
+  const name = rawName.replace(/^-+/, '')
+  const place = Object.hasOwn(elsewhere, name) ? elsewhere[name] : undefined
+  if (place !== undefined) return `unknown option ${shown(rawName)}; ${place}`
+  const near =
+    name.length < 2 ? undefined : (closestName(name, taken) ?? closestName(name, Object.keys(options)))
+  const offered =
+    near === undefined
+      ? `; ${command ?? 'trellis without a command'} takes ${listed(taken.map(shownOption))}`
+      : ` (did you mean --${near}?)`
+  return `unknown option ${shown(rawName)}${offered}`
+}
+
+type OptionToken = {
+  readonly name: string
+  readonly rawName: string
+  readonly value?: string | undefined
+  readonly inlineValue?: boolean | undefined
+}
+
+const valueFault = ({ rawName, value, inlineValue }: OptionToken, expected: string): string | undefined => {
+  if (value === undefined) return `${rawName} expects ${expected}`
+  if (value === '') return `${rawName} expects ${expected}, found an empty text`
+  if (inlineValue !== true)
+    return /^-./.test(value) ? `${rawName} expects ${expected}, found ${shown(value)}` : undefined
+  if (rawName.startsWith('--')) return undefined
+  // Of a short option, `=` would be a part of the value.
+  if (value.startsWith('=')) return `write ${rawName} ${value.slice(1)} without "="`
+  const long = rawName.slice(1) + value
+  return isOption(long) ? `write --${long} with two dashes` : undefined
+}
+
+/** Node has its own texts for these faults, which do not say what to write. */
+const optionFault = (token: OptionToken, command: CommandName | undefined): string | undefined => {
+  const { name, rawName, value } = token
+  if (!isOption(name)) return unknownOption(rawName, command)
+  const expected = expectedAfter[name]
+  if (expected === undefined)
+    return value === undefined ? undefined : `${rawName} takes no value: leave out ${shown(`=${value}`)}`
+  return valueFault(token, expected)
+}
+
 const parse = (argv: readonly string[]): ParsedOptions => {
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
-  } catch (cause) {
-    return { fault: cause instanceof Error ? (cause.message.split('. ')[0] ?? cause.message) : String(cause) }
+  const read = { args: [...argv], options, allowPositionals: true } as const
+  const { tokens, positionals } = parseArgs({ ...read, strict: false, tokens: true })
+  const command = positionals.find(isCommand)
+  for (const token of tokens) {
+    const fault = token.kind === 'option' ? optionFault(token, command) : undefined
+    if (fault !== undefined) return { fault }
   }
+  return parseArgs({ ...read, strict: true })
 }
 
 const fileFault = (command: CommandName, files: readonly string[]): string | undefined => {
   if (files.length > 0 && command === 'schema') return 'schema takes no -c: it is the same for every file'
-  if (files.length > 1) return 'more than one configuration file is given'
-  return files[0] === '' ? '-c expects a file name, but it is empty' : undefined
+  return files.length > 1
+    ? `one configuration file is read, found ${files.length}: ${listed(files)}`
+    : undefined
 }
 
 const demoFault = (command: CommandName, files: readonly string[]): string | undefined => {
@@ -124,17 +211,14 @@ const demoFault = (command: CommandName, files: readonly string[]): string | und
   return files.length > 0 ? '--demo has its own configuration; leave out the file' : undefined
 }
 
-const listed = (words: readonly string[]): string =>
-  words.length < 2 ? `${words[0]} only` : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
-
-const shownOption = (name: string): string => ({ config: '-c', header: '-H' })[name] ?? `--${name}`
-
 const foreignOption = (command: CommandName, values: Values): string | undefined => {
   const foreign = (Object.keys(values) as OptionName[]).find(
     (name) => takenBy[name]?.includes(command) === false,
   )
   if (foreign === undefined) return undefined
-  return `${shownOption(foreign)} is an option of ${listed(takenBy[foreign] ?? [])}`
+  const takers = takenBy[foreign] ?? []
+  const rest = takers.length < 2 ? ' only' : ''
+  return `${shownOption(foreign)} is an option of ${listed(takers)}${rest}: leave it out`
 }
 
 /** The value of an option that is given at most once. */
@@ -144,14 +228,14 @@ const mostWarmed = 1_000
 
 const adminFault = (values: Values): string | undefined => {
   for (const name of ['admin', 'service', 'warm'] as const)
-    if ((values[name]?.length ?? 0) > 1) return `--${name} is given more than once`
+    if ((values[name]?.length ?? 0) > 1) return `--${name} is given more than once: leave out all but one`
   const url = single(values, 'admin')
   if (url !== undefined && (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)))
-    return '--admin expects the URL of the admin side, e.g. http://127.0.0.1:9090'
+    return `--admin expects ${expectedAfter.admin}, found ${shown(url)}`
   const warm = single(values, 'warm')
   return warm === undefined || (/^\d{1,4}$/.test(warm) && Number(warm) <= mostWarmed)
     ? undefined
-    : `--warm expects a number from 0 to ${mostWarmed}`
+    : `--warm expects ${expectedAfter.warm}, found ${shown(warm)}`
 }
 
 const purgeOptions = (values: Values) => ({
@@ -168,11 +252,32 @@ const purgeOptions = (values: Values) => ({
 
 export type PurgeOptions = ReturnType<typeof purgeOptions>
 
+const isPublicTarget = (url: string): boolean =>
+  // Without the first slash, `plants` would be a path that no route has.
+  /^(?:\/|https?:\/\/)/i.test(url) && URL.canParse(url, 'http://localhost')
+
+const targetsFault = (what: string, urls: readonly string[]): string | undefined => {
+  const wrong = urls.find((url) => !isPublicTarget(url))
+  return wrong === undefined
+    ? undefined
+    : `${what} expects a path such as /plants, or a URL, found ${shown(wrong)}`
+}
+
 const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): string | undefined => {
   const selectors = urls.length + tags.length + prefixes.length
   if (all && selectors > 0) return '--all includes everything else; leave out the others'
   if (dryRun && warm > 0) return '--dry-run removes nothing, so there is nothing to --warm'
-  return all || selectors > 0 ? undefined : 'purge expects --url, --tag, --prefix or --all'
+  if (!all && selectors === 0) return 'purge expects --url, --tag, --prefix or --all'
+  const wrong = prefixes.find((prefix) => !prefix.startsWith('/'))
+  return wrong === undefined
+    ? targetsFault('--url', urls)
+    : `--prefix expects ${expectedAfter.prefix}, found ${shown(wrong)}`
+}
+
+const explainFault = ([method = '', url = '']: readonly string[]): string | undefined => {
+  if (!/^[!#$%&'*+.^`|~\w-]+$/.test(method))
+    return `explain expects a method, e.g. GET, found ${shown(method)}; the order is trellis explain METHOD URL`
+  return targetsFault('explain', [url])
 }
 
 const isDemoDocument = ([kind, file = '']: readonly string[]): boolean => kind === 'openapi' && file !== ''
@@ -183,10 +288,14 @@ const commandFault = (
   values: Values,
 ): string | undefined => {
   const { least, most, expected } = operandsOf[command]
-  if (operands.length < least || operands.length > most) return `${command} ${expected}`
+  const refused = (): string => {
+    const found = operands.length === 0 ? '' : `, found ${operands.slice(0, 3).map(shown).join(', ')}`
+    return `${command} ${expected}${found}`
+  }
+  if (operands.length < least || operands.length > most) return refused()
   const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
   if (command === 'start' && operands.length > 0 && (values.demo !== true || !isDemoDocument(operands)))
-    return `start ${expected}`
+    return refused()
   return (
     fileFault(command, files) ??
     (values.demo === true ? demoFault(command, files) : undefined) ??
@@ -195,7 +304,9 @@ const commandFault = (
       ? '--drift includes --upstreams; leave out --upstreams'
       : undefined) ??
     adminFault(values) ??
-    (command === 'purge' ? purgeFault(purgeOptions(values)) : undefined)
+    (command === 'purge' ? purgeFault(purgeOptions(values)) : undefined) ??
+    (command === 'explain' ? explainFault(operands) : undefined) ??
+    (command === 'warm' ? targetsFault('warm', operands) : undefined)
   )
 }
 
@@ -235,34 +346,31 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   const message = commandFault(command, operands, values)
   if (message !== undefined) return { kind: 'fault', command, message }
   const fields = fieldsOfLines(values.header ?? [])
-  if (fields === undefined) return { kind: 'fault', command, message: "-H expects 'Name: value'" }
+  if (fields === undefined) {
+    const found = (values.header ?? []).map(shown).join(', ')
+    return { kind: 'fault', command, message: `-H expects ${expectedAfter.header}, found ${found}` }
+  }
   return commandOf(command, operands, values, fields)
 }
 
-/** Adds the option that an unknown one seems to mean. */
-const withOption = (message: string): string => {
-  const [, name] = /^Unknown option '--([^']*)'/.exec(message) ?? []
-  const near = name === undefined ? undefined : closestName(name, Object.keys(options))
-  return near === undefined ? message : `${message} (did you mean --${near}?)`
-}
+const theCommands = `the commands are ${listed(commandNames)}`
 
 /** Parses the arguments of the process, without the program's name. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
   const parsed = parse(argv)
-  if ('fault' in parsed)
-    return { kind: 'fault', command: argv.find(isCommand), message: withOption(parsed.fault) }
+  if ('fault' in parsed) return { kind: 'fault', command: argv.find(isCommand), message: parsed.fault }
   const { values, positionals } = parsed
   const isHelp = positionals[0] === 'help'
   const [word, ...operands] = isHelp ? positionals.slice(1) : positionals
   if (values.version === true || word === 'version') return { kind: 'version' }
   if (word === undefined) {
     if (values.help === true || isHelp) return { kind: 'help', command: undefined }
-    return { kind: 'fault', command: undefined, message: 'a command is missing' }
+    return { kind: 'fault', command: undefined, message: `a command is missing; ${theCommands}` }
   }
   if (!isCommand(word)) {
     const near = closestName(word, commandNames)
-    const hint = near === undefined ? '' : ` (did you mean ${near}?)`
-    return { kind: 'fault', command: undefined, message: `unknown command ${JSON.stringify(word)}${hint}` }
+    const hint = near === undefined ? `; ${theCommands}` : ` (did you mean ${near}?)`
+    return { kind: 'fault', command: undefined, message: `unknown command ${shown(word)}${hint}` }
   }
   return values.help === true || isHelp
     ? { kind: 'help', command: word }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { type ConfigFault, faultLine } from '../config/fault.ts'
@@ -57,6 +57,8 @@ const withServices = (result: ConfigResult): ConfigResult => {
   return { kind: 'faults', faults: [{ path: 'services', line: 1, column: 1, message }] }
 }
 
+const standardInput = '(standard input)'
+
 /** Reads a configuration; a worker gets that of its parent process. */
 const readConfig = async (
   file: string | undefined,
@@ -68,16 +70,22 @@ const readConfig = async (
   if (demoDocument !== undefined) return { file, result: await demoConfig(demoDocument, env) }
   const { checkConfig, loadConfig } = await import('../config/load.ts')
   return file === '-'
-    ? { file: '(standard input)', result: await checkConfig(await ports.readInput(), env) }
+    ? { file: standardInput, result: await checkConfig(await ports.readInput(), env) }
     : { file, result: await loadConfig({ file, env }) }
 }
 
 const configName = (file: string | undefined): string => file ?? '(defaults)'
 
+const isMissing = (file: string): boolean =>
+  file !== standardInput && (!existsSync(file) || statSync(file).isDirectory())
+
+const missingAdvice = `Name another file with -c FILE, or write ./trellis.yaml with trellis init\n`
+
 /** One line for each fault, then their number. */
 const faultLines = (file: string | undefined, faults: readonly ConfigFault[]): string => {
   const lines = faults.map((fault) => `${configName(file)}:${faultLine(fault)}\n`)
-  return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n`
+  const advice = file !== undefined && isMissing(file) ? missingAdvice : ''
+  return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n${advice}`
 }
 
 type ListenError = Error & { readonly code: string; readonly address?: string; readonly port?: number }
@@ -247,11 +255,6 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   const [word = '', url = ''] = command.operands
   // Methods are case-sensitive (RFC 9110 §9.1) and in capitals; on the command line `get` means GET.
   const method = word.toUpperCase()
-  // Without the first slash, `plants` would be explained as a path that no route has.
-  if (!/^(?:\/|https?:\/\/)/i.test(url) || !URL.canParse(url, config.publicUrl)) {
-    ports.stderr.write('trellis: explain expects a path such as /plants, or a URL\n')
-    return 'usage'
-  }
   // Not normalised by URL: the spelling itself is explained.
   const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
   const explanation = await ports.explain(config, request, command.upstreams)
@@ -338,9 +341,6 @@ const addressOf = (
   token: token.isSet ? token.reveal() : otherToken,
 })
 
-/** There is no file that says which gateway is meant. */
-const isUnnamed = (file: string): boolean => file === '-' || !existsSync(file)
-
 /**
  * Where the admin side is, and its token. The token of a configuration is sent only where the command or the file names the gateway.
  * A file with faults is enough where its section `admin` has none: the gateway runs with an earlier one, and needs its operator now.
@@ -352,7 +352,8 @@ const adminAddress = async (ports: CliPorts, command: Command): Promise<AdminAdd
   if (named === undefined) return { url: url ?? defaultAdmin, token }
   const { file, result } = await readConfig(named, ports)
   if (result.kind === 'ok') return addressOf(result.config.admin, url, token)
-  if (isUnnamed(named)) {
+  // No file says which gateway is meant.
+  if (named === '-' || isMissing(named)) {
     ports.stderr.write(faultLines(file, result.faults))
     return 'configFaults'
   }

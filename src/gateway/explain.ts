@@ -457,7 +457,7 @@ export const createPublicTargets = (services: readonly AskedService[], publicUrl
 
 export const noServiceTexts = {
   'unknown-host': 'no service answers this host; give the whole URL',
-  'no-service': 'no service is mounted there',
+  'no-service': 'no service is mounted there; trellis routes lists the paths',
   ambiguous: 'an upstream may read this path as one of another service',
 } as const
 

@@ -78,9 +78,7 @@ const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefin
     if (inside === undefined || (only !== undefined && only !== config.name)) continue
     selectors.push({ kind: 'prefix', service: config.name, prefixes: [inside] })
   }
-  return selectors.length === 0
-    ? refused('no service is mounted at this path')
-    : { kind: 'selectors', selectors }
+  return selectors.length === 0 ? refused(noServiceTexts['no-service']) : { kind: 'selectors', selectors }
 }
 
 /** A tag of the gateway begins with the name of its service; a tag that an upstream sent has the name that the upstream gave it. */
@@ -123,11 +121,17 @@ const together = (selectors: readonly Selector[]): readonly Selector[] => {
   return [...others, ...joined]
 }
 
+const mostNamed = 20
+
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
 const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
   const { selections, service, mode, dryRun, warm } = request
-  if (service !== undefined && !parts.services.some(({ config }) => config.name === service))
-    return { kind: 'refused', detail: 'service: no service has this name' }
+  const names = parts.services.map(({ config }) => config.name)
+  if (service !== undefined && !names.includes(service))
+    return {
+      kind: 'refused',
+      detail: `service: no service has this name; the services are ${names.slice(0, mostNamed).join(', ')}`,
+    }
   const found: Selector[] = []
   // All of them first: a purge that is refused removes nothing.
   for (const one of selections) {

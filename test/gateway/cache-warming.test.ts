@@ -160,7 +160,7 @@ describe('warming', () => {
           url: `${mount}/site/v2/posts?per_page=1000`,
           detail: expect.stringContaining('GET of this URL is refused'),
         },
-        { url: '/nothing-here', detail: 'no service is mounted there' },
+        { url: '/nothing-here', detail: 'no service is mounted there; trellis routes lists the paths' },
       ],
     })
     await expect.poll(() => warmed('fetched')).toBe(1)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
-import { runCli } from '../../src/cli/run-cli.ts'
+import { runCommand } from '../support/command.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -51,41 +51,8 @@ afterAll(async () => {
   await origin.close()
 })
 
-/** The commands here start no gateway and read no upstream. */
-const unused = (): never => {
-  throw new Error('not part of these commands')
-}
-
-const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => {
-  let stdout = ''
-  let stderr = ''
-  const end = await runCli({
-    argv,
-    env: {},
-    version: 'test',
-    defaultFile: file,
-    demoFile: '',
-    packageFolder: new URL('../../', import.meta.url),
-    initFile: '',
-    handedConfig: undefined,
-    stdout: { write: (text) => (stdout += text) },
-    stderr: { write: (text) => (stderr += text) },
-    readInput: unused,
-    startGateway: unused,
-    describeRoutes: unused,
-    siteFacts: unused,
-    upstreamFindings: unused,
-    upstreamNotes: unused,
-    driftReport: unused,
-    examine: unused,
-    documentNotes: unused,
-    explain: unused,
-    reloadOnChange: unused,
-    stopOnSignal: unused,
-    ...changes,
-  })
-  return { end, stdout, stderr }
-}
+const run = (argv: readonly string[], changes: Partial<CliPorts> = {}) =>
+  runCommand(argv, { defaultFile: file, ...changes })
 
 const fill = async (...paths: readonly string[]): Promise<void> => {
   for (const path of paths) await (await fetch(gateway.publicAddress + path)).text()
@@ -123,7 +90,7 @@ describe('trellis purge', () => {
     expect(await run(['purge', '--all', '--service', 'none'])).toEqual({
       end: 7,
       stdout: '',
-      stderr: 'trellis: service: no service has this name\n',
+      stderr: 'trellis: service: no service has this name; the services are api\n',
     })
   })
 })
@@ -179,7 +146,7 @@ describe('the admin side', () => {
     expect(await run(['purge', '--all', '--admin', gateway.adminAddress], { ...elsewhere, env })).toEqual({
       end: 7,
       stdout: '',
-      stderr: 'trellis: The token differs from admin.token.\n',
+      stderr: `trellis: the admin side at ${gateway.adminAddress} has another token: name its configuration with -c, or set TRELLIS_ADMIN_TOKEN\n`,
     })
   })
 
@@ -195,7 +162,7 @@ describe('the admin side', () => {
   test('that is another program is reported', async () => {
     expect(await run(['status', '--admin', origin.origin])).toMatchObject({
       end: 7,
-      stderr: `trellis: ${origin.origin} is not the admin side of a gateway: its answer is not JSON\n`,
+      stderr: `trellis: ${origin.origin} is not the admin side of a gateway (its answer is not JSON): name that with --admin URL\n`,
     })
   })
 

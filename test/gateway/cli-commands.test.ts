@@ -261,7 +261,9 @@ describe('check', () => {
 
   test('a missing file is a fault', async () => {
     const { end, stdout } = await run(['check', '-c', 'nowhere.yaml'])
-    expect(stdout).toBe('nowhere.yaml:1:1 the file cannot be read, it does not exist (ENOENT)\n1 fault\n')
+    expect(stdout).toBe(
+      'nowhere.yaml:1:1 the file cannot be read, it does not exist (ENOENT)\n1 fault\nName another file with -c FILE, or write ./trellis.yaml with trellis init\n',
+    )
     expect(end).toBe(1)
   })
 })
@@ -385,16 +387,6 @@ describe('explain', () => {
     expect(end).toBe(0)
   })
 
-  test.each(['plants', 'ftp://127.0.0.1/plants', ''])(
-    'refuses %j, which is no path and no URL',
-    async (url) => {
-      const { end, stderr, asked } = await run(['explain', 'GET', url])
-      expect(stderr).toBe('trellis: explain expects a path such as /plants, or a URL\n')
-      expect(end).toBe(2)
-      expect(asked).toEqual([])
-    },
-  )
-
   test('prints one line for each aspect, without control characters', async () => {
     const { stdout } = await run(['explain', 'get', '/plants'])
     expect(stdout).toBe('row     /plants\ntags    plants\nreason  no ?[31mrule\nrule    -\n')
@@ -454,73 +446,6 @@ describe('--upstreams', () => {
 })
 
 describe('the command line', () => {
-  test.each([
-    ['no command', [], 'a command is missing'],
-    ['an unknown command', ['chekc'], 'unknown command "chekc" (did you mean check?)'],
-    ['an unknown option', ['check', '--fiel', 'x'], "Unknown option '--fiel'"],
-    [
-      'a misspelt option',
-      ['explain', '--upstrems'],
-      "Unknown option '--upstrems' (did you mean --upstreams?)\nTry: trellis explain --help",
-    ],
-    ['an option without its value', ['check', '-c'], "Option '-c, --config <value>' argument missing"],
-    ['an operand too many', ['check', 'x', 'y'], 'check takes one FILE'],
-    ['a second file', ['check', 'x', '-c', 'y'], 'more than one configuration file is given'],
-    ['a file with --demo', ['start', '--demo', '-c', 'x'], '--demo has its own configuration'],
-    ['an operand too few', ['explain', 'GET'], 'explain takes METHOD and URL'],
-    ['an option of another command', ['check', '-H', 'a: b'], '-H is an option of explain only'],
-    ['--drift of another command', ['check', '--drift'], '--drift is an option of routes only'],
-    ['--upstreams of another command', ['start', '--upstreams'], '--upstreams is an option of check, routes'],
-    ['--upstreams with --drift', ['routes', '--drift', '--upstreams'], '--drift includes --upstreams'],
-    ['two files', ['check', '-c', 'a', '--config=b'], 'more than one configuration file is given'],
-    ['a file without a name', ['check', '-c', ''], '-c expects a file name, but it is empty'],
-    ['a file for schema', ['schema', '-c', 'x'], 'schema takes no -c: it is the same for every file'],
-    [
-      'an option of several other commands',
-      ['schema', '--json'],
-      '--json is an option of check, doctor, routes',
-    ],
-    ['a purge of nothing', ['purge', '--soft'], 'purge expects --url, --tag, --prefix or --all'],
-    ['a purge of all and a tag', ['purge', '--all', '--tag', 'a'], '--all includes everything else'],
-    ['a purge with an operand', ['purge', '/a'], 'purge takes no operands: name what to remove with --url'],
-    ['a dry run that warms', ['purge', '--all', '--dry-run', '--warm', '5'], '--dry-run removes nothing'],
-    [
-      'a number to warm that is none',
-      ['purge', '--all', '--warm', 'x'],
-      '--warm expects a number from 0 to 1000',
-    ],
-    ['two services', ['purge', '--all', '--service=a', '--service=b'], '--service is given more than once'],
-    ['an admin side that is no URL', ['status', '--admin', 'localhost'], '--admin expects the URL'],
-    [
-      'an admin side for check',
-      ['check', '--admin', 'http://a'],
-      '--admin is an option of status, purge and warm',
-    ],
-    ['nothing to warm', ['warm'], 'warm takes 1 to 1000 URLs'],
-    ['--force of another command', ['check', '--force'], '--force is an option of init only'],
-    [
-      'a kind that init does not know',
-      ['init', 'wordpres'],
-      'init "wordpres": expected wordpress, openapi or open',
-    ],
-    [
-      'an upstream that is no URL',
-      ['init', 'open', 'api.example'],
-      'init open expects the http or https URL',
-    ],
-    [
-      'an upstream with a credential',
-      ['init', 'open', 'http://a:b@c'],
-      'init open expects the http or https URL',
-    ],
-    ['a header that is none', ['explain', 'GET', '/', '-H', 'a b'], "-H expects 'Name: value'"],
-  ])('%s ends with 2 and a reason', async (_description, argv, message) => {
-    const { end, stdout, stderr } = await run(argv)
-    expect(stderr).toContain(`trellis: ${message}`)
-    expect(stdout).toBe('')
-    expect(end).toBe(2)
-  })
-
   test.each([
     [['--help']],
     [['start', '--help']],

@@ -151,7 +151,10 @@ test.each([
     'POST /api/search',
     'POST /api/search is for the service api, route /search.\nIt is a write. Before the client gets the response, stored responses of these are invalidated: /search.\n\n',
   ],
-  ['GET /other', 'GET /other is refused: 404: no service is mounted there.\n\n'],
+  [
+    'GET /other',
+    'GET /other is refused: 404: no service is mounted there; trellis routes lists the paths.\n\n',
+  ],
 ])('explain says in sentences what happens to %s', async (request, sentences) => {
   const file = await fileWith(
     'explained.yaml',

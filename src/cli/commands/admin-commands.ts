@@ -29,17 +29,35 @@ const failed = (message: string): AdminAnswer => ({ kind: 'failed', message })
 /** Longer than the admin side waits for fetches. */
 const patienceMs = 60_000
 
-/** The system's error code, such as ECONNREFUSED, or the name of the error. */
+/** Why no response came: the system's error code such as ECONNREFUSED, or what fetch says, such as `bad port`. */
 const causeOf = (error: unknown): string => {
-  const { cause } = error as { readonly cause?: { readonly code?: unknown } }
-  return typeof cause?.code === 'string' ? cause.code : error instanceof Error ? error.name : 'no cause'
+  const { cause } = error as { readonly cause?: { readonly code?: unknown; readonly message?: unknown } }
+  for (const text of [cause?.code, cause?.message]) if (typeof text === 'string') return text
+  return error instanceof Error ? error.name : 'no cause'
 }
 
-const refusalText = (status: number, content: unknown, { token }: AdminAddress): string => {
-  if (status === 401 && token === '')
-    return 'the admin side requires a token: name the configuration with -c, or set TRELLIS_ADMIN_TOKEN'
+const unreachableText = (url: string, error: unknown): string => {
+  const cause = causeOf(error)
+  switch (cause) {
+    case 'bad port':
+      return `fetch refuses the port of ${url} (${cause}): the Fetch standard blocks it; give admin.port another one`
+    case 'unexpected redirect':
+      return `${url} redirects (${cause}), so it is not the admin side of a gateway: name that with --admin URL`
+    case 'TimeoutError':
+      return `the gateway at ${url} has not answered within ${patienceMs / 1000} s: see whether it is overloaded, and ask again`
+    default:
+      return `no gateway answers at ${url} (${cause}): start it, or name its admin side with --admin URL`
+  }
+}
+
+const refusalText = (status: number, content: unknown, { url, token }: AdminAddress): string => {
   const { detail } = (content ?? {}) as { readonly detail?: unknown }
-  return typeof detail === 'string' ? detail : `the admin side answered with status ${status}`
+  if (typeof detail !== 'string')
+    return `${url} is not the admin side of a gateway (status ${status}): name that with --admin URL`
+  if (status !== 401) return detail
+  return token === ''
+    ? 'the admin side requires a token: name the configuration with -c, or set TRELLIS_ADMIN_TOKEN'
+    : `the admin side at ${url} has another token: name its configuration with -c, or set TRELLIS_ADMIN_TOKEN`
 }
 
 /** GET without a body, POST with one. */
@@ -60,12 +78,12 @@ const ask = async (address: AdminAddress, path: string, body?: object): Promise<
     const content = parsedJson(await response.text())
     if (!response.ok) return failed(refusalText(response.status, content, address))
     return content === undefined
-      ? failed(`${url} is not the admin side of a gateway: its answer is not JSON`)
+      ? failed(
+          `${url} is not the admin side of a gateway (its answer is not JSON): name that with --admin URL`,
+        )
       : { kind: 'answered', content }
   } catch (error) {
-    return failed(
-      `no gateway answers at ${url} (${causeOf(error)}): start it, or name its admin side with --admin URL`,
-    )
+    return failed(unreachableText(url, error))
   }
 }
 

@@ -27,7 +27,7 @@ const imageOfPackage = (text: string): string =>
 const unitOfPackage = (text: string, folder: string): string =>
   text.replaceAll('/opt/trellis', folder).replaceAll('=/usr/bin/node ', `=${process.execPath} `)
 
-const fileSets = {
+export const fileSets = {
   companion: {
     files: [
       { from: 'deploy/wordpress/trellis.php', to: 'trellis.php' },

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { closestName } from '../../config/fault.ts'
 import { checkConfig } from '../../config/load.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
@@ -14,7 +15,7 @@ import {
   type UpstreamUrl,
 } from '../document-config.ts'
 import { printable } from '../texts.ts'
-import { isFileSet } from './init-files.ts'
+import { fileSets, isFileSet } from './init-files.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */
 type Initial =
@@ -96,8 +97,26 @@ const defaultUrls = { wordpress: 'http://127.0.0.1:8000', open: 'http://127.0.0.
 
 const isKind = (word: string): word is keyof typeof defaultUrls => Object.hasOwn(defaultUrls, word)
 
-const urlFault = (kind: string, example: string): Initial =>
-  fault(`init ${kind} expects the http or https URL of the upstream, e.g. ${example}`)
+const urlFault = (kind: string, word: string, usual: string): Initial => {
+  const meant = `https://${word}`
+  const example = readUpstream(meant) === undefined ? usual : meant
+  return fault(
+    `init ${kind} expects the http or https URL of the upstream, without a credential, e.g. ${example}`,
+  )
+}
+
+const kinds = [...Object.keys(defaultUrls), 'openapi', ...Object.keys(fileSets)]
+
+const kindFault = (word: string): Initial => {
+  const near =
+    readUpstream(word) === undefined
+      ? closestName(word, kinds)
+      : `init wordpress ${word}, or init open ${word}`
+  const meant = near === undefined ? '' : ` (did you mean ${near}?)`
+  return fault(
+    `init ${JSON.stringify(word)}: expected wordpress, openapi or open, or companion, dashboards, systemd or compose${meant}`,
+  )
+}
 
 /** The path of a document as the configuration file names it. */
 const pathFrom = (folder: string, file: string): string => {
@@ -125,8 +144,8 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
   const { initFile } = ports
   const [file, url] = operands
   if (file === undefined)
-    return fault('init openapi expects the file of a document, and the URL of the upstream')
-  if (url !== undefined && readUpstream(url) === undefined) return urlFault('openapi', defaultUrls.open)
+    return fault('init openapi expects the file of a document, e.g. trellis init openapi pets.yaml')
+  if (url !== undefined && readUpstream(url) === undefined) return urlFault('openapi', url, defaultUrls.open)
   const path = pathFrom(dirname(resolve(initFile)), file)
   const read = await readDocument(path, dirname(initFile))
   if (read.kind === 'faults') return { kind: 'document-faults', messages: read.messages }
@@ -184,13 +203,10 @@ const initialConfig = async (operands: readonly string[], ports: InitPorts): Pro
   if (isFileSet(kind))
     return fault(`init ${kind} expects the folder to write to, e.g. trellis init ${kind} ./${kind}`)
   const [url, ...more] = others
-  if (!isKind(kind))
-    return fault(
-      `init ${JSON.stringify(kind)}: expected wordpress, openapi or open, or companion, dashboards, systemd or compose`,
-    )
+  if (!isKind(kind)) return kindFault(kind)
   if (more.length > 0) return fault(`init ${kind} takes one URL`)
   const upstream = readUpstream(url ?? defaultUrls[kind])
-  if (upstream === undefined) return urlFault(kind, defaultUrls[kind])
+  if (upstream === undefined) return urlFault(kind, url ?? '', defaultUrls[kind])
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
   const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
   if (kind === 'open') {
@@ -222,6 +238,7 @@ export const writeInitialConfig = async (
   const initial = await initialConfig(operands, ports)
   if (initial.kind === 'document-faults') {
     for (const message of initial.messages) stderr.write(printable(`${message}\n`))
+    stderr.write('Mend the document, or name another one: trellis init openapi FILE\n')
     return 'configFaults'
   }
   if (initial.kind === 'fault') {

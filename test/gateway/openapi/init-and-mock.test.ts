@@ -162,7 +162,9 @@ describe('trellis init openapi writes a configuration for a document', () => {
     await writeFile(join(folder, 'api.yaml'), 'openapi: 3.1.0\npaths:\n  x: { get: {} }\n')
     const { end, stderr } = await init(join(folder, 'api.yaml'))
     expect(end).toBe('configFaults')
-    expect(stderr).toBe('api.yaml:3:3 a path starts with "/"\n')
+    expect(stderr).toBe(
+      'api.yaml:3:3 a path starts with "/"\nMend the document, or name another one: trellis init openapi FILE\n',
+    )
     await expect(readFile(join(folder, 'trellis.yaml'))).rejects.toThrow('ENOENT')
   })
 })
@@ -320,9 +322,15 @@ describe('the command line of the demo with a document', () => {
   })
 
   test.each([
-    [['start', 'openapi', petstore], 'start takes no operands, and with --demo: openapi and a document'],
-    [['start', '--demo', 'openapi'], 'start takes no operands, and with --demo: openapi and a document'],
-    [['start', '--demo', 'open', petstore], 'start takes no operands, and with --demo'],
+    [
+      ['start', 'openapi', petstore],
+      'start takes options only: name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE, found "',
+    ],
+    [
+      ['start', '--demo', 'openapi'],
+      'start takes options only: name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE, found "',
+    ],
+    [['start', '--demo', 'open', petstore], 'start takes options only: '],
   ])('%j is a wrong command line', async (argv, message) => {
     const { end, stderr } = await run(...argv)
     expect(end).toBe(2)

@@ -333,7 +333,8 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       clearInterval(timer)
       const delivered = await deliver()
       backlog.release()
-      acknowledgements.close()
+      // A write or purge that still waits is acknowledged when the others have dropped what it changes, and not before.
+      await acknowledgements.allHeard()
       await ledger.leave(delivered)
     },
   }

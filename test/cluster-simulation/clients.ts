@@ -147,14 +147,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
   const settledMs = 2 * upstreamTotalMs + forgetAfterMs + 4 * leaseMs + 1_000
 
   /** A write that was not acknowledged is not covered if its member, or its contact, is lost together with data of Redis. */
-  const isCovered = (
-    slot: Slot,
-    process: Process,
-    { sentAt, isSentWhileCut }: { readonly sentAt: number; readonly isSentWhileCut: boolean },
-    carriedOutAt: number,
-  ): boolean => {
-    // It was not announced when it began (docs/scale.md).
-    if (!process.isAlive && isSentWhileCut) return false
+  const isCovered = (slot: Slot, process: Process, sentAt: number, carriedOutAt: number): boolean => {
     // It could not be announced, if the ledger was not reached again before.
     if (!process.isAlive && slot.forgottenAt > sentAt - settledMs) return false
     const isLost = !process.isAlive || slot.disturbedAt > sentAt - settledMs
@@ -170,14 +163,9 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
     const path = itemPath(item)
     const expected = upstream.expect(name, item, fate)
     const sentAt = world.now
-    // It takes some leases to connect again.
-    const isSentWhileCut = slot.disturbedAt + 4 * leaseMs > sentAt
     slot.open += 1
     world.schedule(world.now + settledMs, undefined, 'a write is settled', () => {
-      if (
-        expected.version > 0 &&
-        isCovered(slot, process, { sentAt, isSentWhileCut }, expected.carriedOutAt)
-      ) {
+      if (expected.version > 0 && isCovered(slot, process, sentAt, expected.carriedOutAt)) {
         floors.raise(path, item, expected.version, `settled ${name}`)
         probe(item)
       }

@@ -158,10 +158,15 @@ const cutOff: readonly ProtocolFault[] = [
     'cut off: a young ledger that was unreachable does not begin anew',
     'if last - born < forgetAfter then born = now end',
   ),
+  announce(
+    'close: what still waits is acknowledged',
+    'await Promise.all([...waits].map(({ heard: whenHeard }) => whenHeard))',
+    'for (const wait of waits) wait.end(false)',
+  ),
   script(
     'cut off: a worker that ended counts as heard',
-    'unheard = now - at > tonumber(ARGV[5])',
-    'unheard = false',
+    'forget(ARGV[4], true, tonumber(ARGV[5]))',
+    'forget(ARGV[4], false, tonumber(ARGV[5]))',
   ),
 ]
 

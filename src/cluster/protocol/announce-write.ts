@@ -22,6 +22,7 @@ type Wait = {
   readonly seq: number
   readonly left: Set<string>
   entries: number
+  readonly heard: Promise<Heard>
   readonly end: (all: boolean) => void
 }
 
@@ -102,6 +103,7 @@ export const createAcknowledgements = (leaseMs: number) => {
         seq: appended.seq,
         left: new Set(left.map(([member]) => member)),
         entries: 0,
+        heard: promise,
         end: (all) => {
           clearTimeout(timer)
           waits.delete(wait)
@@ -112,8 +114,9 @@ export const createAcknowledgements = (leaseMs: number) => {
       for (const one of early) heard(...one)
       return promise
     },
-    close: (): void => {
-      for (const wait of waits) wait.end(false)
+    /** Resolves when no change waits any more. */
+    allHeard: async (): Promise<void> => {
+      await Promise.all([...waits].map(({ heard: whenHeard }) => whenHeard))
     },
   }
 }

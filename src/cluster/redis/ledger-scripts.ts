@@ -78,7 +78,7 @@ local function flat(list)
   return out
 end
 
--- Notes a member's unsettled writes as of unknown outcome; notes everything when it may have acknowledged unannounced writes.
+-- Notes a member's unsettled writes as of unknown outcome; notes everything when it may have sent unannounced writes.
 local function forget(member, unheard, remembered)
   local notes, seen = {}, {}
   local all = redis.call('HGETALL', pending)
@@ -154,15 +154,9 @@ note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
 return { epoch, number(seq), flat(others()) }
 `
 
-/** ARGV: member that has ended, lease, notes remembered. A member seen within a lease has acknowledged no unannounced write. */
+/** ARGV: member that has ended, notes remembered. While it could not reach the ledger it may have begun writes unannounced. */
 const forget = `${opening}
-local known = redis.call('HGET', members, ARGV[4])
-local unheard = false
-if known then
-  local applied, beat, at = standing(known)
-  unheard = now - at > tonumber(ARGV[5])
-end
-forget(ARGV[4], unheard, tonumber(ARGV[6]))
+forget(ARGV[4], true, tonumber(ARGV[5]))
 return 1
 `
 

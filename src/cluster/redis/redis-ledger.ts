@@ -305,7 +305,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
       calls.publish(`${base}applied:${writer ?? 'all'}`, text).catch(() => undefined)
     },
     forget: async (ended) => {
-      await run('forget', readDone, ended, options.leaseMs, rememberedNotes)
+      await run('forget', readDone, ended, rememberedNotes)
     },
     listen: (take) => {
       listener = listen(

@@ -20,7 +20,6 @@ test('a member that acknowledges before the reply to the append is not waited fo
   const acknowledgements = createAcknowledgements(leaseMs)
   acknowledgements.acknowledged('e', 'b', 7, 2)
   expect(await soon(acknowledgements.wait(appended, 0))).toEqual({ all: true, entries: 2 })
-  acknowledgements.close()
 })
 
 test.each([
@@ -32,7 +31,7 @@ test.each([
   acknowledgements.acknowledged(epoch, member, applied, 2)
   const waiting = acknowledgements.wait(appended, 0)
   expect(await soon(waiting)).toBeUndefined()
-  acknowledgements.close()
+  vi.advanceTimersByTime(leaseMs)
   expect(await waiting).toEqual({ all: false, entries: 0 })
 })
 
@@ -43,5 +42,4 @@ test('members of a previous ledger are waited for until three leases after its l
   const waiting = acknowledgements.wait(first, 3 * leaseMs - 1)
   expect(await soon(waiting)).toBeUndefined()
   expect(await soon(acknowledgements.wait(first, 3 * leaseMs))).toEqual({ all: true, entries: 0 })
-  acknowledgements.close()
 })

@@ -40,6 +40,19 @@ test('a change counts as spread when the others have applied it, and their remov
   expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'acknowledged' }))
 })
 
+test('a member that closes acknowledges a change when the others have applied it, and not before', async () => {
+  const { a, b } = await two()
+  b.line.delayMs = 50
+  const order: string[] = []
+  const spread = a.coherence.spread([note]).then(({ unheard }) => {
+    order.push(`acknowledged by ${b.applied.length}, unheard: ${unheard}`)
+  })
+  await pause(5)
+  const closed = a.coherence.close().then(() => order.push('closed'))
+  await Promise.all([spread, closed])
+  expect(order).toEqual(['acknowledged by 1, unheard: false', 'closed'])
+})
+
 test('a silent member delays one change by at most one lease, and later changes not at all', async () => {
   const { a, b } = await two()
   b.line.cut = true

@@ -291,13 +291,15 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     },
     endingFailed: (cause) => logger.error({ err: cause }, 'last-configuration-not-ended'),
   })
-  const readiness = (): Readiness =>
-    decideReadiness({
+  const readiness = (): Readiness => {
+    const { starting, workersMissing } = workerStanding(worker)
+    return decideReadiness({
       draining,
       lastReloadRefused: refusedReload(lastReload).length > 0,
       servicesDown: servicesThat('down', current.built),
       servicesUnknown: servicesThat('unknown', current.built),
-      ...workerStanding(worker),
+      starting: starting || coherence?.isJoining() === true,
+      workersMissing,
       memoryTrusted: coherence?.distrust() === undefined,
       feedsUnheard: feeds
         .standings()
@@ -311,6 +313,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         ...[...findings.values()].map(({ service, kind }) => ({ finding: kind, service })),
       ],
     })
+  }
   metrics.readAtScrape({
     publicSide: () => ({ ...publicPort.traffic(), inFlight: inFlight.count, draining }),
     bufferedBytes: () => buffered.bytes,

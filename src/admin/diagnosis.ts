@@ -21,7 +21,7 @@ export type ReadinessFacts = {
   readonly servicesDown: readonly string[]
   /** Services of which no target has been contacted. */
   readonly servicesUnknown: readonly string[]
-  /** Not all workers have been ready once. */
+  /** Not all workers have been ready once, or the shared store has granted no lease yet. */
   readonly starting: boolean
   readonly workersMissing: boolean
   /** May responses be served from memory? */
@@ -34,7 +34,7 @@ export type ReadinessFacts = {
 }
 
 /**
- * Only draining and workers that have not all started make an instance unready. A dead upstream is dead for all instances: if all
+ * Only draining and the start make an instance unready: workers that are not all there, a first lease that is awaited. A dead upstream is dead for all instances: if all
  * became unready, their stored responses would be lost too. A refused reload keeps the previous configuration.
  */
 export const decideReadiness = (facts: ReadinessFacts): Readiness => ({

@@ -60,10 +60,16 @@ const usedShare = 0.95
 const createLease = (leaseMs: number) => {
   let until = never
   let refusal: DistrustReason = 'unreachable'
+  let isFirst = true
   return {
+    /** None has been granted yet. */
+    get isFirst(): boolean {
+      return isFirst
+    },
     isCurrent: (at: Moment): boolean => at.monotonic < until.monotonic && at.now < until.now,
     /** `sent`: when the request for the lease was sent; the lease counts from there. */
     granted: (sent: Moment): void => {
+      isFirst = false
       const forMs = leaseMs * usedShare
       until = { now: sent.now + forMs, monotonic: sent.monotonic + forMs }
     },
@@ -106,6 +112,8 @@ export type Coherence = {
   forget(member: string): void
   /** Why this process does not trust its memory; undefined when it does. */
   distrust(): DistrustReason | undefined
+  /** The ledger answers, but has granted no lease yet: for a while after the start. */
+  isJoining(): boolean
   start(): Promise<void>
   close(): Promise<void>
 }
@@ -125,6 +133,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   let position: LedgerPosition = { epoch: '', applied: 0 }
   let wasTrusting = false
   let closed = false
+  let joinedBy = 0
   let syncing: Promise<void> | undefined
   let isHinted = false
   /** Some member may still have acknowledged writes in the former ledger after this one found the new one. */
@@ -321,7 +330,9 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       ledger.forget(other).catch(() => undefined)
     },
     distrust: () => (lease.isCurrent(readClock(clock)) ? undefined : lease.refusal),
+    isJoining: () => lease.isFirst && lease.refusal !== 'unreachable' && clock.monotonic() < joinedBy,
     start: async () => {
+      joinedBy = clock.monotonic() + options.joinMs
       ledger.listen(take)
       timer = setInterval(tick, leaseMs / syncsPerLease)
       for (let tries = 0; tries < mostFirstTries && !(await isJoined()); tries += 1) {

@@ -87,6 +87,8 @@ export type CoherenceOptions = {
   /** A write that cannot be announced is not forwarded. */
   readonly refusesUnheard: boolean
   readonly leaseMs: number
+  /** How long after its start a member says that it is joining, at most. */
+  readonly joinMs: number
   readonly clock: Clock
   /** Applies notes to this process's memory; returns the number of stored responses dropped. */
   readonly apply: (notes: readonly NotedNote[]) => number

@@ -81,6 +81,7 @@ export const prepareMembership = async (parts: MembershipParts) => {
         canBeCutOff: isShared,
         refusesUnheard: isShared && refusesUnheard(config),
         leaseMs: config.cache.shared.leaseMs,
+        joinMs: 2 * config.cache.shared.forgetAfterMs,
         clock,
         apply: (noted) => {
           shared?.noted(noted)

@@ -221,6 +221,19 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     expect(JSON.parse((await get(b)).text)).toMatchObject({ version: 7 })
   })
 
+  test('a first instance is not ready before it may serve stored responses', async () => {
+    const a = await startInstance(short)
+    const ready = async (): Promise<unknown> => {
+      const response = await fetch(`${a.adminAddress}/readyz`)
+      const { reasons } = (await response.json()) as { reasons: unknown }
+      return [response.status, reasons]
+    }
+    expect(await ready()).toEqual([503, ['starting']])
+    expect((await get(a)).status).toContain('fwd=bypass')
+    await expect.poll(ready, { timeout: 10_000 }).toEqual([200, []])
+    await trusting(a)
+  })
+
   test('without the store reads and writes continue, and readiness reports it', async () => {
     const a = await startInstance(short)
     await trusting(a)

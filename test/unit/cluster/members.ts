@@ -74,6 +74,7 @@ export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesU
         canBeCutOff: true,
         refusesUnheard,
         leaseMs,
+        joinMs: 10 * leaseMs,
         clock,
         apply: (notes) => {
           applied.push(...notes.map(({ note }) => note))

@@ -222,7 +222,9 @@ describeWith('redis', 'the second tier on a real Redis', () => {
   })
 
   test('a first instance is not ready before it may serve stored responses', async () => {
-    const a = await startInstance(short)
+    // A ledger that is as new as it says.
+    const a = await startTestGateway(settings({ lease: '300ms', forgetAfter: '3s' }))
+    gateways.push(a)
     const ready = async (): Promise<unknown> => {
       const response = await fetch(`${a.adminAddress}/readyz`)
       const { reasons } = (await response.json()) as { reasons: unknown }

@@ -162,3 +162,36 @@ export const addCount = (counts: Map<string, number>, key: string, by: number): 
   if (next === 0) counts.delete(key)
   else counts.set(key, next)
 }
+
+/** `index`: its position in the list, -1 if it is in none. */
+type Listed = { index: number }
+
+/** Requests that come and go. A list in place of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
+export class OpenList<One extends Listed> {
+  readonly #all: One[] = []
+
+  get size(): number {
+    return this.#all.length
+  }
+
+  /** Unordered; the next call changes it. */
+  get all(): readonly One[] {
+    return this.#all
+  }
+
+  add(one: One): void {
+    one.index = this.#all.length
+    this.#all.push(one)
+  }
+
+  /** The last one moves to the free position. */
+  remove(one: One): void {
+    const { index } = one
+    if (index === -1) return
+    one.index = -1
+    const last = this.#all.pop()
+    if (last === undefined || last === one) return
+    this.#all[index] = last
+    last.index = index
+  }
+}

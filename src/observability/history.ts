@@ -144,17 +144,19 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   const written = (event: ExchangeEvent): void => {
     const { id = '', service, method, route, invalidated, taken = 'unknown' } = event
     const { tags, entries } = invalidated ?? { tags: [], entries: 0 }
-    const common = { at: clock.now(), id, service }
+    const at = clock.now()
     if (tags.length > 0)
       invalidations.add({
-        ...common,
+        at,
         by: 'write',
+        id,
+        service,
         cause: causeOf(event),
         reach: bounded(tags),
         tags: tags.length,
         entries,
       })
-    else if (taken !== 'unknown') kept.add({ ...common, cause: `${method} ${route}`, taken })
+    else if (taken !== 'unknown') kept.add({ at, id, service, cause: `${method} ${route}`, taken })
   }
   return {
     /** Of one service; '' for all together. */

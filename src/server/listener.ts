@@ -21,7 +21,7 @@ import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
 import { Http2Incoming, Http2Outgoing } from './listener/http2-messages.ts'
 import { createReadingTurns } from './listener/reading-turns.ts'
-import { createRequestContents } from './listener/request-content.ts'
+import { createRequestContents, Http1Incoming } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
 import {
   createOverload,
@@ -102,7 +102,7 @@ const build = (
     requireHostHeader: false,
   }
   const { certificate } = options
-  if (certificate === undefined) return createHttpServer(shared)
+  if (certificate === undefined) return createHttpServer({ ...shared, IncomingMessage: Http1Incoming })
   const { cert, key, minVersion } = certificate
   const secure = {
     ...shared,
@@ -111,10 +111,11 @@ const build = (
       done(null, contextFor(name)),
     handshakeTimeout: options.headersTimeoutMs,
   }
-  if (!options.http2) return createHttpsServer(secure)
+  if (!options.http2) return createHttpsServer({ ...secure, IncomingMessage: Http1Incoming })
   const server = createSecureServer({
     ...secure,
     allowHTTP1: true,
+    Http1IncomingMessage: Http1Incoming,
     ...messagesOfHttp2,
     settings: {
       maxConcurrentStreams: mostStreams,

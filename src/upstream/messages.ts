@@ -106,10 +106,6 @@ export class Upload {
     // Unlike `on`, this does not make the content flow: undici attaches its own reader in this same turn.
     content.prependListener('data', taken)
     content.once('end', ended)
-    content.once('close', () => {
-      content.off('data', taken)
-      content.off('end', ended)
-    })
   }
 }
 

@@ -94,3 +94,10 @@ test('a miss leaves what is stored, and little else that grows old', { timeout: 
   // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/collapse.ts).
   expect(await promotedEach(6000, (at) => ask('GET', `/then/${at}`))).toBeLessThan(1600)
 })
+
+test('an upload leaves little that grows old', { timeout: mostMs }, async () => {
+  gateway = await start({})
+  await askTimes(3000, () => ask('PUT', '/first', large))
+  // 180 to 200 bytes; 10,000 if requests and their contents are in a WeakMap and a Set (src/server/listener/request-content.ts).
+  expect(await promotedEach(3000, () => ask('PUT', '/then', large))).toBeLessThan(1200)
+})

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 
 const ignore = (): void => {}
 
@@ -14,6 +15,8 @@ export class Http2Incoming {
   readonly url: string
   /** The same for all requests of a connection. */
   readonly socket: Socket | undefined
+  /** Set when the listener has taken it. */
+  content: Readable | undefined = undefined
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
     this.stream = stream

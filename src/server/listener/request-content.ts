@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import { constants, type Http2ServerRequest, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -7,6 +7,7 @@ import {
   addressGroup,
   createFairTurns,
   type FairTurns,
+  OpenList,
   overheadOfChunk,
   type Reservation,
 } from '../../http/bounds.ts'
@@ -130,6 +131,7 @@ export type ContentBounds = {
 }
 
 type Shared = ContentBounds & {
+  readonly open: OpenList<RequestContent>
   readonly pieces: FairTurns
   readonly reading: ReadingTurns
 }
@@ -212,6 +214,8 @@ export class RequestContent extends Readable {
   /** Octets since the last look at the clock. */
   #moved = 0
   #received = 0
+  /** Among those that may be silent. */
+  index = -1
   #isWanted = false
   #waitsForTurn = false
   #isHeldUp = false
@@ -233,12 +237,12 @@ export class RequestContent extends Readable {
     this.#awaitsContinue = awaitsContinue
     this.#deadlineMs = performance.now() + shared.requestTimeoutMs
     // It may fail before it has a reader; without a listener the process would end.
-    this.on('error', () => {})
+    this.on('error', ignore)
     const { stream } = source
     stream.on('data', (chunk: Buffer) => this.#take(chunk))
     stream.once('end', () => this.#end())
     stream.on('error', (error) => this.#breakOff(error))
-    stream.once('close', () => this.#breakOff(clientGone()))
+    stream.once('close', () => this.#close())
     source.response.once('finish', () => this.#discardRest())
     // A whole request goes on without its client. The upstream reads its content, or nobody does.
     outgoing.once('close', () => this.#uncount())
@@ -311,13 +315,19 @@ export class RequestContent extends Readable {
 
   #end(): void {
     if (!this.#hasEnded && !this.#source.isWhole()) {
-      this.#breakOff(clientGone())
+      this.#close()
       return
     }
     this.#hasEnded = true
+    this.#shared.open.remove(this)
     this.#proceed()
     if (this.#isDiscarded || this.#held.length > 0) return
     this.push(null)
+  }
+
+  #close(): void {
+    this.#shared.open.remove(this)
+    if (!this.#hasEnded) this.destroy(clientGone())
   }
 
   #breakOff(error: Error): void {
@@ -417,19 +427,23 @@ export class RequestContent extends Readable {
   }
 }
 
-const contents = new WeakMap<IncomingMessage, RequestContent>()
+/** A request with its content. A WeakMap of both would keep old requests alive, as a Set would: docs/decisions/0013. */
+export class Http1Incoming extends IncomingMessage {
+  content: RequestContent | undefined = undefined
+}
 
 /** The content of a request that the listener has taken; undefined if it has none. */
-export const contentOf = (incoming: IncomingMessage): RequestContent | undefined => contents.get(incoming)
+export const contentOf = (incoming: IncomingMessage): RequestContent | undefined =>
+  (incoming as Http1Incoming).content
 
 /** Creates the function to call for each request before anything reads it. */
 export const createRequestContents = (bounds: ContentBounds, reading: ReadingTurns) => {
-  const shared: Shared = { ...bounds, pieces: createFairTurns(piecesPerTurn), reading }
-  const open = new Set<RequestContent>()
+  const open = new OpenList<RequestContent>()
+  const shared: Shared = { ...bounds, open, pieces: createFairTurns(piecesPerTurn), reading }
   const { requestTimeoutMs } = bounds
   const endSilent = (): void => {
     const nowMs = performance.now()
-    for (const content of open) content.endIfSilent(nowMs)
+    for (const content of [...open.all]) content.endIfSilent(nowMs)
   }
   const timer =
     requestTimeoutMs === 0
@@ -446,14 +460,15 @@ export const createRequestContents = (bounds: ContentBounds, reading: ReadingTur
       const source = sourceOf(incoming, outgoing)
       if (source === undefined) return
       const content = new RequestContent(source, outgoing, shared, awaitsContinue)
-      contents.set(incoming, content)
+      const taken = incoming as Http1Incoming
+      taken.content = content
       open.add(content)
-      const { stream } = source
-      for (const event of ['end', 'close']) stream.once(event, () => open.delete(content))
     },
     close: (): void => clearInterval(timer),
   }
 }
+
+const ignore = (): void => {}
 
 const clientGone = (): Error => new Error('the client has closed its connection')
 

@@ -1,38 +1,16 @@
+import { OpenList } from '../../http/bounds.ts'
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 
-/** A request that can be aborted; `index` is its position in the list, -1 if it is not in it. */
+/** A request that can be aborted. */
 export type Abortable = { index: number; abort(reason: Error): void }
 
-/** The requests in flight. A list instead of a Set, whose tables would keep old requests alive: docs/decisions/0013. */
-export class RequestsInFlight<One extends Abortable> {
-  readonly #all: One[] = []
+/** The requests in flight. */
+export class RequestsInFlight<One extends Abortable> extends OpenList<One> {
   #idle: (() => void)[] = []
 
-  get size(): number {
-    return this.#all.length
-  }
-
-  /** Unordered; the next call changes it. */
-  get all(): readonly One[] {
-    return this.#all
-  }
-
-  add(one: One): void {
-    one.index = this.#all.length
-    this.#all.push(one)
-  }
-
-  /** The last request moves to the free position. */
-  remove(one: One): void {
-    const { index } = one
-    if (index === -1) return
-    one.index = -1
-    const last = this.#all.pop()
-    if (last !== undefined && last !== one) {
-      this.#all[index] = last
-      last.index = index
-    }
+  override remove(one: One): void {
+    super.remove(one)
     if (this.size > 0) return
     const waiting = this.#idle
     this.#idle = []
@@ -45,7 +23,7 @@ export class RequestsInFlight<One extends Abortable> {
   }
 
   abortAll(reason: Error): void {
-    for (const one of [...this.#all]) one.abort(reason)
+    for (const one of [...this.all]) one.abort(reason)
   }
 }
 

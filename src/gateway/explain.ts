@@ -471,11 +471,14 @@ const refused = (reason: string): CanonicalTarget => ({
   detail: `GET of this URL is refused, so nothing is stored for it: ${reason}`,
 })
 
-/** The form under which responses to an anonymous GET of a target are stored. */
-export const canonicalTarget = ({ service: { contract }, path, query }: PublicTarget): CanonicalTarget => {
-  const route = routeOf(contract, { method: 'GET', path, query, fields: {} })
+/** The form under which responses to an anonymous GET, or to a QUERY with any content, of a target are stored. */
+export const canonicalTarget = (
+  { service: { contract }, path, query }: PublicTarget,
+  method: 'GET' | 'QUERY' = 'GET',
+): CanonicalTarget => {
+  const route = routeOf(contract, { method, path, query, fields: {} })
   if (route.kind === 'refused') return refused(route.reason)
-  const canonical = canonicalOf(contract, 'GET', route.matching, {
+  const canonical = canonicalOf(contract, method, route.matching, {
     query,
     fields: undefined,
     contentType: undefined,

@@ -38,9 +38,16 @@ type PurgeSelectors =
 const refused = (detail: string): PurgeSelectors => ({ kind: 'refused', detail })
 const one = (selector: Selector): PurgeSelectors => ({ kind: 'selectors', selectors: [selector] })
 
-const selectorOf = (found: Extract<ReturnType<PublicTargets>, { kind: 'found' }>, target: string) => {
+type FoundTarget = Extract<ReturnType<PublicTargets>, { kind: 'found' }>
+
+/** All that is stored for a URL; GET and QUERY may have different parameters, so it may have two forms. */
+const storedFor = (found: FoundTarget): PurgeSelectors => {
   const { host, service } = found
-  return { kind: 'target', service: service.config.name, target, ...(host === '' ? {} : { host }) } as const
+  const [get, query] = [canonicalTarget(found), canonicalTarget(found, 'QUERY')]
+  const targets = [get, query].flatMap((canonical) => (canonical.kind === 'target' ? [canonical.target] : []))
+  if (targets.length === 0 && get.kind === 'refused') return get
+  const at = { kind: 'target', service: service.config.name, ...(host === '' ? {} : { host }) } as const
+  return { kind: 'selectors', selectors: [...new Set(targets)].map((target) => ({ ...at, target })) }
 }
 
 const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): PurgeSelectors => {
@@ -48,9 +55,7 @@ const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): 
   if (found.kind !== 'found') return refused(noServiceTexts[found.kind])
   const { name } = found.service.config
   if (only !== undefined && only !== name) return refused('the URL belongs to another service')
-  const canonical = canonicalTarget(found)
-  if (canonical.kind === 'refused') return canonical
-  return one(selectorOf(found, canonical.target))
+  return storedFor(found)
 }
 
 /** The part of a service under a public path; undefined when there is none. */
@@ -296,10 +301,9 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const stored = async (url: string, host: string | undefined): Promise<number> => {
     const found = targets(url, host)
     if (found.kind !== 'found') return 0
-    const canonical = canonicalTarget(found)
-    if (canonical.kind !== 'target') return 0
-    const selector = selectorOf(found, canonical.target)
-    const count = await cache.purge({ selectors: [selector], mode: 'hard', dryRun: true })
+    const meant = storedFor(found)
+    if (meant.kind === 'refused') return 0
+    const count = await cache.purge({ selectors: meant.selectors, mode: 'hard', dryRun: true })
     return count === 'unheard' ? 0 : count
   }
   return {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { runCommand } from '../support/command.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -30,6 +31,19 @@ paths:
       responses: { '200': { description: found } }
     additionalOperations:
       COPY: { responses: { '204': { description: copied } } }
+  /find:
+    get:
+      parameters: [{ name: at, in: query, required: true, schema: { type: string } }]
+      responses: { '200': { description: one } }
+    query: &found
+      x-trellis-cache: { ttl: 1m }
+      parameters:
+        - { name: a, in: query, schema: { type: string } }
+        - { name: b, in: query, schema: { type: string } }
+      requestBody: { required: true, content: { application/json: {} } }
+      responses: { '200': { description: found } }
+  /only:
+    query: *found
 `
 
 let origin: Origin
@@ -198,6 +212,21 @@ test('a write to its URL drops what is stored for every content', async () => {
   await fetch(`${gateway.publicAddress}/open/search`, { method: 'POST', body: 'x' })
   for (const [index, body] of ['{"a":1}', '{"a":2}'].entries())
     expect((await query('/open/search', body)).text).not.toBe(stored[index]?.text)
+})
+
+test.each([
+  ['that no document describes', '/open/search', '/open/search'],
+  ['that takes GET with other parameters', '/api/find?b=2&a=1', '/api/find?a=1&b=2'],
+  ['that takes no GET', '/api/only?a=1&b=2', '/api/only?b=2&a=1'],
+])('a purge of a URL %s drops what is stored for every content', async (_what, asked, purged) => {
+  const bodies = ['{"a":1}', '{"a":2}']
+  const texts: string[] = []
+  for (const body of bodies) texts.push((await query(asked, body)).text)
+  for (const [at, body] of bodies.entries())
+    expect(await query(asked, body)).toMatchObject({ text: texts[at], status: 200 })
+  const { stdout, stderr } = await runCommand(['purge', '--url', purged, '--admin', gateway.adminAddress])
+  expect([stdout, stderr]).toEqual(['2 stored responses removed\n', ''])
+  for (const [at, body] of bodies.entries()) expect((await query(asked, body)).text).not.toBe(texts[at])
 })
 
 describe('an OpenAPI 3.2 document describes QUERY', () => {

@@ -223,12 +223,14 @@ const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
   fields['transfer-encoding'] !== undefined
 
 /**
- * Content that is framed and not here streams unread. Without fields a GET is a target alone, as for a purge, and any other request is
- * an item of a batch, whose content is here.
+ * Content that is framed and not here streams unread. Without fields a GET or a QUERY is a target alone, as for a purge, and any other
+ * request is an item of a batch, whose content is here.
  */
 const isMissing = (operation: Operation, { method, content, fields }: ValidationInput): boolean => {
   if (operation.body?.required !== true) return false
-  return fields === undefined ? method !== 'GET' : !(content === undefined && isFramed(fields))
+  return fields === undefined
+    ? method !== 'GET' && method !== 'QUERY'
+    : !(content === undefined && isFramed(fields))
 }
 
 /**

@@ -162,12 +162,12 @@ const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promis
   const targets: (WarmTarget & { readonly url: string })[] = []
   const refusals: { url: string; detail: string }[] = []
   for (const url of urls) {
-    const selection = byUrl(parts, url, undefined)
-    if (selection.kind === 'refused') refusals.push({ url, detail: selection.detail })
-    else
-      for (const selector of selection.selectors)
-        if (selector.kind === 'target')
-          targets.push({ ...selector, host: selector.host ?? '', scheme: '', url })
+    const found = parts.targets(url)
+    const canonical = found.kind === 'found' ? canonicalTarget(found) : refused(noServiceTexts[found.kind])
+    if (found.kind === 'found' && canonical.kind === 'target') {
+      const { host, service } = found
+      targets.push({ service: service.config.name, target: canonical.target, host, scheme: '', url })
+    } else if (canonical.kind === 'refused') refusals.push({ url, detail: canonical.detail })
   }
   const { added, results } = await parts.cache.warm(targets, wait ? longestWaitMs : 0)
   const answer = { warming: added, refused: refusals }

@@ -229,6 +229,14 @@ test.each([
   for (const [at, body] of bodies.entries()) expect((await query(asked, body)).text).not.toBe(texts[at])
 })
 
+test('warming is for GET: a path that takes QUERY alone is refused', async () => {
+  const { end, stdout } = await runCommand(['warm', '/api/only', '--admin', gateway.adminAddress])
+  expect([end, stdout]).toEqual([
+    7,
+    '0 URLs fetched in the background\n/api/only: GET of this URL is refused, so nothing is stored for it: 405: the path takes QUERY\n',
+  ])
+})
+
 describe('an OpenAPI 3.2 document describes QUERY', () => {
   test('JSON has one spelling, which is keyed and sent: spaces and the order of members mean nothing, digits stay', async () => {
     const first = await query(

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runCommand } from '../support/command.ts'
 import { siteService } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
@@ -141,6 +142,28 @@ test('a purge with warm makes both workers fetch again what was used', async () 
   expect(JSON.parse(purged.text)).toMatchObject({ entries: 2, warming: 1 })
   await expect.poll(() => stored(`${root}/posts/4`)).toBe(2)
   expect(origin.received.length - before).toBe(2)
+})
+
+test('warm --wait names a URL that either worker could not store', async () => {
+  await trusting()
+  const seen = new Map<string, number>()
+  const { script } = origin
+  // The first worker that asks for an odd post gets it, the second one does not; nobody gets post 96.
+  origin.script = ({ target }, wire) => {
+    const times = (seen.get(target) ?? 0) + 1
+    seen.set(target, times)
+    const fields = { 'Content-Type': 'application/json' }
+    const isGone = target.endsWith('/96') || (/[13579]$/.test(target) && times > 1)
+    wire.respond({ status: isGone ? 404 : 200, fields, content: '{"id":1,"type":"post"}' })
+  }
+  const paths = [91, 92, 93, 94, 96].map((id) => `${root}/posts/${id}`)
+  const { end, stdout } = await runCommand(['warm', '--wait', ...paths, '--admin', gateway.adminOrigin])
+  const failed = [91, 93, 96].map((id) => `${root}/posts/${id}: status 404\n`)
+  expect([end, stdout]).toEqual([1, `2 of 5 URLs stored\n${failed.join('')}`])
+  expect([...seen.values()]).toEqual([2, 2, 2, 2, 2])
+  const again = await runCommand(['warm', '--wait', `${root}/posts/92`, '--admin', gateway.adminOrigin])
+  expect([again.end, again.stdout]).toEqual([0, '1 of 1 URL stored\n'])
+  origin.script = script
 })
 
 test('after a write through one worker the other returns the new state', async () => {

@@ -63,15 +63,15 @@ const policiesByOperation = (
   }
   return (method, path) => {
     const { isAmbiguous: _other, ...general } = byPath(method, path)
-    const found = find(method, path)
-    const operation = found.kind === 'found' ? operationOf(found.endpoint) : undefined
+    const finding = find(method, path)
+    const operation = finding.kind === 'found' ? operationOf(finding.endpoint) : undefined
     if (operation === undefined) return { ...general, rule: undefined }
     const text = `${operation.method} ${operation.template}`
-    const own = rules.flatMap((rule) => {
+    const entries = rules.flatMap((rule) => {
       if (!('operation' in rule) || rule.operation === '') return [{ match: rule.match, rule }]
       return rule.operation === text ? [{ match: everyRequest, rule }] : []
     })
-    const first = firstRules(own, method, path).map((one) => one?.rule)
+    const first = firstRules(entries, method, path).map((entry) => entry?.rule)
     return policyOf(operation, strictestPolicy(new Set(first), general))
   }
 }

@@ -10,15 +10,15 @@ const safelisted: ReadonlySet<string> = new Set(['accept', 'accept-language', 'c
 const corsNotes = (cors: Config['cors'], { operations, keyHeaders }: ApiContract): readonly string[] => {
   const parameters = operations.flatMap((operation) => operation.parameters)
   const headers = parameters.filter(({ location }) => location === 'header').map(({ name }) => name)
-  const declared = new Set([...keyHeaders, ...headers])
-  const missing = headersThatCorsLacks(
+  const headerNames = new Set([...keyHeaders, ...headers])
+  const missingHeaders = headersThatCorsLacks(
     cors,
-    [...declared].filter((name) => !safelisted.has(name)),
+    [...headerNames].filter((name) => !safelisted.has(name)),
   )
-  if (missing.length === 0) return []
-  const more = missing.length > mostNames ? `, and ${missing.length - mostNames} more` : ''
-  const names = missing.slice(0, mostNames).join(', ')
-  return [`pages of other origins cannot send declared headers that cors.headers lacks: ${names}${more}`]
+  if (missingHeaders.length === 0) return []
+  const suffix = missingHeaders.length > mostNames ? `, and ${missingHeaders.length - mostNames} more` : ''
+  const names = missingHeaders.slice(0, mostNames).join(', ')
+  return [`pages of other origins cannot send declared headers that cors.headers lacks: ${names}${suffix}`]
 }
 
 /** What of the documents is accepted but not checked, or not in full; and what browsers cannot send to them. */

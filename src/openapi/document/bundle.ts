@@ -62,14 +62,14 @@ export const fileOfReference = (reference: string, from: string): string | undef
 
 const atPointer = (located: Located, pointer: string): Located | undefined => {
   const steps = pointer === '' ? [] : pointer.slice(1).split('/')
-  const found = below(
+  const target = below(
     located,
     ...steps.map((step) => decoded(step).replaceAll('~1', '/').replaceAll('~0', '~')),
   )
-  return found.node === undefined ? undefined : found
+  return target.node === undefined ? undefined : target
 }
 
-const cut = (reference: string): readonly [address: string, fragment: string] => {
+const splitReference = (reference: string): readonly [address: string, fragment: string] => {
   const hash = reference.indexOf('#')
   return hash < 0 ? [reference, ''] : [reference.slice(0, hash), reference.slice(hash + 1)]
 }
@@ -87,9 +87,9 @@ const filesBySelf = rememberedFor(
 
 /** The value that a reference leads to; undefined when there is none. */
 export const resolve = (bundle: ApiBundle, reference: string, from: string): Located | undefined => {
-  const file = filesBySelf(bundle).get(cut(reference)[0]) ?? fileOfReference(reference, from)
+  const file = filesBySelf(bundle).get(splitReference(reference)[0]) ?? fileOfReference(reference, from)
   if (file === undefined || !Object.hasOwn(bundle.files, file)) return undefined
-  const [, fragment] = cut(reference)
+  const [, fragment] = splitReference(reference)
   if (fragment !== '' && !fragment.startsWith('/')) return undefined
   return atPointer({ file, path: [], node: bundle.files[file] }, fragment)
 }
@@ -114,17 +114,17 @@ export const dereferenced = (bundle: ApiBundle, located: Located): Located | und
 
 /** Files that members named `$ref` name; some may be data, such as examples. */
 export const namedFiles = (value: unknown, from: string): ReadonlySet<string> => {
-  const found = new Set<string>()
+  const files = new Set<string>()
   const pending: unknown[] = typeof value === 'object' && value !== null ? [value] : []
   const visit = ([name, inner]: readonly [string, unknown]): void => {
     if (typeof inner === 'object' && inner !== null) pending.push(inner)
     if (name !== '$ref' || typeof inner !== 'string') return
     const file = fileOfReference(inner, from)
-    if (file !== undefined && file !== from) found.add(file)
+    if (file !== undefined && file !== from) files.add(file)
   }
   for (let next = pending.pop(); next !== undefined; next = pending.pop())
     Object.entries(next as object).forEach(visit)
-  return found
+  return files
 }
 
 /** A file, or a schema with an `$id`: what references in it are relative to (JSON Schema 2020-12, §8.2). */
@@ -189,7 +189,7 @@ export class SchemaResources {
     if ($id === undefined && $anchor === undefined && $dynamicAnchor === undefined) return around
     this.#hasNames = true
     const located = { file: around.root.file, path: [...this.#path], node }
-    const uri = typeof $id === 'string' ? uriOf(cut($id)[0], around.uri) : undefined
+    const uri = typeof $id === 'string' ? uriOf(splitReference($id)[0], around.uri) : undefined
     const resource = uri === undefined || uri === around.uri ? around : this.#add(uri, located)
     if (located.path.length === 0) this.#byUri.set(around.uri, resource)
     if (typeof $anchor === 'string') resource.anchors.set($anchor, located)
@@ -213,30 +213,30 @@ export class SchemaResources {
   /** The innermost resource that holds a value. */
   at({ file, path }: Pick<Located, 'file' | 'path'>): SchemaResource | undefined {
     let node = this.#bundle.files[file]
-    let found = this.#byRoot.get(node)
-    if (!this.#hasNames) return found
+    let resource = this.#byRoot.get(node)
+    if (!this.#hasNames) return resource
     for (const step of path) {
       node = member(node, step)
-      found = this.#byRoot.get(node) ?? found
+      resource = this.#byRoot.get(node) ?? resource
     }
-    return found
+    return resource
   }
 
   /** The schema that a reference leads to; undefined when there is none. */
   resolve(reference: string, from: Located): Located | undefined {
     const plain = (): Located | undefined => resolve(this.#bundle, reference, from.file)
     if (!this.#hasNames) return plain()
-    const [address, fragment] = cut(reference)
+    const [address, fragment] = splitReference(reference)
     const around = this.at(from)
     const uri = uriOf(address, around?.uri ?? '')
     const resource = address === '' ? around : this.#byUri.get(uri ?? '')
     // By the standard first. Many documents have an `$id` in a schema, and pointers from the root of their file nevertheless.
     if (resource === undefined) return plain()
     const name = decoded(fragment)
-    const found =
+    const target =
       fragment === '' || fragment.startsWith('/')
         ? atPointer(resource.root, fragment)
         : resource.anchors.get(name)
-    return found ?? plain()
+    return target ?? plain()
   }
 }

@@ -25,7 +25,9 @@ export const cutEndlessReferences = (definitions: ReadonlyMap<string, RequestSch
   const done = new Set<string>()
   const open = new Set<string>()
   const visitKeyword = (schema: GrowingSchema, keyword: (typeof inPlace)[number]): boolean => {
-    const inner = [schema[keyword]].flat().filter((one): one is GrowingSchema => isObject(one))
+    const inner = [schema[keyword]]
+      .flat()
+      .filter((subschema): subschema is GrowingSchema => isObject(subschema))
     const isCut = inner.map(visitSchema).includes(true)
     if (keyword !== 'allOf' && isCut) delete schema[keyword]
     return isCut
@@ -85,10 +87,10 @@ const dialectOf = (version: unknown): Dialect | undefined => {
 }
 
 /** One request may be for any of them: it may take the credential of each, its response may depend on the fields of each. */
-const ambiguous = (first: Operation, all: readonly Operation[]): Operation => ({
+const ambiguous = (first: Operation, operations: readonly Operation[]): Operation => ({
   ...first,
   operationId: '',
-  parameters: all
+  parameters: operations
     .flatMap(({ parameters }) => parameters)
     .filter(({ location }) => location === 'header' || location === 'cookie'),
   queryString: undefined,
@@ -96,11 +98,13 @@ const ambiguous = (first: Operation, all: readonly Operation[]): Operation => ({
     required: false,
     contents: [{ mediaType: '*/*', reading: 'size', schema: true, members: new Map() }],
   },
-  security: all.every(isPublicOperation) ? [] : [...all.flatMap(({ security }) => security), []],
+  security: operations.every(isPublicOperation)
+    ? []
+    : [...operations.flatMap(({ security }) => security), []],
   cache: undefined,
-  effect: all.some(({ effect }) => effect === 'writes')
+  effect: operations.some(({ effect }) => effect === 'writes')
     ? 'writes'
-    : all.every(({ effect }) => effect === 'safe')
+    : operations.every(({ effect }) => effect === 'safe')
       ? 'safe'
       : 'as-method',
   resource: undefined,
@@ -131,17 +135,18 @@ const namedTemplates = ({ resource, invalidates }: Declared): readonly string[] 
 ]
 
 /** Misspelt, an extension would leave stored responses that a write has outdated. */
-const extensionFault = (declared: Declared, shapes: ReadonlySet<string>): string | undefined => {
-  const id = declared.resource?.id
-  if (id !== undefined && !declared.template.includes(`{${id}}`)) return `the path has no parameter {${id}}`
-  const unknown = namedTemplates(declared).find((template) => !shapes.has(templateShape(template)))
+const extensionFault = (declaration: Declared, shapes: ReadonlySet<string>): string | undefined => {
+  const id = declaration.resource?.id
+  if (id !== undefined && !declaration.template.includes(`{${id}}`))
+    return `the path has no parameter {${id}}`
+  const unknown = namedTemplates(declaration).find((template) => !shapes.has(templateShape(template)))
   return unknown === undefined ? undefined : `the document has no path that is or begins with ${unknown}`
 }
 
 /** Checks the extensions about resources, of a document or in the configuration. `/` stands for the whole service. */
 export const createExtensionCheck = (
   operations: readonly Pick<Operation, 'template'>[],
-): ((declared: Declared) => string | undefined) => {
+): ((declaration: Declared) => string | undefined) => {
   const shapes = new Set(['/'])
   for (const { template } of operations) {
     const segments = templateShape(template).split('/')
@@ -149,16 +154,16 @@ export const createExtensionCheck = (
       if (index > 0) shapes.add(segments.slice(0, index + 1).join('/'))
     })
   }
-  return (declared) => extensionFault(declared, shapes)
+  return (declaration) => extensionFault(declaration, shapes)
 }
 
-type FoundOperation = { readonly operation: Operation; readonly located: Located }
+type LocatedOperation = { readonly operation: Operation; readonly located: Located }
 
 /** Operations of one method and of templates that match the same paths. */
-type OperationSlots = Map<string, FoundOperation[]>
+type OperationSlots = Map<string, LocatedOperation[]>
 
-const addOperation = (reader: OperationReader, slots: OperationSlots, found: FoundOperation): void => {
-  const { operation, located } = found
+const addOperation = (reader: OperationReader, slots: OperationSlots, entry: LocatedOperation): void => {
+  const { operation, located } = entry
   const { method, template } = operation
   if (hasUnseenCredential(operation))
     reader.note(
@@ -169,7 +174,7 @@ const addOperation = (reader: OperationReader, slots: OperationSlots, found: Fou
   const slot = slots.get(key) ?? []
   slots.set(key, slot)
   const [other] = slot
-  slot.push(found)
+  slot.push(entry)
   if (other === undefined || slot.length > 2) return
   const unchecked = 'neither parameters nor bodies are checked'
   reader.note(
@@ -182,21 +187,21 @@ const addOperation = (reader: OperationReader, slots: OperationSlots, found: Fou
 }
 
 /** Templates that match the same paths are faults (OpenAPI 3.1 §4.8.8), but 2 % of the documents in use have some. */
-const noteEquivalentTemplates = (reader: OperationReader, found: readonly FoundOperation[]): void => {
-  const firsts = new Map<string, FoundOperation>()
+const noteEquivalentTemplates = (reader: OperationReader, entries: readonly LocatedOperation[]): void => {
+  const firsts = new Map<string, LocatedOperation>()
   const noted = new Set<string>()
   const methods = new Set<string>()
-  for (const one of found) {
-    const { method, template } = one.operation
+  for (const entry of entries) {
+    const { method, template } = entry.operation
     const shape = templateShape(template)
-    const first = firsts.get(shape) ?? one
+    const first = firsts.get(shape) ?? entry
     firsts.set(shape, first)
     const isAmbiguous = methods.has(`${method} ${shape}`)
     methods.add(`${method} ${shape}`)
     if (first.operation.template === template || noted.has(template) || isAmbiguous) continue
     noted.add(template)
     reader.note(
-      one.located,
+      entry.located,
       `${template} differs from ${first.operation.template} in names only, which OpenAPI does not allow: requests are checked by their method`,
       first.located,
     )
@@ -205,12 +210,12 @@ const noteEquivalentTemplates = (reader: OperationReader, found: readonly FoundO
 
 const operationsOf = (
   reader: OperationReader,
-  listed: Located,
+  pathItem: Located,
   path: Located | undefined,
   key: string,
-): readonly FoundOperation[] => {
-  if (path === undefined) reader.fault(listed, nowhere)
-  else if (!key.startsWith('/')) reader.fault(listed, 'a path starts with "/"')
+): readonly LocatedOperation[] => {
+  if (path === undefined) reader.fault(pathItem, nowhere)
+  else if (!key.startsWith('/')) reader.fault(pathItem, 'a path starts with "/"')
   else {
     return operationsAt(path).map(([method, located]) => ({
       operation: reader.operation(path, located, method, barePath(key)),
@@ -251,23 +256,23 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
 
   const reader = new OperationReader(bundle, dialect)
   const slots: OperationSlots = new Map()
-  const found = membersOf(paths.node).flatMap(([key]) => {
-    const listed = below(paths, key)
-    return key.startsWith('x-') ? [] : operationsOf(reader, listed, dereferenced(bundle, listed), key)
+  const entries = membersOf(paths.node).flatMap(([key]) => {
+    const pathItem = below(paths, key)
+    return key.startsWith('x-') ? [] : operationsOf(reader, pathItem, dereferenced(bundle, pathItem), key)
   })
-  const faultIn = createExtensionCheck(found.map(({ operation }) => operation))
-  for (const { operation, located } of found) {
+  const faultIn = createExtensionCheck(entries.map(({ operation }) => operation))
+  for (const { operation, located } of entries) {
     addOperation(reader, slots, { operation, located })
     const fault = faultIn(operation)
     if (fault !== undefined) reader.fault(located, fault)
   }
-  noteEquivalentTemplates(reader, found)
+  noteEquivalentTemplates(reader, entries)
   cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
   const operations = [...slots.values()].map((slot) => {
-    const all = slot.map(({ operation }) => operation)
-    const [first] = all as [Operation]
-    return all.length === 1 ? first : ambiguous(first, all)
+    const alternatives = slot.map(({ operation }) => operation)
+    const [first] = alternatives as [Operation]
+    return alternatives.length === 1 ? first : ambiguous(first, alternatives)
   })
   return {
     kind: 'contract',

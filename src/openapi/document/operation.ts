@@ -152,23 +152,23 @@ export const operationKey = ({
 
 /** Where each operation is described; the first of several with one method and path. */
 export const locateOperations = (bundle: ApiBundle): ReadonlyMap<string, Located> => {
-  const found = new Map<string, Located>()
+  const locations = new Map<string, Located>()
   const paths = below({ file: bundle.root, path: [], node: bundle.files[bundle.root] }, 'paths')
   for (const [key] of membersOf(paths.node)) {
     const path = dereferenced(bundle, below(paths, key))
     if (path === undefined || !key.startsWith('/')) continue
     for (const [method, located] of operationsAt(path)) {
       const position = operationKey({ method, template: barePath(key) })
-      if (!found.has(position)) found.set(position, located)
+      if (!locations.has(position)) locations.set(position, located)
     }
   }
-  return found
+  return locations
 }
 
 /** The description of the response with a status: the status itself before its class (`2XX`) before `default`. */
 export const responseFor = (bundle: ApiBundle, operation: Located, status: number): Located | undefined => {
   const responses = below(operation, 'responses')
   const names = [String(status), `${Math.floor(status / 100)}XX`, `${Math.floor(status / 100)}xx`, 'default']
-  const name = names.find((one) => below(responses, one).node !== undefined)
+  const name = names.find((candidate) => below(responses, candidate).node !== undefined)
   return name === undefined ? undefined : dereferenced(bundle, below(responses, name))
 }

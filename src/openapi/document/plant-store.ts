@@ -65,7 +65,7 @@ const refusals: readonly (readonly [fault: RegExp, code: string, text: string])[
 export const plantRefusal =
   (limitParameter: string) =>
   ({ status, code, subject }: RequestFault): Invalid => {
-    const [, known = code, text = ''] = refusals.find(([fault]) => fault.test(`${code} ${subject}`)) ?? []
+    const [, storeCode = code, text = ''] = refusals.find(([fault]) => fault.test(`${code} ${subject}`)) ?? []
     const message = text.replace('LIMIT', () => limitParameter)
-    return { kind: 'invalid', status, code: known, body: { error: status, message } }
+    return { kind: 'invalid', status, code: storeCode, body: { error: status, message } }
   }

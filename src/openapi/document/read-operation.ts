@@ -59,8 +59,8 @@ const stylesOf: Readonly<Record<ParameterLocation, ReadonlySet<unknown>>> = {
 
 /** The style and `explode` of a parameter, or of a member of a form, with their defaults. */
 const styled = (node: unknown, location: ParameterLocation): Pick<Parameter, 'style' | 'explode'> => {
-  const given = member(node, 'style')
-  const style = stylesOf[location].has(given) ? (given as Style) : defaultStyles[location]
+  const declaredStyle = member(node, 'style')
+  const style = stylesOf[location].has(declaredStyle) ? (declaredStyle as Style) : defaultStyles[location]
   const explode = member(node, 'explode')
   return {
     style,
@@ -149,15 +149,16 @@ export class OperationReader {
   }
 
   #follow(located: Located): Located | undefined {
-    const found = dereferenced(this.#bundle, located)
-    if (found === undefined) this.fault(located, nowhere)
-    return found
+    const target = dereferenced(this.#bundle, located)
+    if (target === undefined) this.fault(located, nowhere)
+    return target
   }
 
   #schema(located: Located): RequestSchema {
-    const known = this.#schemas.faults.length
+    const faultsBefore = this.#schemas.faults.length
     const schema = this.#schemas.translate(located)
-    for (const { located: at, kind } of this.#schemas.faults.slice(known)) this.fault(at, schemaFaults[kind])
+    for (const { located: at, kind } of this.#schemas.faults.slice(faultsBefore))
+      this.fault(at, schemaFaults[kind])
     return schema
   }
 
@@ -192,10 +193,10 @@ export class OperationReader {
   }
 
   security(operation: Located): readonly (readonly SecurityScheme[])[] {
-    const own = member(operation.node, 'security')
-    const alternatives = listOf(Array.isArray(own) ? own : member(this.#root.node, 'security')).filter(
-      isObject,
-    )
+    const ownSecurity = member(operation.node, 'security')
+    const alternatives = listOf(
+      Array.isArray(ownSecurity) ? ownSecurity : member(this.#root.node, 'security'),
+    ).filter(isObject)
     return alternatives.map((alternative) =>
       Object.keys(alternative).map((name) => this.#schemes.get(name) ?? { kind: 'unseen' }),
     )
@@ -210,10 +211,11 @@ export class OperationReader {
   }
 
   /** Whether the document allows a change of this parameter in queries; `isPossible` says whether it could. */
-  #allows(located: Located, extension: string, isPossible: boolean, needed: string): boolean {
+  #allows(located: Located, extension: string, isPossible: boolean, requirement: string): boolean {
     const value = member(located.node, extension) ?? false
     if (value === true && isPossible) return true
-    if (value !== false) this.fault(below(located, extension), `${extension} is true or false, for ${needed}`)
+    if (value !== false)
+      this.fault(below(located, extension), `${extension} is true or false, for ${requirement}`)
     return false
   }
 
@@ -236,8 +238,8 @@ export class OperationReader {
     return { ...(isSet && { isSet }), ...(drops && { droppedDefault }) }
   }
 
-  parameter(listed: Located): Parameter | undefined {
-    const located = this.#follow(listed)
+  parameter(entry: Located): Parameter | undefined {
+    const located = this.#follow(entry)
     if (located === undefined) return undefined
     const { node } = located
     const name = member(node, 'name')
@@ -270,15 +272,15 @@ export class OperationReader {
 
   /** Parameters of the path hold for its operations, unless one of these has its own of that name and location. */
   parameters(path: Located, operation: Located): readonly Parameter[] {
-    const found = new Map<string, Parameter>()
+    const parameters = new Map<string, Parameter>()
     for (const owner of [path, operation]) {
       const list = below(owner, 'parameters')
       listOf(list.node).forEach((_, index) => {
         const parameter = this.parameter(below(list, String(index)))
-        if (parameter !== undefined) found.set(`${parameter.location} ${parameter.name}`, parameter)
+        if (parameter !== undefined) parameters.set(`${parameter.location} ${parameter.name}`, parameter)
       })
     }
-    return [...found.values()]
+    return [...parameters.values()]
   }
 
   /** The parameter `in: querystring` of the operation, or of its path. */
@@ -301,8 +303,8 @@ export class OperationReader {
   }
 
   /** A media type of OpenAPI 3.2 may be a reference. */
-  #content(listed: Located, mediaType: string): BodyContent {
-    const located = this.#follow(listed) ?? listed
+  #content(entry: Located, mediaType: string): BodyContent {
+    const located = this.#follow(entry) ?? entry
     const type = essence(mediaType)
     const isForm = type === 'application/x-www-form-urlencoded'
     const encoding = below(located, 'encoding')
@@ -322,9 +324,9 @@ export class OperationReader {
   }
 
   body(operation: Located): RequestBody | undefined {
-    const listed = below(operation, 'requestBody')
-    if (listed.node === undefined) return undefined
-    const located = this.#follow(listed)
+    const entry = below(operation, 'requestBody')
+    if (entry.node === undefined) return undefined
+    const located = this.#follow(entry)
     if (located === undefined) return undefined
     const contents = membersOf(member(located.node, 'content')).map(([mediaType]) =>
       this.#content(below(located, 'content', mediaType), mediaType),

@@ -118,10 +118,10 @@ const fits = (kind: Kind, value: unknown): boolean => {
 }
 
 const typeOf = (value: unknown, isNullable: boolean): unknown => {
-  const named = (Array.isArray(value) ? value : [value]).filter((one) => jsonTypes.has(one))
-  const all = [...new Set(isNullable && named.length > 0 ? [...named, 'null'] : named)]
-  if (all.length === 0) return undefined
-  return all.length === 1 ? all[0] : all
+  const types = (Array.isArray(value) ? value : [value]).filter((type) => jsonTypes.has(type))
+  const allTypes = [...new Set(isNullable && types.length > 0 ? [...types, 'null'] : types)]
+  if (allTypes.length === 0) return undefined
+  return allTypes.length === 1 ? allTypes[0] : allTypes
 }
 
 /** In OpenAPI 3.0 and draft 4 the exclusive bounds are flags beside the bounds. */
@@ -173,7 +173,9 @@ const stepsOf = ({ steps }: { readonly steps?: unknown }): number => (typeof ste
 /** How many schemas and values each value is compared with, eight texts or numbers counted as one; undefined for few. */
 const alternativesOf = ({ oneOf, anyOf, enum: values }: JsonObject): number | undefined => {
   const costs = listOf(values).map((value) => (typeof value === 'object' && value !== null ? 1 : 1 / 8))
-  const count = Math.floor(costs.reduce((sum, one) => sum + one, listOf(oneOf).length + listOf(anyOf).length))
+  const count = Math.floor(
+    costs.reduce((sum, cost) => sum + cost, listOf(oneOf).length + listOf(anyOf).length),
+  )
   return count === 0 ? undefined : count
 }
 
@@ -238,15 +240,15 @@ export const createSchemaTranslator = (
   const referred = (keyword: '$ref' | '$dynamicRef', from: Scoped): string | undefined => {
     const reference = member(from.node, keyword)
     if (typeof reference !== 'string') return undefined
-    const found = targetOf(keyword, reference, from)
-    if (found === undefined) {
+    const place = targetOf(keyword, reference, from)
+    if (place === undefined) {
       faults.push({ located: from, kind: 'nowhere' })
       return undefined
     }
-    const target = scoped(found, from.scope)
+    const target = scoped(place, from.scope)
     const position = positionOf(target)
-    const known = names.get(position)
-    if (known !== undefined) return known
+    const knownName = names.get(position)
+    if (knownName !== undefined) return knownName
     const name = definitionName(names.size)
     names.set(position, name)
     const schema = translate(target)
@@ -329,27 +331,28 @@ export const createSchemaTranslator = (
     if (typeof node['$ref'] === 'string' && dialect === '3.0')
       return name === undefined ? true : { $ref: name }
     const dynamic = dialect === '3.0' ? undefined : referred('$dynamicRef', located)
-    const own = ownKeywords(located, node)
-    const allOf = dynamic === undefined ? own['allOf'] : [...listOf(own['allOf']), { $ref: dynamic }]
-    const translated: JsonObject = { ...own, ...changedKeywords(located, node), allOf, $ref: name }
+    const keywords = ownKeywords(located, node)
+    const allOf =
+      dynamic === undefined ? keywords['allOf'] : [...listOf(keywords['allOf']), { $ref: dynamic }]
+    const translated: JsonObject = { ...keywords, ...changedKeywords(located, node), allOf, $ref: name }
     const steps = alternativesOf(translated)
     return Object.fromEntries(
       Object.entries({ ...translated, steps }).filter(([, value]) => value !== undefined),
     )
   }
 
-  let nested = 0
+  let depth = 0
   const translate = (located: Scoped): RequestSchema => {
     const { node } = located
     if (typeof node === 'boolean') return node
     if (!isObject(node)) return true
-    if (nested === mostNested) {
+    if (depth === mostNested) {
       faults.push({ located, kind: 'too-deep' })
       return true
     }
-    nested += 1
+    depth += 1
     const schema = translateObject(located, node)
-    nested -= 1
+    depth -= 1
     return dialect === '3.0' ? orNull(node, schema) : schema
   }
   return {

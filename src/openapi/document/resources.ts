@@ -47,7 +47,7 @@ type Shapes = {
   /** The parameter behind each path that has one behind it. */
   readonly parameters: ReadonlyMap<string, string>
   /** The declarations about paths, by shape. */
-  readonly declared: ReadonlyMap<string, ResourceExtension>
+  readonly declarations: ReadonlyMap<string, ResourceExtension>
 }
 
 const isCollection = (template: string, { parameters }: Shapes): boolean =>
@@ -55,7 +55,7 @@ const isCollection = (template: string, { parameters }: Shapes): boolean =>
 
 const unknown = (target: string, reason: string): Inferred => ({ kind: 'unknown', target, reason })
 
-const declared = (template: string, { collection, id }: ResourceExtension): Inferred | undefined => {
+const fromDeclaration = (template: string, { collection, id }: ResourceExtension): Inferred | undefined => {
   if (collection === undefined) return undefined
   return id === undefined
     ? { kind: 'list', target: template, reason: `list of ${collection}, by x-trellis-resource` }
@@ -64,8 +64,8 @@ const declared = (template: string, { collection, id }: ResourceExtension): Infe
 
 /** An item is below its collection; a path below either is a part of it, unless it is a collection itself. */
 const infer = (template: string, shapes: Shapes): Inferred => {
-  const own = declared(template, shapes.declared.get(templateShape(template)) ?? {})
-  if (own !== undefined) return own
+  const inferred = fromDeclaration(template, shapes.declarations.get(templateShape(template)) ?? {})
+  if (inferred !== undefined) return inferred
   const segments = segmentsOf(template)
   if (segments.some(isMixed)) return unknown(template, 'a segment has text beside its parameter')
   const { length } = segments
@@ -95,29 +95,29 @@ const parametersOf = (operations: readonly Pick<Operation, 'template'>[]): Reado
 
 /** Infers the kind of each path from the templates and the declarations of the document. */
 export const inferResources = (operations: readonly Operation[], configured: readonly DeclaredResource[]) => {
-  const byOperation = new Map(configured.map((one) => [one.operation, one]))
-  const all = operations.map((operation) => {
-    const own = byOperation.get(`${operation.method} ${operation.template}`)
-    const resource = own?.resource ?? operation.resource
-    return { operation, resource, invalidates: own?.invalidates ?? operation.invalidates }
+  const byOperation = new Map(configured.map((resource) => [resource.operation, resource]))
+  const entries = operations.map((operation) => {
+    const configuredResource = byOperation.get(`${operation.method} ${operation.template}`)
+    const resource = configuredResource?.resource ?? operation.resource
+    return { operation, resource, invalidates: configuredResource?.invalidates ?? operation.invalidates }
   })
   const paths = new Set(operations.map(({ template }) => templateShape(template)))
   const declarations = new Map<string, ResourceExtension>()
-  for (const { operation, resource } of all)
+  for (const { operation, resource } of entries)
     if (resource?.collection !== undefined) declarations.set(templateShape(operation.template), resource)
   const parameters = parametersOf(operations)
-  const shapes: Shapes = { paths, parameters, declared: declarations }
+  const shapes: Shapes = { paths, parameters, declarations }
 
-  const resources = all.map(({ operation, resource, invalidates }): readonly [Operation, Resource] => {
+  const resources = entries.map(({ operation, resource, invalidates }): readonly [Operation, Resource] => {
     const { template, isAmbiguous } = operation
     const inferred = isAmbiguous
       ? unknown(template, 'the document has several operations for this method and path')
-      : (declared(template, resource ?? {}) ?? infer(template, shapes))
+      : (fromDeclaration(template, resource ?? {}) ?? infer(template, shapes))
     const { collection } = resource ?? declarations.get(templateShape(template)) ?? {}
     const members = new Map(Object.entries(resource?.members ?? {}))
     return [operation, { ...inferred, template, collection, members, invalidates }]
   })
-  const named = all.flatMap(({ resource }) => [
+  const collections = entries.flatMap(({ resource }) => [
     ...(resource?.collection === undefined ? [] : [resource.collection]),
     ...Object.values(resource?.members ?? {}),
   ])
@@ -126,7 +126,7 @@ export const inferResources = (operations: readonly Operation[], configured: rea
     /** Of an operation; undefined for one of another document. */
     of: (operation: Operation) => byOperationObject.get(operation),
     /** Shapes of the collections that declarations name: responses show their items under several paths. */
-    named: new Set(named.map(templateShape)),
+    namedCollections: new Set(collections.map(templateShape)),
     /** The parameter with the id of the items of a path; undefined for a path that is no collection. */
     parameterOf: (collection: string) => parameters.get(collection),
     /** The collection that is declared for the items of a path, with the parameter that has their id. */

@@ -28,7 +28,7 @@ const padding = /=0+(?=\d)/
 
 /** What the canonical queries of an operation need; read once. */
 export type QueryOrder = {
-  readonly declared: readonly Parameter[]
+  readonly parameters: readonly Parameter[]
   /** Positions of the names that pairs of declared parameters and credentials have. */
   readonly positions: ReadonlyMap<string, number>
   /** Of parameters that own every name with a bracket: `filter[`. */
@@ -40,31 +40,34 @@ export type QueryOrder = {
 
 /** Names of credentials that an operation takes in its query. */
 const queryCredentials = ({ security }: Operation): readonly string[] =>
-  security.flat().flatMap((one) => (one.kind === 'apiKey' && one.location === 'query' ? [one.name] : []))
+  security
+    .flat()
+    .flatMap((scheme) => (scheme.kind === 'apiKey' && scheme.location === 'query' ? [scheme.name] : []))
 
 /** Where several parameters own a name, the first one counts; credentials come last. */
 export const queryOrderOf = (operation: Operation, { shapeOf }: Pick<ValueParts, 'shapeOf'>): QueryOrder => {
-  const declared = operation.parameters.filter(({ location }) => location === 'query')
+  const parameters = operation.parameters.filter(({ location }) => location === 'query')
   const positions = new Map<string, number>()
   const brackets: [string, number][] = []
   const add = (name: string, position: number): void => {
     if (!positions.has(name)) positions.set(name, position)
   }
-  for (const [position, parameter] of declared.entries()) {
+  for (const [position, parameter] of parameters.entries()) {
     for (const name of ownNames(parameter, shapeOf(parameter.schema))) add(name, position)
     if (parameter.style === 'deepObject') brackets.push([`${parameter.name}[`, position])
   }
-  for (const [index, name] of queryCredentials(operation).entries()) add(name, declared.length + index)
-  const dropsDefaults = declared.some(({ droppedDefault }) => droppedDefault !== undefined)
+  for (const [index, name] of queryCredentials(operation).entries()) add(name, parameters.length + index)
+  const dropsDefaults = parameters.some(({ droppedDefault }) => droppedDefault !== undefined)
   const isAmbiguous = operation.isAmbiguous || operation.queryString !== undefined
-  return { declared, positions, brackets, dropsDefaults, isAmbiguous }
+  return { parameters, positions, brackets, dropsDefaults, isAmbiguous }
 }
 
 const positionOf = ({ name }: Pair, { positions, brackets }: QueryOrder): number | undefined => {
-  const named = positions.get(name)
+  const exactPosition = positions.get(name)
   for (const [start, position] of brackets)
-    if (name.startsWith(start)) return named === undefined ? position : Math.min(named, position)
-  return named
+    if (name.startsWith(start))
+      return exactPosition === undefined ? position : Math.min(exactPosition, position)
+  return exactPosition
 }
 
 const rankOf = (
@@ -74,7 +77,7 @@ const rankOf = (
 ): Rank | undefined => {
   const position = positionOf(pair, order)
   if (position === undefined) return undefined
-  const parameter = order.declared[position]
+  const parameter = order.parameters[position]
   if (parameter === undefined) return { position, member: '', isPadded: false }
   const { types, integers } = shapeOf(parameter.schema)
   const text = parameter.isSet === true && pair.name.startsWith(parameter.name) ? sortText(pair) : ''
@@ -105,8 +108,8 @@ const isDroppedDefault = (parameter: Parameter, pairs: readonly Pair[], shape: S
     decodeURIComponent(shape.integers === 'padded' ? text.replace(/^0+(?=\d)/, '') : text),
   )
   const order = (list: readonly string[]): readonly string[] => (isSet === true ? [...list].sort() : list)
-  const wanted = order(droppedDefault)
-  return texts.length === wanted.length && order(texts).every((text, index) => text === wanted[index])
+  const defaults = order(droppedDefault)
+  return texts.length === defaults.length && order(texts).every((text, index) => text === defaults[index])
 }
 
 const byRank = (a: Rank, b: Rank): number =>
@@ -116,7 +119,7 @@ export type CanonicalQuery = { readonly query: string; readonly undeclared: read
 
 type Ranked = { readonly pair: Pair; readonly rank?: Rank }
 
-const written = (pairs: readonly Ranked[]): string =>
+const queryText = (pairs: readonly Ranked[]): string =>
   pairs
     .map(({ pair, rank }) => {
       const text = canonicalText(pair.raw)
@@ -131,16 +134,16 @@ const byName = ({ pair: a }: Ranked, { pair: b }: Ranked): number =>
 
 const withoutDefaults = (
   ranked: readonly Required<Ranked>[],
-  declared: readonly Parameter[],
+  parameters: readonly Parameter[],
   { shapeOf }: Pick<ValueParts, 'shapeOf'>,
 ): readonly Required<Ranked>[] => {
-  const dropped = new Set<number>()
-  for (const [position, parameter] of declared.entries()) {
+  const positions = new Set<number>()
+  for (const [position, parameter] of parameters.entries()) {
     if (parameter.droppedDefault === undefined) continue
-    const own = ranked.filter(({ rank }) => rank.position === position).map(({ pair }) => pair)
-    if (isDroppedDefault(parameter, own, shapeOf(parameter.schema))) dropped.add(position)
+    const ownPairs = ranked.filter(({ rank }) => rank.position === position).map(({ pair }) => pair)
+    if (isDroppedDefault(parameter, ownPairs, shapeOf(parameter.schema))) positions.add(position)
   }
-  return dropped.size === 0 ? ranked : ranked.filter(({ rank }) => !dropped.has(rank.position))
+  return positions.size === 0 ? ranked : ranked.filter(({ rank }) => !positions.has(rank.position))
 }
 
 /**
@@ -155,22 +158,24 @@ export const canonicalQuery = (
   isForm: boolean,
 ): CanonicalQuery => {
   if (pairs.length === 0) return emptyQuery
-  if (order.isAmbiguous) return { query: written(pairs.map((pair) => ({ pair }))), undeclared: [] }
-  const { declared } = order
+  if (order.isAmbiguous) return { query: queryText(pairs.map((pair) => ({ pair }))), undeclared: [] }
+  const { parameters } = order
   const ranked: Required<Ranked>[] = []
-  const others: Ranked[] = []
+  const undeclaredPairs: Ranked[] = []
   for (const pair of pairs) {
     const rank = rankOf(pair, order, parts)
-    const parameter = declared[rank?.position ?? -1]
+    const parameter = parameters[rank?.position ?? -1]
     if (rank !== undefined)
       ranked.push({ pair: parameter === undefined ? pair : withSortedItems(pair, parameter), rank })
-    else if (!unknown.isTracking(pair.name)) others.push({ pair })
+    else if (!unknown.isTracking(pair.name)) undeclaredPairs.push({ pair })
   }
   ranked.sort((a, b) => byRank(a.rank, b.rank))
-  const kept = order.dropsDefaults ? withoutDefaults(ranked, declared, parts) : ranked
-  const sent = unknown.handling === 'forward' ? others : []
+  const declaredPairs = order.dropsDefaults ? withoutDefaults(ranked, parameters, parts) : ranked
+  const forwardedPairs = unknown.handling === 'forward' ? undeclaredPairs : []
   return {
-    query: written(isForm ? [...kept, ...sent].sort(byName) : [...kept, ...sent]),
-    undeclared: others.map(({ pair }) => pair.name),
+    query: queryText(
+      isForm ? [...declaredPairs, ...forwardedPairs].sort(byName) : [...declaredPairs, ...forwardedPairs],
+    ),
+    undeclared: undeclaredPairs.map(({ pair }) => pair.name),
   }
 }

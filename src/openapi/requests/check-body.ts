@@ -82,14 +82,14 @@ const startOf = (name: string): string => name.split('[', 1)[0] as string
 
 /** Pairs by their names before a bracket: a form may have thousands, and its description as many members. */
 const byStart = (pairs: readonly Pair[]): ReadonlyMap<string, readonly Pair[]> => {
-  const found = new Map<string, Pair[]>()
+  const groups = new Map<string, Pair[]>()
   for (const pair of pairs) {
     const start = startOf(pair.name)
-    const known = found.get(start)
-    if (known === undefined) found.set(start, [pair])
-    else known.push(pair)
+    const group = groups.get(start)
+    if (group === undefined) groups.set(start, [pair])
+    else group.push(pair)
   }
-  return found
+  return groups
 }
 
 /** As it is written, where it cannot be decoded. */
@@ -103,19 +103,19 @@ const othersOf = (
   pairs: readonly Pair[],
   claimed: ReadonlySet<Pair>,
 ): ReadonlyMap<string, readonly Pair[]> => {
-  const others = new Map<string, Pair[]>()
+  const groups = new Map<string, Pair[]>()
   for (const pair of pairs) {
     if (claimed.has(pair)) continue
-    const known = others.get(pair.name)
-    if (known === undefined) others.set(pair.name, [pair])
-    else known.push(pair)
+    const group = groups.get(pair.name)
+    if (group === undefined) groups.set(pair.name, [pair])
+    else group.push(pair)
   }
-  return others
+  return groups
 }
 
-const aliasFault = (declared: Iterable<string>, others: Iterable<string>): RequestFault | undefined => {
-  const readAlike = createReadAlike(declared)
-  for (const name of others) {
+const aliasFault = (names: Iterable<string>, otherNames: Iterable<string>): RequestFault | undefined => {
+  const readAlike = createReadAlike(names)
+  for (const name of otherNames) {
     const alike = readAlike(name)
     if (alike !== undefined)
       return invalid(`/${pointerStep(alike)}`, 'is sent by a name that servers may read as this one')
@@ -132,10 +132,10 @@ const readForm = (
   const claimed = new Set<Pair>()
   const faults: SchemaFault[] = []
   let isRead = true
-  const read = (name: string, schema: Parameter['schema'], own: readonly Pair[]): void => {
+  const read = (name: string, schema: Parameter['schema'], ownPairs: readonly Pair[]): void => {
     if (faults.length === mostFaults) return
     const parameter = memberOf(described, name, schema)
-    const reading = readValue(queryTexts(parameter, parts.shapeOf(schema), own), parameter, parts)
+    const reading = readValue(queryTexts(parameter, parts.shapeOf(schema), ownPairs), parameter, parts)
     if (reading.kind === 'absent') return
     if (reading.kind === 'fault') {
       const { pointer, detail } = reading.fault
@@ -145,33 +145,33 @@ const readForm = (
     isRead &&= reading.value !== undefined
     value.set(name, reading.value)
   }
-  const found = byStart(pairs)
+  const pairsByStart = byStart(pairs)
   const { properties, additional } = parts.shapeOf(described.schema)
   const ownedNames = new Set<string>()
   for (const [name, schema] of properties) {
     const parameter = memberOf(described, name, schema)
     const shape = parts.shapeOf(schema)
     const names = ownNames(parameter, shape)
-    names.forEach((own) => {
-      ownedNames.add(own)
+    names.forEach((ownedName) => {
+      ownedNames.add(ownedName)
     })
     const starts = new Set(names.map(startOf))
-    const own = [...starts]
-      .flatMap((start) => found.get(start) ?? [])
+    const ownPairs = [...starts]
+      .flatMap((start) => pairsByStart.get(start) ?? [])
       .filter((pair) => ownsPair(parameter, shape, pair))
-    for (const pair of own) claimed.add(pair)
-    read(name, schema, own)
+    for (const pair of ownPairs) claimed.add(pair)
+    read(name, schema, ownPairs)
   }
-  const others = othersOf(pairs, claimed)
-  const alike = aliasFault(ownedNames, others.keys())
+  const otherPairs = othersOf(pairs, claimed)
+  const alike = aliasFault(ownedNames, otherPairs.keys())
   if (alike !== undefined && faults.length === 0) return alike
-  for (const [name, own] of others) {
+  for (const [name, ownPairs] of otherPairs) {
     if (typeof additional === 'boolean') {
-      const texts = own.map((pair) => textOf(pair))
+      const texts = ownPairs.map((pair) => textOf(pair))
       value.set(name, texts.length > 1 ? texts : texts[0])
       continue
     }
-    read(name, additional, own)
+    read(name, additional, ownPairs)
   }
   return refusalOf(faults) ?? { value, isRead }
 }

@@ -46,12 +46,12 @@ export type OpenApiRequests = {
 /** Parts of a document that are not checked, or not in full, with the reason. */
 export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
   const checker = createSchemaChecker(contract.definitions)
-  const found = new Set<string>()
+  const notes = new Set<string>()
   const patterns = (schema: unknown): void => {
     if (typeof schema !== 'object' || schema === null) return
     for (const [keyword, inner] of Object.entries(schema)) {
       if (keyword === 'pattern' && typeof inner === 'string' && safePattern(inner) === undefined)
-        found.add(
+        notes.add(
           `the pattern ${JSON.stringify(inner.slice(0, 80))} is not checked: it cannot be run in linear time with the same result`,
         )
       else if (keyword !== 'enum' && keyword !== 'const') patterns(inner)
@@ -61,14 +61,14 @@ export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
   for (const { method, template, parameters, body } of contract.operations) {
     const schemas = [...parameters, ...(body?.contents ?? [])].map(({ schema }) => schema)
     schemas.forEach(patterns)
-    const reason = schemas.map(checker.uncheckable).find((one) => one !== undefined)
+    const reason = schemas.map(checker.uncheckable).find((text) => text !== undefined)
     if (reason !== undefined)
-      found.add(`${method} ${template}: a schema is not checked: ${reason.slice(0, 200)}`)
+      notes.add(`${method} ${template}: a schema is not checked: ${reason.slice(0, 200)}`)
     for (const content of body?.contents ?? [])
       if (content.reading === 'size')
-        found.add(`${method} ${template}: bodies of ${content.mediaType} are checked by size only`)
+        notes.add(`${method} ${template}: bodies of ${content.mediaType} are checked by size only`)
   }
-  return [...found]
+  return [...notes]
 }
 
 type ReadParameter = { readonly parameter: Parameter; readonly shape: SchemaShape }
@@ -87,12 +87,12 @@ type Plan = {
 }
 
 const planOf = (operation: Operation, parts: ValueParts): Plan => {
-  const { parameters: declared, isAmbiguous } = operation
-  const namesIn = (wanted: ParameterLocation) =>
-    declared.flatMap(({ location, name }) => (location === wanted ? [name] : []))
+  const { parameters: declaredParameters, isAmbiguous } = operation
+  const namesIn = (wantedLocation: ParameterLocation) =>
+    declaredParameters.flatMap(({ location, name }) => (location === wantedLocation ? [name] : []))
   const parameters = isAmbiguous
     ? []
-    : declared.map((parameter) => ({ parameter, shape: parts.shapeOf(parameter.schema) }))
+    : declaredParameters.map((parameter) => ({ parameter, shape: parts.shapeOf(parameter.schema) }))
   const isOfTarget = ({ parameter: { location } }: ReadParameter) =>
     location === 'path' || location === 'query'
   const order = queryOrderOf(operation, parts)
@@ -146,8 +146,8 @@ const aliasFault = (
   undeclared: readonly string[],
   handling: Handling,
 ): RequestFault | undefined => {
-  const sent = handling === 'sent' ? undeclared : []
-  const name = sent.map(plan.readAlike.query).find((one) => one !== undefined)
+  const sentNames = handling === 'sent' ? undeclared : []
+  const name = sentNames.map(plan.readAlike.query).find((alike) => alike !== undefined)
   return name === undefined ? cookieFault(plan, cookies) : isReadAs('query', name)
 }
 
@@ -159,10 +159,10 @@ const noVariant = {}
 /** Declared headers and cookies with their values; credentials are their own partitions. */
 const variantOf = (plan: Plan, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
   if (plan.headers.length + plan.cookies.size === 0) return noVariant
-  const sent = cookies.filter(({ name }) => plan.cookies.has(name))
-  const cookie = sent.map(({ raw }) => raw).join('; ')
+  const declaredCookies = cookies.filter(({ name }) => plan.cookies.has(name))
+  const cookie = declaredCookies.map(({ raw }) => raw).join('; ')
   const values = plan.headers.map((name) => [name, requestField(fields, name) ?? null])
-  return { variant: JSON.stringify([values, cookie]), ...(sent.length === 0 ? {} : { cookie }) }
+  return { variant: JSON.stringify([values, cookie]), ...(declaredCookies.length === 0 ? {} : { cookie }) }
 }
 
 /** The fields that reach the upstream: a client can name fields away in Connection (RFC 9110 §7.6.1). */
@@ -188,10 +188,10 @@ const checkParameters = (
   for (const { parameter, shape } of sources.fields === undefined ? ofTarget : parameters) {
     const { name, location, required } = parameter
     const reading = readValue(textsOf(parameter, shape, sources), parameter, parts)
-    const found =
+    const fault =
       reading.kind === 'fault' ? reading.fault : required && reading.kind === 'absent' ? lacking : undefined
-    if (found !== undefined) {
-      const { pointer, detail } = found
+    if (fault !== undefined) {
+      const { pointer, detail } = fault
       errors.push({ pointer: asFragment(pointer), parameter: name, in: location, detail })
     }
     if (reading.kind === 'value') values[`${location}.${name}`] = reading.value
@@ -211,8 +211,8 @@ const readQuery = (text: string, most: number, isForm: boolean): readonly Pair[]
 const hasKey = (query: readonly Pair[], keyParameters: readonly string[]): boolean =>
   keyParameters.length > 0 && query.some(({ name }) => keyParameters.includes(name))
 
-const isFault = (checked: RequestFault | Readonly<Record<string, unknown>>): checked is RequestFault =>
-  checked['kind'] === 'fault'
+const isFault = (outcome: RequestFault | Readonly<Record<string, unknown>>): outcome is RequestFault =>
+  outcome['kind'] === 'fault'
 
 /** Longer contents are keyed and sent as they are: their canonical text would take too long. */
 const longestCanonical = 64 * 1024
@@ -269,8 +269,8 @@ export const createOpenApiRequests = (
     const plan = planFor(operation)
     const cookies = cookiesIn(plan, fields)
     const path = hasDecodedPaths ? encodedValues(input.pathParameters) : input.pathParameters
-    const checked = checkParameters(plan, { path, query, fields, cookies }, parts)
-    if (isFault(checked)) return refusalOf(checked)
+    const outcome = checkParameters(plan, { path, query, fields, cookies }, parts)
+    if (isFault(outcome)) return refusalOf(outcome)
     const { query: canonical, undeclared } = canonicalQuery(plan.order, query, parts, unknown, hasFormQueries)
     const fault =
       checkQueryString(operation, input.query, parts) ??
@@ -280,7 +280,7 @@ export const createOpenApiRequests = (
     return {
       kind: 'valid',
       query: canonical,
-      arguments: checked,
+      arguments: outcome,
       ...undeclaredOf(undeclared, handling),
       ...variantOf(plan, fields, cookies),
       ...canonicalContent(operation, input),

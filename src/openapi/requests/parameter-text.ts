@@ -15,7 +15,7 @@ export type Texts =
       readonly kind: 'members'
       readonly members: readonly (readonly [string, string])[]
       /** Names of members that are lists or objects, which have no style in an object. */
-      readonly nested?: ReadonlySet<string>
+      readonly nestedNames?: ReadonlySet<string>
     }
   /** A nesting that no style describes: it is forwarded without a check. */
   | { readonly kind: 'unread' }
@@ -57,9 +57,9 @@ export const formPairsOf = (query: string): readonly Pair[] | undefined => {
     if (part === '') continue
     const equals = part.indexOf('=')
     const name = decodeFormText(equals < 0 ? part : part.slice(0, equals))
-    const decoded = decodeFormText(equals < 0 ? '' : part.slice(equals + 1))
-    if (isUnreadable(name) || isUnreadable(decoded)) return undefined
-    const value = encodeQueryText(decoded)
+    const text = decodeFormText(equals < 0 ? '' : part.slice(equals + 1))
+    if (isUnreadable(name) || isUnreadable(text)) return undefined
+    const value = encodeQueryText(text)
     pairs.push({ name, value, raw: `${encodeQueryText(name)}=${value}` })
   }
   return pairs
@@ -77,10 +77,10 @@ const rawMembers = (
   explode: boolean,
 ): readonly (readonly [string, string])[] | undefined => {
   if (explode) {
-    const cut = pieces.map((piece) => [piece, piece.indexOf('=')] as const)
-    return cut.some(([, equals]) => equals < 0)
+    const parts = pieces.map((piece) => [piece, piece.indexOf('=')] as const)
+    return parts.some(([, equals]) => equals < 0)
       ? undefined
-      : cut.map(([piece, equals]) => [piece.slice(0, equals), piece.slice(equals + 1)])
+      : parts.map(([piece, equals]) => [piece.slice(0, equals), piece.slice(equals + 1)])
   }
   if (pieces.length % 2 === 1) return undefined
   return pieces.flatMap((name, at) => (at % 2 === 0 ? [[name, pieces[at + 1] ?? ''] as const] : []))
@@ -180,47 +180,49 @@ const memberInBrackets = /^\[([^[\]]+)\](\[.*)?$/s
 const membersIn = (
   name: string,
   pairs: readonly Pair[],
-): { readonly members: Map<string, string>; readonly nested: Set<string> } | Texts => {
+): { readonly members: Map<string, string>; readonly nestedNames: Set<string> } | Texts => {
   const members = new Map<string, string>()
-  const nested = new Set<string>()
+  const nestedNames = new Set<string>()
   for (const pair of pairs) {
     const [, inner, deeper] = memberInBrackets.exec(pair.name.slice(name.length)) ?? []
     const text = decodeQuery(pair.value ?? '')
     // Servers read `filter[a]x` as `filter[a]`.
     if (inner === undefined) return malformed
-    if (deeper !== undefined) nested.add(inner)
+    if (deeper !== undefined) nestedNames.add(inner)
     else if (members.has(inner)) return fault('repeats a member')
     else if (text === undefined) return undecodable
     else members.set(inner, text)
   }
-  return { members, nested }
+  return { members, nestedNames }
 }
 
 /** The members of an object in brackets: `filter[name]=value`. */
 const bracketTexts = ({ name }: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
-  const own = pairs.filter((pair) => pair.name.startsWith(`${name}[`))
+  const ownPairs = pairs.filter((pair) => pair.name.startsWith(`${name}[`))
   const isObject = kindOf(shape) === 'members'
   // Servers read `filter=x` beside the members, or in place of them.
   if (isObject && pairs.some((pair) => pair.name === name && (pair.value ?? '') !== '')) return malformed
-  if (own.length === 0) return absent
+  if (ownPairs.length === 0) return absent
   if (!isObject) return { kind: 'unread' }
-  const found = membersIn(name, own)
-  return 'kind' in found ? found : { kind: 'members', members: [...found.members], nested: found.nested }
+  const reading = membersIn(name, ownPairs)
+  return 'kind' in reading
+    ? reading
+    : { kind: 'members', members: [...reading.members], nestedNames: reading.nestedNames }
 }
 
 /** The members of an exploded object are their own parameters. */
 const spreadTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
-  const own = pairs.filter(({ name }) => shape.properties.has(name))
-  if (own.length === 0) return absent
+  const ownPairs = pairs.filter(({ name }) => shape.properties.has(name))
+  if (ownPairs.length === 0) return absent
   const members = new Map<string, string>()
-  const nested = new Set<string>()
-  for (const { name, value } of own) {
+  const nestedNames = new Set<string>()
+  for (const { name, value } of ownPairs) {
     const text = decodeQuery(value ?? '')
     if (text === undefined) return undecodable
-    if (members.has(name)) nested.add(name)
+    if (members.has(name)) nestedNames.add(name)
     members.set(name, text)
   }
-  return { kind: 'members', members: [...members].filter(([name]) => !nested.has(name)), nested }
+  return { kind: 'members', members: [...members].filter(([name]) => !nestedNames.has(name)), nestedNames }
 }
 
 /** Between the items of a list that is one value of a query. */
@@ -267,16 +269,16 @@ export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: read
   if (parameter.style === 'deepObject') return bracketTexts(parameter, shape, pairs)
   if (kind === 'members' && parameter.explode) return spreadTexts(shape, pairs)
   if (kind === 'list') {
-    const own = pairs.filter((pair) => ownsPair(parameter, shape, pair))
-    return own.length === 0 ? absent : queryListTexts(parameter, own)
+    const ownPairs = pairs.filter((pair) => ownsPair(parameter, shape, pair))
+    return ownPairs.length === 0 ? absent : queryListTexts(parameter, ownPairs)
   }
-  let found: Pair | undefined
+  let match: Pair | undefined
   for (const pair of pairs) {
     if (pair.name !== parameter.name) continue
-    if (found !== undefined) return repeated
-    found = pair
+    if (match !== undefined) return repeated
+    match = pair
   }
-  return found === undefined ? absent : byKind(kind, found.value ?? '', ',', false, decoderOf(parameter))
+  return match === undefined ? absent : byKind(kind, match.value ?? '', ',', false, decoderOf(parameter))
 }
 
 /** Where the texts of one request come from. */

@@ -23,8 +23,8 @@ const beforeNul = (name: string): string => {
 const keysOf = (name: string): readonly string[] => {
   const text = beforeNul(name)
   const steps = stepsOf(text)
-  const nested = steps.map((_, at) => keyOf(steps.slice(0, at + 1)))
-  return text.includes('[') && !text.includes(']') ? [...nested, foldedStep(text.replace('[', '_'))] : nested
+  const keys = steps.map((_, at) => keyOf(steps.slice(0, at + 1)))
+  return text.includes('[') && !text.includes(']') ? [...keys, foldedStep(text.replace('[', '_'))] : keys
 }
 
 /** Longer names than any declared one with brackets are compared by their beginning. */
@@ -34,16 +34,16 @@ const longestCompared = 1024
  * Finds the declared name that Rack, qs or a server that folds names or that ignores case may read in place of an undeclared one, whose value no
  * schema describes.
  */
-export const createReadAlike = (declared: Iterable<string>): ((name: string) => string | undefined) => {
+export const createReadAlike = (declaredNames: Iterable<string>): ((name: string) => string | undefined) => {
   const names = new Map<string, string>()
-  for (const name of declared) {
+  for (const name of declaredNames) {
     const key = keyOf(stepsOf(beforeNul(name)))
     if (!names.has(key)) names.set(key, name)
   }
   return (name) => {
     for (const key of keysOf(name.slice(0, longestCompared))) {
-      const found = names.get(key)
-      if (found !== undefined) return found
+      const declaredName = names.get(key)
+      if (declaredName !== undefined) return declaredName
     }
     return undefined
   }

@@ -33,7 +33,7 @@ type EscapeRow = {
   readonly pattern: RegExp
   readonly inClass?: boolean
   /** Undefined: RE2 has nothing that means the same. */
-  readonly text: ((found: RegExpExecArray) => string | undefined) | undefined
+  readonly text: ((match: RegExpExecArray) => string | undefined) | undefined
 }
 
 /** The first row that fits counts. */
@@ -47,7 +47,7 @@ const escapeRows: readonly EscapeRow[] = [
   { pattern: /^\\s/, inClass: false, text: () => `[${space}]` },
   { pattern: /^\\S/, inClass: false, text: () => `[^${space}]` },
   { pattern: /^\\b/, inClass: true, text: () => '\\x08' },
-  { pattern: /^\\[bB]/, inClass: false, text: ([found]) => found },
+  { pattern: /^\\[bB]/, inClass: false, text: ([text]) => text },
   { pattern: /^\\([/v0-])/, text: ([, sign = '']) => single[sign] },
   {
     pattern: /^\\([pP])\{(?:(?:General_Category|gc)=)?(\w{1,24})\}/,
@@ -57,11 +57,11 @@ const escapeRows: readonly EscapeRow[] = [
     },
   },
   { pattern: /^\\([pP])\{(?:Script|sc)=(\w{3,24})\}/, text: ([, sign, name]) => `\\${sign}{${name}}` },
-  { pattern: /^\\x[\dA-Fa-f]{2}/, text: ([found]) => found },
-  { pattern: /^\\[dDwWnrtf]/, text: ([found]) => found },
+  { pattern: /^\\x[\dA-Fa-f]{2}/, text: ([text]) => text },
+  { pattern: /^\\[dDwWnrtf]/, text: ([text]) => text },
   // A letter or digit without a meaning, or a back reference.
   { pattern: /^\\[A-Za-z0-9]/, text: undefined },
-  { pattern: /^\\./s, text: ([found]) => found },
+  { pattern: /^\\./s, text: ([text]) => text },
 ]
 
 /** A piece of a pattern in the syntax of RE2, and the number of characters that it stands for. */
@@ -69,10 +69,10 @@ type PatternPiece = { readonly text: string; readonly length: number }
 
 const translatedEscape = (rest: string, inClass: boolean): PatternPiece | undefined => {
   for (const row of escapeRows) {
-    const found = row.inClass === undefined || row.inClass === inClass ? row.pattern.exec(rest) : null
-    if (found === null) continue
-    const text = row.text?.(found)
-    return text === undefined ? undefined : { text, length: found[0].length }
+    const match = row.inClass === undefined || row.inClass === inClass ? row.pattern.exec(rest) : null
+    if (match === null) continue
+    const text = row.text?.(match)
+    return text === undefined ? undefined : { text, length: match[0].length }
   }
   return undefined
 }
@@ -143,15 +143,15 @@ const compile = (source: string): SafePattern | undefined => {
   }
 }
 
-const known = new Map<string, SafePattern | undefined>()
+const patterns = new Map<string, SafePattern | undefined>()
 /** Documents hold the patterns; a reload may change them. */
-const mostKnown = 20_000
+const mostPatterns = 20_000
 
 /** The pattern of a schema, or undefined when it cannot be run safely with the same result: then it is not checked. */
 export const safePattern = (source: string): SafePattern | undefined => {
-  if (known.has(source)) return known.get(source)
+  if (patterns.has(source)) return patterns.get(source)
   const pattern = compile(source)
-  if (known.size >= mostKnown) known.clear()
-  known.set(source, pattern)
+  if (patterns.size >= mostPatterns) patterns.clear()
+  patterns.set(source, pattern)
   return pattern
 }

@@ -180,24 +180,24 @@ const keywordsOfForms = new Set(['anyOf', 'oneOf', 'contains'])
  * has none of several forms is not said: these are the faults of forms that were not meant, and come before the error of their keyword.
  */
 const ownErrors = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
-  const own: ErrorObject[] = []
+  const relevant: ErrorObject[] = []
   for (const error of errors) {
     if (error.keyword === 'if' || error.propertyName !== undefined) continue
     if (keywordsOfForms.has(error.keyword))
-      while (own.at(-1)?.instancePath.startsWith(error.instancePath) === true) own.pop()
-    own.push(error)
+      while (relevant.at(-1)?.instancePath.startsWith(error.instancePath) === true) relevant.pop()
+    relevant.push(error)
   }
-  return own
+  return relevant
 }
 
 const faultsOf = (errors: readonly ErrorObject[]): readonly SchemaFault[] => {
-  const own = ownErrors(errors)
-  const certain = own.filter((error) => !isUncertain(error))
+  const relevant = ownErrors(errors)
+  const certain = relevant.filter((error) => !isUncertain(error))
   const ofOtherType = new Set(
-    certain.filter(({ keyword }) => keyword === 'type').map((one) => one.instancePath),
+    certain.filter(({ keyword }) => keyword === 'type').map((error) => error.instancePath),
   )
   const faults = new Map<string, SchemaFault>()
-  for (const error of certain.length === 0 ? own : certain) {
+  for (const error of certain.length === 0 ? relevant : certain) {
     // What else a value of another type lacks says nothing.
     if (error.keyword !== 'type' && ofOtherType.has(error.instancePath)) continue
     const fault = faultOf(error)
@@ -222,25 +222,25 @@ const isShort = (value: unknown): boolean => {
 /** Of `S or null` as `anyOf` or `oneOf`: the faults of a value that is not null are those of S. */
 const withNull = (schema: object, keyword: 'anyOf' | 'oneOf'): object => {
   const { [keyword]: forms, allOf = [], ...rest } = schema as Readonly<Record<string, readonly object[]>>
-  const [other, orNull] = forms?.length === 2 ? forms : []
-  if (other === undefined || JSON.stringify(orNull) !== '{"type":"null"}') return schema
+  const [form, orNull] = forms?.length === 2 ? forms : []
+  if (form === undefined || JSON.stringify(orNull) !== '{"type":"null"}') return schema
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  const onNull = keyword === 'oneOf' ? { then: { not: other } } : {}
-  return { ...rest, allOf: [...allOf, { if: orNull, ...onNull, else: other }] }
+  const onNull = keyword === 'oneOf' ? { then: { not: form } } : {}
+  return { ...rest, allOf: [...allOf, { if: orNull, ...onNull, else: form }] }
 }
 
 /** Without patterns of member names that cannot be run safely: then it is unknown which members are declared. */
-const runnable = (given: unknown): unknown => {
-  if (Array.isArray(given)) return given.map(runnable)
-  if (typeof given !== 'object' || given === null) return given
-  const schema = withNull(withNull(given, 'anyOf'), 'oneOf')
+const runnable = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(runnable)
+  if (typeof value !== 'object' || value === null) return value
+  const schema = withNull(withNull(value, 'anyOf'), 'oneOf')
   const { patternProperties } = schema as { readonly patternProperties?: Record<string, unknown> }
   const undecided = Object.keys(patternProperties ?? {}).filter((source) => safePattern(source) === undefined)
-  const dropped =
+  const droppedKeywords =
     undecided.length === 0 ? [] : ['patternProperties', 'additionalProperties', 'unevaluatedProperties']
   return Object.fromEntries(
     Object.entries(schema)
-      .filter(([keyword]) => !dropped.includes(keyword))
+      .filter(([keyword]) => !droppedKeywords.includes(keyword))
       // Values of these are data.
       .map(([keyword, inner]) => [
         keyword,
@@ -295,18 +295,18 @@ class TooManySteps extends Error {}
 
 const tooLong: readonly SchemaFault[] = [{ pointer: '', detail: 'takes too long to check' }]
 
-/** Equal values have equal texts: members in the order of their names. `known`: a list inside of a list is written once. */
-const comparable = (value: unknown, known: WeakMap<object, string>): string => {
+/** Equal values have equal texts: members in the order of their names. `texts`: a list inside of a list is written once. */
+const comparable = (value: unknown, texts: WeakMap<object, string>): string => {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const before = known.get(value)
+  const before = texts.get(value)
   if (before !== undefined) return before
   const text = Array.isArray(value)
-    ? `[${value.map((item) => comparable(item, known)).join()}]`
+    ? `[${value.map((item) => comparable(item, texts)).join()}]`
     : `{${Object.entries(value)
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner, known)}`)
+        .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner, texts)}`)
         .join()}}`
-  known.set(value, text)
+  texts.set(value, text)
   return text
 }
 
@@ -316,14 +316,14 @@ type Compiled = ValidateFunction | { readonly reason: string }
 export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers
-  let counted = 0
+  let stepCount = 0
   const count = (more: number): void => {
-    counted += more
-    if (counted > mostSteps) throw new TooManySteps()
+    stepCount += more
+    if (stepCount > mostSteps) throw new TooManySteps()
   }
   let texts: WeakMap<object, string> | undefined
   const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
-    const written = new Set<string>()
+    const itemTexts = new Set<string>()
     texts ??= new WeakMap()
     for (const [index, item] of items.entries()) {
       // Two long integers may have one double.
@@ -331,9 +331,9 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
       const text = exact ?? comparable(item, texts)
       count(text.length / charactersOfStep)
-      written.add(text)
+      itemTexts.add(text)
     }
-    return written.size === items.length
+    return itemTexts.size === items.length
   }
   const fits = (value: number, pointer: string, schema: IntegerSchema): boolean => {
     // A look-up takes as long as its pointer is.
@@ -412,13 +412,13 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   }
   const createCompiler = (allErrors: boolean): ((schema: object) => Compiled) => {
     let prepared: Ajv2020 | undefined
-    let added = 0
+    let addedCount = 0
     /** Those of response schemas come with the first response of their operation. */
     const addDefinitions = (ajv: Ajv2020): void => {
-      if (added === definitions.size) return
-      for (const [name, schema] of [...definitions].slice(added))
+      if (addedCount === definitions.size) return
+      for (const [name, schema] of [...definitions].slice(addedCount))
         ajv.addSchema(runnable(schema) as object, name)
-      added = definitions.size
+      addedCount = definitions.size
     }
     return rememberedFor((schema: object): Compiled => {
       prepared ??= prepare(allErrors)
@@ -435,7 +435,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   const check = (validate: Compiled, value: unknown, exact: ExactIntegers): readonly SchemaFault[] => {
     if (typeof validate !== 'function') return []
     exactNow = exact
-    counted = 0
+    stepCount = 0
     texts = undefined
     try {
       return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
@@ -452,8 +452,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
       const faults = check(compile(schema), value, exact)
       if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
-      const all = check(compileForAll(schema), value, exact)
-      return all === tooLong ? faults : all
+      const allFaults = check(compileForAll(schema), value, exact)
+      return allFaults === tooLong ? faults : allFaults
     },
     uncheckable: (schema) => {
       if (typeof schema === 'boolean') return undefined

@@ -69,7 +69,7 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     readonly $ref?: string
   }
   const types = new Set([type ?? []].flat())
-  const own: SchemaShape = {
+  const ownShape: SchemaShape = {
     types,
     scalars: scalarsOf(types),
     items: items ?? true,
@@ -79,16 +79,16 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
     integers: integerText ?? 'json',
   }
   const target = $ref === undefined ? undefined : definitions.get($ref)
-  const others = [
+  const schemas = [
     ...(target === undefined ? [] : [target]),
     ...schemasOf(schema['allOf']),
     ...schemasOf(schema['anyOf']),
     ...schemasOf(schema['oneOf']),
   ]
-  if (others.length === 0) return own
-  const shapes = others.map((other) => shapeAt(other, definitions, depth + 1))
-  const isWhole = target !== undefined && others.length === 1 && shapes[0]?.isWhole === true
-  return { ...joined([own, ...shapes]), isWhole }
+  if (schemas.length === 0) return ownShape
+  const shapes = schemas.map((inner) => shapeAt(inner, definitions, depth + 1))
+  const isWhole = target !== undefined && schemas.length === 1 && shapes[0]?.isWhole === true
+  return { ...joined([ownShape, ...shapes]), isWhole }
 }
 
 /** Reads shapes of schemas, each once. */

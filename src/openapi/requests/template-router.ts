@@ -66,12 +66,12 @@ const nextNode = (node: Node, segment: string): Node => {
     node.parameter ??= newNode()
     return node.parameter
   }
-  const known = node.mixed.find((one) => samePattern(one.pattern, pattern))
-  if (known !== undefined) return known.node
-  const added = { pattern, node: newNode() }
-  node.mixed.push(added)
+  const branch = node.mixed.find((candidate) => samePattern(candidate.pattern, pattern))
+  if (branch !== undefined) return branch.node
+  const newBranch = { pattern, node: newNode() }
+  node.mixed.push(newBranch)
   node.mixed.sort((a, b) => weight(b.pattern) - weight(a.pattern))
-  return added.node
+  return newBranch.node
 }
 
 const treeOf = (rows: readonly Row[]): Node => {
@@ -88,8 +88,8 @@ const rowAt = (node: Node, segments: readonly string[], at: number): Row | undef
   const segment = segments[at]
   if (segment === undefined) return node.row
   const literal = node.literal.get(segment)
-  const found = literal === undefined ? undefined : rowAt(literal, segments, at + 1)
-  if (found !== undefined) return found
+  const row = literal === undefined ? undefined : rowAt(literal, segments, at + 1)
+  if (row !== undefined) return row
   for (const { pattern, node: next } of node.mixed) {
     const below = segmentValues(pattern, segment) === undefined ? undefined : rowAt(next, segments, at + 1)
     if (below !== undefined) return below
@@ -108,10 +108,10 @@ type Parameters = {
 
 const parametersOf = (template: string): readonly Parameters[] =>
   segmentsOf(template).flatMap((segment, index): Parameters[] => {
-    const found = [...segment.matchAll(names)].map(([text]) => text.slice(1, -1))
+    const parameterNames = [...segment.matchAll(names)].map(([text]) => text.slice(1, -1))
     const decoded = patternOf(segment)
     const raw = { literals: decoded.literals.map(spelled) }
-    return found.length === 0 ? [] : [{ index, names: found, raw, decoded }]
+    return parameterNames.length === 0 ? [] : [{ index, names: parameterNames, raw, decoded }]
   })
 
 /** The raw texts of an operation's path parameters, by name. */
@@ -141,10 +141,10 @@ export const createTemplateRouter = (
   rows: readonly Row[],
 ): { find(method: string, path: string): RouteFinding } => {
   const root = treeOf(rows)
-  const known = new Map<string, readonly Parameters[]>()
+  const byTemplate = new Map<string, readonly Parameters[]>()
   const parametersIn = (template: string): readonly Parameters[] => {
-    const parameters = known.get(template) ?? parametersOf(template)
-    known.set(template, parameters)
+    const parameters = byTemplate.get(template) ?? parametersOf(template)
+    byTemplate.set(template, parameters)
     return parameters
   }
   return {

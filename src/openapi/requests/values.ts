@@ -39,7 +39,7 @@ const severalForms = /\d{16}|\d[.Ee]|-0/
 const oneForm = /^(?:0|-?[1-9]\d{0,14})$/
 const isNumber = /^[-\d]/
 
-const refused = (detail: string, subject: 'json' | 'repeated name' = 'json'): ExactReading => ({
+const refusedReading = (detail: string, subject: 'json' | 'repeated name' = 'json'): ExactReading => ({
   kind: 'refused',
   subject,
   detail,
@@ -87,9 +87,9 @@ class Sizes {
 
 /** The value has fewer members than the text. Texts without a colon in names and strings need not be read again. */
 const repeatsName = (text: string, members: number, depth: number): boolean => {
-  const written =
+  const count =
     text.includes('\\') || text.split(':').length - 1 !== members ? readStructure(text, depth) : members
-  return written !== members
+  return count !== members
 }
 
 const refusalOfSizes = (
@@ -98,10 +98,12 @@ const refusalOfSizes = (
   jsonDepth: number,
   bytes: number,
 ): ExactReading | undefined => {
-  if (isTooDeep) return refused('is nested too deep')
+  if (isTooDeep) return refusedReading('is nested too deep')
   if (repeatsName(text, members, jsonDepth))
-    return refused('has an object that repeats a name', 'repeated name')
-  return characters > bytes * mostPerOctet ? refused('has too many values under long names') : undefined
+    return refusedReading('has an object that repeats a name', 'repeated name')
+  return characters > bytes * mostPerOctet
+    ? refusedReading('has too many values under long names')
+    : undefined
 }
 
 /** A shorter text has not more values than that. */
@@ -112,13 +114,13 @@ const boundedLength = 2 * maxJsonValues
  * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
  */
 export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
-  if (!isUtf8(content)) return refused('is not valid JSON')
+  if (!isUtf8(content)) return refusedReading('is not valid JSON')
   const text = content.toString('utf8')
   const structure = text.length < boundedLength ? 0 : readStructure(text, jsonDepth)
-  if (structure === 'values') return refused('has too many values')
-  if (structure === 'depth') return refused('is nested too deep')
+  if (structure === 'values') return refusedReading('has too many values')
+  if (structure === 'depth') return refusedReading('is nested too deep')
   const reading = parseJson(text)
-  if (reading.kind === 'refused') return refused('is not valid JSON')
+  if (reading.kind === 'refused') return refusedReading('is not valid JSON')
   const { value } = reading
   const sizes = new Sizes()
   sizes.addValue(value, jsonDepth + 1, 0)
@@ -130,7 +132,7 @@ export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }:
     ? (number: string) => isNumber.test(number) && !oneForm.test(number)
     : (number: string) => number.length > 15 && integer.test(number)
   const exact = new Map<string, string>()
-  let held = 0
+  let count = 0
   const visit = (from: number, pointer: string): number => {
     const first = text.charCodeAt(from)
     if (first === quote) return stringEnd(text, from)
@@ -138,8 +140,8 @@ export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }:
       const end = valueEnd(text, from)
       const number = text.slice(from, end)
       if (matters(number)) {
-        held += pointer.length
-        if (held <= mostHeld) exact.set(pointer, number)
+        count += pointer.length
+        if (count <= mostHeld) exact.set(pointer, number)
       }
       return end
     }
@@ -151,7 +153,7 @@ export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }:
     })
   }
   visit(text.search(/\S/), '')
-  if (held > mostHeld) return refused('has too many values under long names')
+  if (count > mostHeld) return refusedReading('has too many values under long names')
   return { kind: 'read', value, exact }
 }
 
@@ -162,8 +164,8 @@ type Typed = { readonly value: unknown; readonly exact?: string }
 /** Leading zeros of an integer that may have them. */
 const padding = /^(-?)0+(?=\d)/
 
-const asInteger = (written: string, form: SchemaShape['integers']): Typed | undefined => {
-  const text = form === 'padded' ? written.replace(padding, '$1') : written
+const asInteger = (digits: string, form: SchemaShape['integers']): Typed | undefined => {
+  const text = form === 'padded' ? digits.replace(padding, '$1') : digits
   if (!integer.test(text) || (form !== 'json' && text === '-0')) return undefined
   const value = Number(text)
   return Number.isSafeInteger(value) ? { value } : { value, exact: text }
@@ -194,8 +196,8 @@ const typed = (text: string, type: ScalarType, form: SchemaShape['integers']): T
 /** The first of the values that a text can spell under a schema. */
 const firstTyped = (text: string, { scalars, integers }: SchemaShape): Typed | undefined => {
   for (const type of scalars) {
-    const found = typed(text, type, integers)
-    if (found !== undefined) return found
+    const typedValue = typed(text, type, integers)
+    if (typedValue !== undefined) return typedValue
   }
   return undefined
 }
@@ -247,8 +249,8 @@ const checked = (
   exact: ReadonlyMap<string, string>,
   { checker }: ValueParts,
 ): ParameterReading => {
-  const [found] = checker.check(schema, value, exact)
-  return found === undefined ? { kind: 'value', value } : { kind: 'fault', fault: found }
+  const [fault] = checker.check(schema, value, exact)
+  return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
 }
 
 const readScalar = (
@@ -261,10 +263,10 @@ const readScalar = (
   const shape = parts.shapeOf(schema)
   let first: ParameterReading | undefined
   for (const type of shape.scalars) {
-    const found = typed(text, type, shape.integers)
-    if (found === undefined) continue
-    const exact = found.exact === undefined ? noExactIntegers : new Map([['', found.exact]])
-    const reading = checked(found.value, schema, exact, parts)
+    const typedValue = typed(text, type, shape.integers)
+    if (typedValue === undefined) continue
+    const exact = typedValue.exact === undefined ? noExactIntegers : new Map([['', typedValue.exact]])
+    const reading = checked(typedValue.value, schema, exact, parts)
     if (reading.kind === 'value') return reading
     first ??= reading
   }
@@ -285,11 +287,11 @@ type Members = Extract<Texts, { kind: 'members' }>
 
 /** Some members are lists or objects, which have no style in an object: the others are checked one by one. */
 const readBesideNested = (
-  { members, nested = new Set() }: Members,
+  { members, nestedNames = new Set() }: Members,
   { properties, additional }: SchemaShape,
   parts: ValueParts,
 ): ParameterReading => {
-  for (const name of nested) {
+  for (const name of nestedNames) {
     const schema = properties.get(name) ?? additional
     const pointer = `/${pointerStep(name)}`
     if (schema === false) return fault('has a member that is not declared')
@@ -311,15 +313,16 @@ const readMembers = (texts: Members, schema: RequestSchema, parts: ValueParts): 
   const { properties, additional, isWhole } = shape
   const schemaOf = (name: string) => properties.get(name) ?? (additional === false ? true : additional)
   const hasNested =
-    (texts.nested?.size ?? 0) > 0 || texts.members.some(([name]) => isNested(parts.shapeOf(schemaOf(name))))
+    (texts.nestedNames?.size ?? 0) > 0 ||
+    texts.members.some(([name]) => isNested(parts.shapeOf(schemaOf(name))))
   if (hasNested) return isWhole ? readBesideNested(texts, shape, parts) : { kind: 'value', value: undefined }
-  const read = readAll(
+  const readings = readAll(
     texts.members.map(([name, text]) => [`/${pointerStep(name)}`, text, schemaOf(name)]),
     parts,
   )
-  if ('kind' in read) return read
-  const value = Object.fromEntries(texts.members.map(([name], index) => [name, read.values[index]]))
-  return checked(value, schema, read.exact, parts)
+  if ('kind' in readings) return readings
+  const value = Object.fromEntries(texts.members.map(([name], index) => [name, readings.values[index]]))
+  return checked(value, schema, readings.exact, parts)
 }
 
 /** The value of a parameter, checked against its schema. */
@@ -342,11 +345,11 @@ export const readValue = (
         : readScalar(texts.text, schema, allowEmptyValue, parts)
     case 'list': {
       const { items } = parts.shapeOf(schema)
-      const read = readAll(
+      const readings = readAll(
         texts.items.map((text, index) => [`/${index}`, text, items]),
         parts,
       )
-      return 'kind' in read ? read : checked(read.values, schema, read.exact, parts)
+      return 'kind' in readings ? readings : checked(readings.values, schema, readings.exact, parts)
     }
     case 'members':
       return readMembers(texts, schema, parts)

@@ -12,8 +12,10 @@ import {
 
 /** Required names: members marked so (draft 3) and names that the object lists (draft 4). */
 const requiredNames = (properties: Arguments, required: ArgumentSchema['required']): readonly string[] => {
-  const own = Object.entries(properties).filter(([, schema]) => schema.required === true)
-  return [...new Set([...own.map(([name]) => name), ...(Array.isArray(required) ? required : [])])]
+  const requiredMembers = Object.entries(properties).filter(([, schema]) => schema.required === true)
+  return [
+    ...new Set([...requiredMembers.map(([name]) => name), ...(Array.isArray(required) ? required : [])]),
+  ]
 }
 
 /** In draft 4 a boolean beside the bound makes it exclusive; in 2020-12 the exclusive bound stands alone. */
@@ -37,11 +39,13 @@ export const jsonSchema = (schema: ArgumentSchema): JsonObject => {
   const { type, title, description, format, pattern, readonly, context, properties, required } = schema
   const { enum: values, default: preset, minLength, maxLength, minItems, maxItems, uniqueItems } = schema
   const { minProperties, maxProperties } = schema
-  const given = { type, title, description, format, enum: values, default: preset }
+  const keywords = { type, title, description, format, enum: values, default: preset }
   const sizes = { minLength, maxLength, minItems, maxItems, uniqueItems, minProperties, maxProperties }
   const names = requiredNames(properties ?? {}, required)
   return {
-    ...Object.fromEntries(Object.entries({ ...given, ...sizes }).filter(([, value]) => value !== undefined)),
+    ...Object.fromEntries(
+      Object.entries({ ...keywords, ...sizes }).filter(([, value]) => value !== undefined),
+    ),
     ...bounds(schema),
     ...(pattern !== undefined && patternOf(pattern)),
     ...mapParts(schema, jsonSchema, (parts) => mapSchemas(parts, jsonSchema)),

@@ -17,21 +17,21 @@ import {
 type Words = Partial<Record<Method, string>>
 
 const update = { POST: 'Update', PUT: 'Update', PATCH: 'Update' } as const
-const each: Words = { ...update, GET: 'Read', DELETE: 'Delete' }
+const itemWords: Words = { ...update, GET: 'Read', DELETE: 'Delete' }
 
 /** The effect of a method on a resource of that kind; `*` stands for the collection. */
 const summaries: Readonly<Record<RowKind, readonly [words: Words, object: string]>> = {
   index: [{ GET: 'Read' }, 'the index'],
   batch: [{ POST: 'Send' }, 'several requests at once'],
-  collection: [{ ...each, GET: 'List', POST: 'Create in' }, '*'],
-  item: [each, 'one of *'],
+  collection: [{ ...itemWords, GET: 'List', POST: 'Create in' }, '*'],
+  item: [itemWords, 'one of *'],
   revisions: [{ GET: 'List' }, 'the revisions of one of *'],
-  revision: [each, 'a revision of one of *'],
+  revision: [itemWords, 'a revision of one of *'],
   autosaves: [{ GET: 'List', POST: 'Create' }, 'autosaves of one of *'],
-  autosave: [each, 'an autosave of one of *'],
+  autosave: [itemWords, 'an autosave of one of *'],
   lookup: [{ GET: 'Look up' }, '*'],
   action: [{ POST: 'Act on' }, '*'],
-  related: [each, 'what belongs to *'],
+  related: [itemWords, 'what belongs to *'],
 }
 
 /** One line for a list of operations. */
@@ -50,7 +50,9 @@ const slashed = ['a/b', '1/2', 'a//b'] as const
 
 /** Whether the identifier of that name may contain slashes, as those of templates and themes do. */
 const takesSlashes = (pattern: string, name: string): boolean => {
-  const part = routeParts(pattern)?.find((one) => one.kind === 'parameter' && one.name === name)
+  const part = routeParts(pattern)?.find(
+    (candidate) => candidate.kind === 'parameter' && candidate.name === name,
+  )
   if (part?.kind !== 'parameter') return false
   try {
     const group = new RegExp(`^(?:${part.source})$`)
@@ -169,9 +171,9 @@ const tagOf = (service: DescribedService, row: Row): string => {
 const anyPath = (row: Row): Row => ({ ...row, template: '/{path}', pattern: '/(?P<path>.*)' })
 
 /** The operations of one row, and the schemas of their contents by name. */
-const describeRow = (service: DescribedService, listed: Row) => {
+const describeRow = (service: DescribedService, listedRow: Row) => {
   const { contract, name, mount, publicUrl } = service
-  const row = listed.template === '/**' ? anyPath(listed) : listed
+  const row = listedRow.template === '/**' ? anyPath(listedRow) : listedRow
   const operations: Record<string, JsonObject> = {}
   const schemas: Record<string, JsonObject> = {}
   row.endpoints.forEach((endpoint, position) => {
@@ -248,15 +250,15 @@ export const openApiDocument = ({
   services,
   withOwnDocument = [],
 }: DocumentOptions): JsonObject => {
-  const others = withOwnDocument.map((name) => `[${name}](docs?service=${encodeURIComponent(name)})`)
-  const more = others.length === 0 ? '' : ` Services with their own document: ${others.join(', ')}.`
+  const links = withOwnDocument.map((name) => `[${name}](docs?service=${encodeURIComponent(name)})`)
+  const note = links.length === 0 ? '' : ` Services with their own document: ${links.join(', ')}.`
   // The longest mount wins where two services could answer.
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const rows = byMount.flatMap((service) => service.rows.map((row) => describeRow(service, row)))
   const { paths, schemas, tags, hidden } = collect(rows, publicUrl)
   return {
     openapi: '3.1.0',
-    info: { title: 'Trellis', version, description: description + more },
+    info: { title: 'Trellis', version, description: description + note },
     servers: [{ url: publicUrl }],
     tags: [...tags].map((name) => ({ name })),
     paths,
@@ -279,7 +281,9 @@ const servedReference = (reference: string, from: string, { root, files }: ApiBu
 }
 
 const isServerList = (value: unknown): boolean =>
-  Array.isArray(value) && value.length > 0 && value.every((one) => typeof member(one, 'url') === 'string')
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((server) => typeof member(server, 'url') === 'string')
 
 /** Without the extensions for the gateway, and without the addresses of the upstream. */
 const served = (value: unknown, from: string, bundle: ApiBundle): unknown => {
@@ -304,7 +308,10 @@ const withoutTypeLists = (schema: unknown): unknown => {
   )
   if (!Array.isArray(type))
     return { ...(type !== undefined && { type }), ...(items !== undefined && { items }), ...rest }
-  return { ...rest, anyOf: type.map((one) => (one === 'array' ? { type: one, items } : { type: one })) }
+  return {
+    ...rest,
+    anyOf: type.map((typeName) => (typeName === 'array' ? { type: typeName, items } : { type: typeName })),
+  }
 }
 
 const problem: JsonObject = { 'application/problem+json': { schema: { type: 'object' } } }
@@ -338,16 +345,18 @@ const batchPathItem = ({ endpoints }: Row): JsonObject =>
  */
 export const servedDocument = (bundle: ApiBundle, publicUrl: string, batch: Row | undefined): JsonObject => {
   const { root, files } = bundle
-  const others = Object.entries(files).filter(([name]) => name !== root)
+  const otherFiles = Object.entries(files).filter(([name]) => name !== root)
   const document = served(files[root], root, bundle) as JsonObject
   return {
     ...document,
     servers: [{ url: publicUrl }],
     ...(batch && { paths: { ...Object(document['paths']), [batch.template]: batchPathItem(batch) } }),
-    ...(others.length === 0
+    ...(otherFiles.length === 0
       ? {}
       : {
-          [filesMember]: Object.fromEntries(others.map(([name, file]) => [name, served(file, name, bundle)])),
+          [filesMember]: Object.fromEntries(
+            otherFiles.map(([name, file]) => [name, served(file, name, bundle)]),
+          ),
         }),
   }
 }

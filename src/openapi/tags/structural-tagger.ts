@@ -61,10 +61,11 @@ const memberOf = (value: unknown, name: string): unknown =>
 
 /** The values that a JSON Pointer (RFC 6901) leads to; `*` stands for each element of a list. */
 const valuesAt = (value: unknown, steps: readonly string[]): readonly unknown[] => {
-  const [step, ...others] = steps
+  const [step, ...deeperSteps] = steps
   if (step === undefined) return [value]
-  if (step !== '*') return valuesAt(memberOf(value, step.replaceAll('~1', '/').replaceAll('~0', '~')), others)
-  return Array.isArray(value) ? value.flatMap((one) => valuesAt(one, others)) : [undefined]
+  if (step !== '*')
+    return valuesAt(memberOf(value, step.replaceAll('~1', '/').replaceAll('~0', '~')), deeperSteps)
+  return Array.isArray(value) ? value.flatMap((item) => valuesAt(item, deeperSteps)) : [undefined]
 }
 
 /** Names that the id of an item has in responses: that of the parameter, its last word, `id`, `name`. */
@@ -129,12 +130,12 @@ const startOf = ({ segments, values }: BoundPath, length: number): BoundPath => 
 const shapeAt = ({ segments }: BoundPath, length: number): string => templateShape(prefixOf(segments, length))
 
 /** The path itself, or its shape where it may be one of several. */
-const keyAt = (bound: BoundPath, length: number): string => {
-  const values = bound.values.slice(0, length)
-  return values.includes(undefined) ? shapeAt(bound, length) : `/${values.join('/')}`
+const keyAt = (path: BoundPath, length: number): string => {
+  const values = path.values.slice(0, length)
+  return values.includes(undefined) ? shapeAt(path, length) : `/${values.join('/')}`
 }
 
-const isTooLong = (bound: BoundPath): boolean => keyAt(bound, bound.segments.length).length > longestKey
+const isTooLong = (path: BoundPath): boolean => keyAt(path, path.segments.length).length > longestKey
 
 const tagNames = (service: string) => ({
   ...createTagNames(service),
@@ -162,14 +163,15 @@ type ItemInPath = {
   readonly length: number
 }
 
-const itemsIn = (bound: BoundPath, { named, itemsAt }: Resources): readonly ItemInPath[] => {
-  if (named.size === 0) return []
-  return bound.segments.flatMap((segment, index) => {
+const itemsIn = (path: BoundPath, { namedCollections, itemsAt }: Resources): readonly ItemInPath[] => {
+  if (namedCollections.size === 0) return []
+  return path.segments.flatMap((segment, index) => {
     if (parameterIn(segment) === undefined) return []
-    const declared = itemsAt(shapeAt(bound, index + 1))
-    const collection = declared === undefined ? shapeAt(bound, index) : templateShape(declared.collection)
-    const at = declared === undefined ? index : bound.segments.indexOf(`{${declared.id}}`)
-    return named.has(collection) ? [{ collection, id: bound.values[at], length: index + 1 }] : []
+    const declaration = itemsAt(shapeAt(path, index + 1))
+    const collection =
+      declaration === undefined ? shapeAt(path, index) : templateShape(declaration.collection)
+    const at = declaration === undefined ? index : path.segments.indexOf(`{${declaration.id}}`)
+    return namedCollections.has(collection) ? [{ collection, id: path.values[at], length: index + 1 }] : []
   })
 }
 
@@ -177,14 +179,14 @@ const itemsIn = (bound: BoundPath, { named, itemsAt }: Resources): readonly Item
 const kindAt = ({ segments, values }: BoundPath, index: number): KindOfId =>
   parameterIn(segments[index]) === undefined ? 'alias' : kindOf(values[index] ?? '')
 
-const storedAt = (names: ResourceTagNames, bound: BoundPath, { parameterOf }: Resources): readonly string[] =>
-  bound.segments.flatMap((_, index) => {
+const storedAt = (names: ResourceTagNames, path: BoundPath, { parameterOf }: Resources): readonly string[] =>
+  path.segments.flatMap((_, index) => {
     const length = index + 1
-    const tags = [names.within(keyAt(bound, length)), names.within(shapeAt(bound, length))]
-    if (parameterOf(shapeAt(bound, index)) === undefined) return tags
-    const kind = kindAt(bound, index)
-    tags.push(names.ofKind(kind, keyAt(bound, index)))
-    return kind === 'alias' ? [...tags, names.ofKind(kind, shapeAt(bound, index))] : tags
+    const tags = [names.within(keyAt(path, length)), names.within(shapeAt(path, length))]
+    if (parameterOf(shapeAt(path, index)) === undefined) return tags
+    const kind = kindAt(path, index)
+    tags.push(names.ofKind(kind, keyAt(path, index)))
+    return kind === 'alias' ? [...tags, names.ofKind(kind, shapeAt(path, index))] : tags
   })
 
 /** Of responses that a write to another path changes, by declaration. */
@@ -192,10 +194,10 @@ const storedByDeclaration = (
   names: ResourceTagNames,
   resources: Resources,
   resource: Resource,
-  bound: BoundPath,
+  path: BoundPath,
   content: Buffer,
 ): readonly string[] => [
-  ...itemsIn(bound, resources).flatMap(({ collection, id = '', length }) => [
+  ...itemsIn(path, resources).flatMap(({ collection, id = '', length }) => [
     ...[names.belowOne(collection), names.below(collection, id)],
     ...(length === segmentsOf(resource.target).length
       ? [names.showingOne(collection), names.showingItem(collection, id)]
@@ -210,44 +212,46 @@ const storedByDeclaration = (
   ...[...resource.members].flatMap(([pointer, collection]) => {
     const shape = templateShape(collection)
     const ids = memberIds(content, pointer, resources.parameterOf(shape) ?? 'id')
-    const shown = ids?.map((id) => names.showingItem(shape, oneSpelling(id))) ?? [names.showing(shape)]
-    return [names.showingOne(shape), ...shown]
+    const itemTags = ids?.map((id) => names.showingItem(shape, oneSpelling(id))) ?? [names.showing(shape)]
+    return [names.showingOne(shape), ...itemTags]
   }),
 ]
 
 /** The same items by other ids: `me` may be any item, and an id of another kind another name of the same one. */
-const otherNames = (names: ResourceTagNames, bound: BoundPath): readonly string[] =>
-  bound.segments.flatMap((segment, index) => {
+const otherNames = (names: ResourceTagNames, path: BoundPath): readonly string[] =>
+  path.segments.flatMap((segment, index) => {
     if (parameterIn(segment) === undefined) return []
-    const collection = keyAt(bound, index)
-    const value = bound.values[index]
+    const collection = keyAt(path, index)
+    const value = path.values[index]
     if (value === undefined) return [names.ofKind('alias', collection)]
     const kind = kindOf(value)
     return kind === 'alias'
       ? [names.within(collection)]
-      : kindsOfIds.filter((other) => other !== kind).map((other) => names.ofKind(other, collection))
+      : kindsOfIds
+          .filter((otherKind) => otherKind !== kind)
+          .map((otherKind) => names.ofKind(otherKind, collection))
   })
 
 /** Responses that show items of the path, by declaration. */
 const writtenByDeclaration = (
   names: ResourceTagNames,
   resources: Resources,
-  bound: BoundPath,
+  path: BoundPath,
   created: BoundPath | undefined,
 ): readonly string[] => {
   const ofItem = ({ collection, id, length }: ItemInPath): readonly string[] => {
-    const shown = id === undefined ? names.showingOne(collection) : names.showingItem(collection, id)
-    const tags = [names.showing(collection), shown]
-    if (length < bound.segments.length) return tags
+    const itemTag = id === undefined ? names.showingOne(collection) : names.showingItem(collection, id)
+    const tags = [names.showing(collection), itemTag]
+    if (length < path.segments.length) return tags
     return [...tags, id === undefined ? names.belowOne(collection) : names.below(collection, id)]
   }
-  const items = itemsIn(bound, resources).flatMap(ofItem)
-  const own = shapeAt(bound, bound.segments.length)
-  if (!resources.named.has(own)) return items
+  const items = itemsIn(path, resources).flatMap(ofItem)
+  const shape = shapeAt(path, path.segments.length)
+  if (!resources.namedCollections.has(shape)) return items
   return [
     ...items,
-    names.showing(own),
-    ...(created === undefined ? [names.showingOne(own), names.belowOne(own)] : []),
+    names.showing(shape),
+    ...(created === undefined ? [names.showingOne(shape), names.belowOne(shape)] : []),
   ]
 }
 
@@ -258,14 +262,14 @@ type WrittenPath = readonly [bound: BoundPath, created: BoundPath | undefined]
 const writtenAt = (
   names: ResourceTagNames,
   resources: Resources,
-  [bound, created]: WrittenPath,
+  [path, created]: WrittenPath,
 ): readonly string[] | undefined => {
-  const { segments, values } = bound
+  const { segments, values } = path
   const [first] = values
   const isAnyOfRoot =
     parameterIn(segments[0]) !== undefined && first !== undefined && kindOf(first) === 'alias'
-  if (segments.length === 0 || isAnyOfRoot || isTooLong(bound)) return undefined
-  const key = keyAt(bound, segments.length)
+  if (segments.length === 0 || isAnyOfRoot || isTooLong(path)) return undefined
+  const key = keyAt(path, segments.length)
   const isNew = created !== undefined && keyAt(created, segments.length) === key
   return [
     ...(isNew
@@ -277,9 +281,9 @@ const writtenAt = (
         ]
       : [names.within(key)]),
     // A resource shows those below it: a list its items, an item its parts.
-    ...segments.map((_, before) => names.at(keyAt(bound, before))),
-    ...otherNames(names, bound),
-    ...writtenByDeclaration(names, resources, bound, created),
+    ...segments.map((_, before) => names.at(keyAt(path, before))),
+    ...otherNames(names, path),
+    ...writtenByDeclaration(names, resources, path, created),
   ]
 }
 
@@ -314,67 +318,67 @@ export const createStructuralTagger = ({
 }): Tagger => {
   const names = tagNames(service)
   const general = createServiceTagger({ service })
-  const resourceOf = (found: Found | undefined): Resource | undefined => {
-    const operation = operationOf(found?.endpoint)
+  const resourceOf = (match: Found | undefined): Resource | undefined => {
+    const operation = operationOf(match?.endpoint)
     return operation === undefined ? undefined : resources.of(operation)
   }
 
   const writesOf = (
-    found: Found,
+    match: Found,
     { collection, invalidates = [], kind, target }: Resource,
     created: BoundPath | undefined,
   ): readonly WrittenPath[] => [
-    [startOf(ownPath(found), segmentsOf(target).length), created],
-    ...(collection === undefined || kind !== 'list' ? [] : [[pathFrom(collection, found), created] as const]),
-    ...invalidates.map((template) => [pathFrom(template, found), undefined] as const),
+    [startOf(ownPath(match), segmentsOf(target).length), created],
+    ...(collection === undefined || kind !== 'list' ? [] : [[pathFrom(collection, match), created] as const]),
+    ...invalidates.map((template) => [pathFrom(template, match), undefined] as const),
   ]
 
   /** The list of a declared collection, and the resources above it. */
-  const listsOf = (found: Found, { collection, kind }: Resource): readonly string[] => {
+  const listsOf = (match: Found, { collection, kind }: Resource): readonly string[] => {
     if (collection === undefined || kind !== 'item') return []
-    const bound = pathFrom(collection, found)
-    return [...bound.segments, ''].map((_, length) => names.at(keyAt(bound, length)))
+    const path = pathFrom(collection, match)
+    return [...path.segments, ''].map((_, length) => names.at(keyAt(path, length)))
   }
 
   return {
     ...general,
     undeclared: names.unknown,
-    storedTags: (found, args, response) => {
-      const tags = general.storedTags(found, args, response)
-      const resource = resourceOf(found)
-      if (found === undefined || resource === undefined) return [...tags, names.unknown]
-      const bound = ownPath(found)
-      if (isTooLong(bound)) return [...tags, names.unknown]
-      const { length } = bound.segments
-      const shown = new Set([
+    storedTags: (match, args, response) => {
+      const tags = general.storedTags(match, args, response)
+      const resource = resourceOf(match)
+      if (match === undefined || resource === undefined) return [...tags, names.unknown]
+      const path = ownPath(match)
+      if (isTooLong(path)) return [...tags, names.unknown]
+      const { length } = path.segments
+      const depths = new Set([
         length,
         ...(resource.kind === 'part' ? [segmentsOf(resource.target).length] : []),
       ])
       const isUnknown = resource.kind === 'unknown' || showsMore(args)
       const isAbsent = response.status < 200 || response.status > 299
-      const before = isAbsent ? [...bound.segments.keys()] : []
+      const before = isAbsent ? [...path.segments.keys()] : []
       return [
         ...new Set([
           ...tags,
           ...(isUnknown ? [names.unknown] : []),
-          ...storedAt(names, bound, resources),
-          ...[...shown].flatMap((one) => [names.at(keyAt(bound, one)), names.at(shapeAt(bound, one))]),
-          ...before.map((one) => names.absent(keyAt(bound, one))),
-          ...storedByDeclaration(names, resources, resource, bound, response.content),
+          ...storedAt(names, path, resources),
+          ...[...depths].flatMap((depth) => [names.at(keyAt(path, depth)), names.at(shapeAt(path, depth))]),
+          ...before.map((depth) => names.absent(keyAt(path, depth))),
+          ...storedByDeclaration(names, resources, resource, path, response.content),
         ]),
       ]
     },
-    writtenTags: (found, given, method, response, shown, isReported) => {
-      const everything = general.writtenTags(found, given, method, response, shown, isReported)
-      const resource = resourceOf(found)
-      if (everything.length === 0 || found === undefined || resource === undefined) return everything
+    writtenTags: (match, args, method, response, shown, isReported) => {
+      const everything = general.writtenTags(match, args, method, response, shown, isReported)
+      const resource = resourceOf(match)
+      if (everything.length === 0 || match === undefined || resource === undefined) return everything
       if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything
-      const tags = [names.unknown, ...listsOf(found, resource)]
+      const tags = [names.unknown, ...listsOf(match, resource)]
       if (response !== undefined) tags.push(...invalidatedGroups(names, response.fields))
-      for (const path of writesOf(found, resource, createdBy(resource, method, response))) {
-        const written = writtenAt(names, resources, path)
-        if (written === undefined) return everything
-        tags.push(...written)
+      for (const path of writesOf(match, resource, createdBy(resource, method, response))) {
+        const pathTags = writtenAt(names, resources, path)
+        if (pathTags === undefined) return everything
+        tags.push(...pathTags)
       }
       return [...new Set(tags)]
     },

@@ -1,14 +1,16 @@
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:http2'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { keyPair } from '../support/certificates.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
+import { freePort } from '../support/ports.ts'
 
 /**
  * What a request leaves to the collector should be gone at the next collection of the young. The bytes that such collections
  * promote to the old generation say whether it is, whatever else the machine does meanwhile; times would not.
  */
-const atOnce = 16
 /** On a machine that is busy with other tests; by itself each takes about four seconds. */
 const mostMs = 120_000
 const small = Buffer.alloc(2048, 'small ')
@@ -36,15 +38,21 @@ afterEach(async () => {
   await gateway?.stop()
 })
 
-const start = (cache: object): Promise<GatewayProcess> =>
-  startGatewayProcess(
+const stored = { cache: { rules: [{ match: 'GET /**', ttl: '1h' }] } }
+
+const start = async (cache: object, listen: object = {}): Promise<GatewayProcess> => {
+  const port = await freePort()
+  return startGatewayProcess(
     {
+      listen: { host: '127.0.0.1', port, ...listen },
       overload: { eventLoopDelay: '0s' },
       services: { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] }, ...cache } },
     },
     {},
     ['--trace-gc-nvp'],
+    [port, await freePort()],
   )
+}
 
 const ask = async (method: 'GET' | 'PUT', path: string, content = Buffer.alloc(0)): Promise<void> => {
   const headers = content.length === 0 ? {} : { 'Content-Length': content.length }
@@ -55,7 +63,7 @@ const ask = async (method: 'GET' | 'PUT', path: string, content = Buffer.alloc(0
   expect(response.statusCode).toBe(method === 'GET' ? 200 : 204)
 }
 
-const askTimes = async (count: number, one: (at: number) => Promise<void>): Promise<void> => {
+const askTimes = async (count: number, one: (at: number) => Promise<void>, atOnce = 16): Promise<void> => {
   let next = 0
   const inTurn = async (): Promise<void> => {
     while (next < count) await one(next++)
@@ -67,9 +75,13 @@ const askTimes = async (count: number, one: (at: number) => Promise<void>): Prom
 const collection = /\bgc(?:=|":")s\b.*?\bpromoted(?:=|":)(\d+)/
 
 /** Bytes that collections of the young promote for each of `count` requests. */
-const promotedEach = async (count: number, one: (at: number) => Promise<void>): Promise<number> => {
+const promotedEach = async (
+  count: number,
+  one: (at: number) => Promise<void>,
+  atOnce?: number,
+): Promise<number> => {
   const before = gateway.program.output().length
-  await askTimes(count, one)
+  await askTimes(count, one, atOnce)
   const lines = gateway.program.output().slice(before).split('\n')
   const promoted = lines.flatMap((line) => collection.exec(line)?.[1] ?? []).map(Number)
   // The first one also promotes what earlier requests left: among fewer that would count.
@@ -89,7 +101,7 @@ test('responses passed through after uploads do not move to the old generation',
 })
 
 test('a miss leaves what is stored, and little else that grows old', { timeout: mostMs }, async () => {
-  gateway = await start({ cache: { rules: [{ match: 'GET /**', ttl: '1h' }] } })
+  gateway = await start(stored)
   await askTimes(1000, (at) => ask('GET', `/first/${at}`))
   // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/collapse.ts).
   expect(await promotedEach(6000, (at) => ask('GET', `/then/${at}`))).toBeLessThan(1600)
@@ -100,4 +112,19 @@ test('an upload leaves little that grows old', { timeout: mostMs }, async () => 
   await askTimes(3000, () => ask('PUT', '/first', large))
   // 180 to 200 bytes; 10,000 if requests and their contents are in a WeakMap and a Set (src/server/listener/request-content.ts).
   expect(await promotedEach(3000, () => ask('PUT', '/then', large))).toBeLessThan(1200)
+})
+
+test('a hit over HTTP/2 leaves nothing that grows old', { timeout: mostMs }, async () => {
+  gateway = await start(stored, { tls: keyPair('good'), http2: true })
+  const session = connect(gateway.origin.replace('http:', 'https:'), { rejectUnauthorized: false })
+  const ask = async (): Promise<void> => {
+    const stream = session.request({ ':path': '/small' })
+    const [head] = await once(stream, 'response')
+    await once(stream.resume(), 'end')
+    expect(head[':status']).toBe(200)
+  }
+  await askTimes(3000, ask, 90)
+  // 15 to 20 bytes; 680 to 1,150 if the open streams are in a Set (src/server/listener/http2.ts).
+  expect(await promotedEach(6000, ask, 90)).toBeLessThan(300)
+  session.destroy()
 })

@@ -6,7 +6,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { addressGroup } from '../../http/bounds.ts'
+import { addressGroup, OpenList } from '../../http/bounds.ts'
 import type { GatewayRequest, RequestFields } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
 import { authorityForm } from '../read-request.ts'
@@ -63,8 +63,13 @@ export type StreamBounds = {
   readonly report: (event: EdgeEvent) => void
 }
 
-/** Response bytes that wait, and the number of checks without progress. */
-type WaitingBytes = { waiting: number; stalledChecks: number }
+/** A stream with the response bytes that waited at the last check, and the number of checks without progress. */
+type WatchedStream = {
+  index: number
+  readonly stream: ServerHttp2Stream
+  waiting: number
+  stalledChecks: number
+}
 
 /** `close` would wait until the buffered data is sent, which a stalled client prevents; an error resets the stream at once. */
 const end = (stream: ServerHttp2Stream, reason: string): void => {
@@ -73,40 +78,37 @@ const end = (stream: ServerHttp2Stream, reason: string): void => {
 
 /** Checks each response by itself: pings and other streams keep Node's timer of the session from firing. */
 const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: StreamBounds): void => {
-  const open = new Set<ServerHttp2Stream>()
-  /** Those with response bytes that waited at the last check. */
-  const waiting = new WeakMap<ServerHttp2Stream, WaitingBytes>()
+  const open = new OpenList<WatchedStream>()
   const everyMs = Math.max(50, Math.min(5_000, readerTimeoutMs / 4))
 
-  const countStalled = (stream: ServerHttp2Stream, before: WaitingBytes): void => {
-    before.stalledChecks += 1
+  const countStalled = (watched: WatchedStream): void => {
+    watched.stalledChecks += 1
     // The number of waiting bytes may be equal although the stream makes progress.
-    if (before.stalledChecks === 1) {
-      stream.once('drain', () => {
-        before.stalledChecks = 0
+    if (watched.stalledChecks === 1) {
+      watched.stream.once('drain', () => {
+        watched.stalledChecks = 0
       })
     }
-    if (before.stalledChecks * everyMs <= readerTimeoutMs) return
+    if (watched.stalledChecks * everyMs <= readerTimeoutMs) return
     report({ kind: 'connection-cut', reason: 'slow-reader' })
-    open.delete(stream)
-    end(stream, 'the client did not read the response')
+    open.remove(watched)
+    end(watched.stream, 'the client did not read the response')
   }
   const checkProgress = (): void => {
-    for (const stream of open) {
-      const bytes = stream.bufferSize
-      const before = waiting.get(stream)
-      if (bytes === 0) waiting.delete(stream)
-      else if (before?.waiting === bytes) countStalled(stream, before)
-      else waiting.set(stream, { waiting: bytes, stalledChecks: 0 })
+    for (const watched of [...open.all]) {
+      const bytes = watched.stream.bufferSize
+      if (bytes > 0 && bytes === watched.waiting) countStalled(watched)
+      else {
+        watched.waiting = bytes
+        watched.stalledChecks = 0
+      }
     }
   }
-  const closed = function (this: ServerHttp2Stream): void {
-    open.delete(this)
-  }
   server.on('stream', (stream) => {
-    open.add(stream)
+    const watched = { index: -1, stream, waiting: 0, stalledChecks: 0 }
+    open.add(watched)
     // Not `once`: it makes an object for each stream, which closes once.
-    stream.on('close', closed)
+    stream.on('close', () => open.remove(watched))
   })
   const timer = setInterval(checkProgress, everyMs).unref()
   server.once('close', () => clearInterval(timer))

@@ -330,7 +330,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
   const diagnosis = { history, logLevel }
-  worker?.onQuestion(answerWorkers({ cache, warmer, metrics, diagnosis, reload, note, told: feeds.told }))
+  worker?.onQuestion(
+    answerWorkers({ cache, warmer, metrics, diagnosis, reload, note, told: feeds.receiveMessage }),
+  )
   const admin = createAdmin({
     logger,
     token: config.admin.token.reveal(),

@@ -126,9 +126,9 @@ export const withBatch = (
     validator: {
       validate: (input) => {
         if (input.row !== row) return contract.validator.validate(input)
-        const checked = envelopes.validate(input)
-        if (checked.kind === 'valid') return checked
-        return { ...checked, body: contract.errors.itemBody(checked.status, checked.body) }
+        const validation = envelopes.validate(input)
+        if (validation.kind === 'valid') return validation
+        return { ...validation, body: contract.errors.itemBody(validation.status, validation.body) }
       },
     },
   }

@@ -68,9 +68,9 @@ const createDocumentResponse = (madeFor: string) => {
     { address: { publicRoot } }: { readonly address: { readonly publicRoot: string } },
   ): GatewayResponse => {
     const isAsMade = publicRoot === madeFor
-    const shown = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
+    const document = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
     const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)
-    return { status: 200, fields: [...lines, 'Content-Length', String(shown.length)], content: shown }
+    return { status: 200, fields: [...lines, 'Content-Length', String(document.length)], content: document }
   }
 }
 
@@ -166,13 +166,13 @@ const createIndexFetch = (get: Connection['get'], basePath: string, targetOf: (p
 }
 
 const notesOf = (discovery: Discovery): readonly string[] => {
-  const changed = discovery
+  const differences = discovery
     .drift()
     .filter(({ kind, matters }) => matters && (kind === 'argument-changed' || kind === 'argument-added'))
-  const names = new Set(changed.map(({ route, method, argument }) => `${argument} of ${method} ${route}`))
-  const refused = refusedText(discovery.learned())
-  const others = `announces other values than WordPress itself; Trellis sends as they come: ${namedList([...names])}`
-  return [...(names.size === 0 ? [] : [others]), ...(refused === undefined ? [] : [refused])]
+  const names = new Set(differences.map(({ route, method, argument }) => `${argument} of ${method} ${route}`))
+  const refusalNote = refusedText(discovery.learned())
+  const valueNote = `announces other values than WordPress itself; Trellis sends as they come: ${namedList([...names])}`
+  return [...(names.size === 0 ? [] : [valueNote]), ...(refusalNote === undefined ? [] : [refusalNote])]
 }
 
 /** Reads the index of a site, makes its documents, and translates its names. */
@@ -227,8 +227,8 @@ const connectSite = (config: SiteConfig, contract: Contract, connection: Connect
     undeclaredParameters: config.parameters.unknown,
     fetchIndex: index.fetchIndex,
     toPublic: (content) => names.fromUpstreamDocument(content),
-    rowsLearned: (listed, learned) => {
-      contract.learn(listed, learned)
+    rowsLearned: (listedRows, learnedRows) => {
+      contract.learn(listedRows, learnedRows)
       connection.rowsLearned()
     },
     tableChanged: connection.tableChanged,
@@ -345,16 +345,16 @@ export const siteShape: ErrorShape = {
   }),
   text: asciiJson,
   fields: interfaceFields,
-  refusal: (refused, { code }) => {
-    const general = [...interfaceFields(refused.publicRoot), 'X-Content-Type-Options', 'nosniff']
+  refusal: (request, { code }) => {
+    const general = [...interfaceFields(request.publicRoot), 'X-Content-Type-Options', 'nosniff']
     // WordPress makes this check first, and answers as a script.
     if (code === 'rest_callback_invalid')
       return { contentType: 'application/javascript; charset=UTF-8', fields: general }
-    const allow = allowedTo(refused)
+    const allow = allowedTo(request)
     const fields = [
       ...general,
       ...(allow === undefined ? [] : ['Allow', allow]),
-      ...callerFields(refused.fields),
+      ...callerFields(request.fields),
     ]
     return { contentType: json, fields }
   },
@@ -402,8 +402,8 @@ const requestMeaning: Contract['meaning'] = (method, query, fields) => {
   if (inQuery.route) return routeOverride
   const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
   if (override === undefined) return { kind: 'method', method }
-  const meant = override.toUpperCase()
-  if (meant === method) return { kind: 'method', method }
-  if (method !== 'POST' || !overridable.has(meant)) return methodOverride
-  return { kind: 'method', method: meant }
+  const newMethod = override.toUpperCase()
+  if (newMethod === method) return { kind: 'method', method }
+  if (method !== 'POST' || !overridable.has(newMethod)) return methodOverride
+  return { kind: 'method', method: newMethod }
 }

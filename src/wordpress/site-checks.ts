@@ -27,13 +27,14 @@ const reachedBy = ({ service: { mount, upstream }, publicUrl }: UpstreamCheck): 
 
 /** What is at the root of the interface, and another root that has an index where this one has none. */
 const searchIndex = async (ask: UpstreamCheck['ask'], basePath: string) => {
-  const seen = await ask(`${basePath}/`)
-  if (indexFinding(basePath, seen, [])?.kind !== 'no-wordpress') return { seen, found: [], other: undefined }
+  const response = await ask(`${basePath}/`)
+  if (indexFinding(basePath, response, [])?.kind !== 'no-wordpress')
+    return { response, roots: [], otherResponse: undefined }
   for (const root of otherRoots(basePath)) {
-    const other = await ask(`${root}/`)
-    if (isIndex(other)) return { seen, found: [root], other }
+    const otherResponse = await ask(`${root}/`)
+    if (isIndex(otherResponse)) return { response, roots: [root], otherResponse }
   }
-  return { seen, found: [], other: undefined }
+  return { response, roots: [], otherResponse: undefined }
 }
 
 /** What a WordPress says of itself: `root` is the announced path of its REST API, undefined where it cannot be read. */
@@ -45,11 +46,11 @@ export type SiteFacts = {
 
 export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Promise<SiteFacts> => {
   const basePath = basePathOf(service)
-  const { seen, found, other } = await searchIndex(ask, basePath)
-  const root = announcedRoot(other ?? seen)
+  const { response, roots, otherResponse } = await searchIndex(ask, basePath)
+  const root = announcedRoot(otherResponse ?? response)
   // The address of a site without permalinks is none of an interface.
   if (root === undefined || (root !== basePath && !isIndex(await ask(`${root}/`))))
-    return { root: undefined, fault: indexFinding(basePath, seen, found)?.text, hasCompanion: false }
+    return { root: undefined, fault: indexFinding(basePath, response, roots)?.text, hasCompanion: false }
   const poll = await ask(`${sitePath(root)}/?trellis-changes=0`)
   return { root, fault: undefined, hasCompanion: poll.kind === 'answer' && poll.status === 401 }
 }
@@ -61,11 +62,11 @@ const ofReads = async (check: UpstreamCheck): Promise<Finding | undefined> => {
   const policy = contract.policyFor('GET', list?.template ?? '/')
   if (policy.rule === undefined) return undefined
   const target = `${basePathOf(check.service)}/wp/v2/posts?per_page=1&_fields=id`
-  const seen = await check.ask(target)
-  if (seen.kind === 'none' || seen.status !== 200) return undefined
+  const response = await check.ask(target)
+  if (response.kind === 'none' || response.status !== 200) return undefined
   const partition = policy.rule.scope === 'credential' ? 'credential' : 'public'
-  const decision = storageOf(seen, { partition, fields: {}, policy }, systemClock.now())
-  return decision.kind === 'store' ? undefined : readFinding(target, decision.reason, seen.fields)
+  const decision = storageOf(response, { partition, fields: {}, policy }, systemClock.now())
+  return decision.kind === 'store' ? undefined : readFinding(target, decision.reason, response.fields)
 }
 
 const present = (findings: readonly (Finding | undefined)[]): readonly Finding[] =>
@@ -78,12 +79,12 @@ export const siteChecks: UpstreamChecks = {
   findings: async (check) => {
     const { ask, service } = check
     const basePath = basePathOf(service)
-    const { seen, found } = await searchIndex(ask, basePath)
+    const { response, roots } = await searchIndex(ask, basePath)
     return present([
-      indexFinding(basePath, seen, found),
-      homeFinding(reachedBy(check), seen),
-      rootFinding(basePath, service.mount, seen),
-      isIndex(seen) ? await ofReads(check) : undefined,
+      indexFinding(basePath, response, roots),
+      homeFinding(reachedBy(check), response),
+      rootFinding(basePath, service.mount, response),
+      isIndex(response) ? await ofReads(check) : undefined,
     ])
   },
   // Asks the companion for what is new, where the service has its token.

@@ -92,9 +92,9 @@ const isLeaf = (schema: ArgumentSchema): boolean =>
 
 /** The check for a schema with a type and no other keyword; undefined for any other schema. */
 const plainlyValid = (schema: ArgumentSchema): ((value: unknown) => boolean) | undefined => {
-  const { enum: allowed, format, minimum, maximum, minLength, maxLength, pattern } = schema
-  const more = [allowed, format, minimum, maximum, minLength, maxLength, pattern]
-  if (!isLeaf(schema) || more.some((one) => one !== undefined)) return undefined
+  const { enum: values, format, minimum, maximum, minLength, maxLength, pattern } = schema
+  const constraints = [values, format, minimum, maximum, minLength, maxLength, pattern]
+  if (!isLeaf(schema) || constraints.some((constraint) => constraint !== undefined)) return undefined
   switch (schema.type) {
     case 'integer':
       return isIntegral
@@ -121,8 +121,8 @@ const checkItems = (list: readonly unknown[], items: ArgumentSchema, path: strin
 }
 
 /** WordPress checks all elements before it counts them. Far too many are refused in any case, perhaps for another reason. */
-const bounded = <One>(all: readonly One[], most: number | undefined): readonly One[] =>
-  most === undefined || all.length <= most * 4 ? all : all.slice(0, most * 4)
+const bounded = <One>(items: readonly One[], most: number | undefined): readonly One[] =>
+  most === undefined || items.length <= most * 4 ? items : items.slice(0, most * 4)
 
 /** Checks a list: its elements, then their number, then whether they are unique. */
 const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue | undefined => {
@@ -157,8 +157,8 @@ const namesToCheck = (container: object, schema: ArgumentSchema): readonly strin
   const { additionalProperties, maxProperties, properties = {} } = schema
   const names = () => bounded(namesOf(container), maxProperties)
   if (additionalProperties === false || typeof additionalProperties === 'object') return names()
-  const known = Object.keys(properties).filter((name) => hasMember(container, name))
-  if (known.length < 2) return known
+  const declaredNames = Object.keys(properties).filter((name) => hasMember(container, name))
+  if (declaredNames.length < 2) return declaredNames
   return names().filter((name) => Object.hasOwn(properties, name))
 }
 
@@ -169,8 +169,8 @@ const checkProperty = (
   path: string,
 ): Issue | undefined => {
   const { properties = {}, additionalProperties: additional } = schema
-  const known = ownMember(properties, name)
-  if (known !== undefined) return checkValue(value, known, `${path}[${name}]`)
+  const property = ownMember(properties, name)
+  if (property !== undefined) return checkValue(value, property, `${path}[${name}]`)
   if (additional === false) {
     return issueOf('rest_additional_properties_forbidden', `${name} is not a valid property of Object.`)
   }
@@ -247,12 +247,12 @@ const checkEnum = (
   path: string,
   type: JsonTypeName,
 ): Issue | undefined => {
-  const allowed = schema.enum
-  if (allowed === undefined || allowed.length === 0) return undefined
+  const values = schema.enum
+  if (values === undefined || values.length === 0) return undefined
   // Lists and objects are never among the values of an enum.
   const isContainerType = type === 'array' || type === 'object'
-  if (!isContainerType && allowed.includes(scalarOf(value, type) as string)) return undefined
-  const words = allowed.map(enumWord)
+  if (!isContainerType && values.includes(scalarOf(value, type) as string)) return undefined
+  const words = values.map(enumWord)
   return issueOf(
     'rest_not_in_enum',
     `${path} is not ${words.length === 1 ? '' : 'one of '}${listInWords(words)}.`,
@@ -286,10 +286,10 @@ const chosenSchema = (value: unknown, schema: ArgumentSchema): ArgumentSchema | 
 export function checkValue(value: unknown, schema: ArgumentSchema, path: string): Issue | undefined {
   const match = combine(value, schema, path)
   if (match?.kind === 'unmatched') return match.issue
-  const declared = schema.type ?? match?.schema.type
-  if (declared === undefined) return undefined
-  const type = typeFor(value, declared)
-  if (type === undefined) return wrongType(path, [declared].flat().join(','))
+  const declaredType = schema.type ?? match?.schema.type
+  if (declaredType === undefined) return undefined
+  const type = typeFor(value, declaredType)
+  if (type === undefined) return wrongType(path, [declaredType].flat().join(','))
   const issue = checkType(value, schema, path, type) ?? checkEnum(value, schema, path, type)
   return issue ?? (type === 'string' ? checkFormat(value, schema, path) : undefined)
 }
@@ -333,13 +333,13 @@ const sanitiseObject = (value: unknown, schema: ArgumentSchema): unknown => {
 /** The typed value of a checked argument: integers, booleans, lists and objects instead of text. Text itself stays as it is. */
 export function sanitiseValue(value: unknown, schema: ArgumentSchema): unknown {
   let current = value
-  let declared = schema.type
-  const chosen = chosenSchema(value, schema)
-  if (chosen !== undefined) {
-    declared = declared ?? chosen.type
-    current = sanitiseValue(value, chosen)
+  let declaredType = schema.type
+  const alternative = chosenSchema(value, schema)
+  if (alternative !== undefined) {
+    declaredType = declaredType ?? alternative.type
+    current = sanitiseValue(value, alternative)
   }
-  const type = typeFor(current, declared)
+  const type = typeFor(current, declaredType)
   if (type === 'array') return sanitiseArray(current, schema)
   if (type === 'object') return sanitiseObject(current, schema)
   const plain = plainValue(current)

@@ -58,9 +58,9 @@ const closestMatch = (value: unknown, failures: readonly SchemaFailure[]): Schem
   return best
 }
 
-const titlesOf = (all: readonly { readonly schema: ArgumentSchema }[]): string | undefined => {
-  const titles = all.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
-  return titles.length === all.length ? listInWords(titles) : undefined
+const titlesOf = (alternatives: readonly { readonly schema: ArgumentSchema }[]): string | undefined => {
+  const titles = alternatives.flatMap(({ schema }) => (schema.title === undefined ? [] : [schema.title]))
+  return titles.length === alternatives.length ? listInWords(titles) : undefined
 }
 
 const explain = (value: unknown, path: string, failures: readonly SchemaFailure[]): Issue => {
@@ -70,8 +70,8 @@ const explain = (value: unknown, path: string, failures: readonly SchemaFailure[
   const [reason] = informative
   if (reason !== undefined && informative.length === 1) return noMatchBecause(path, reason)
   if (reason?.schema.type === 'object') {
-    const meant = closestMatch(value, informative)
-    if (meant !== undefined) return noMatchBecause(path, meant)
+    const closest = closestMatch(value, informative)
+    if (closest !== undefined) return noMatchBecause(path, closest)
   }
   const titles = titlesOf(failures)
   return titles === undefined
@@ -120,8 +120,8 @@ const cannotMatch = (value: unknown, { type, properties = {} }: ArgumentSchema):
   Object.keys(properties).some((name) => {
     const property = properties[name]
     if (property?.type !== 'string' || property.enum === undefined || !hasMember(value, name)) return false
-    const given = memberOf(value, name)
-    return typeof given === 'string' && property.enum.length > 0 && !property.enum.includes(given)
+    const member = memberOf(value, name)
+    return typeof member === 'string' && property.enum.length > 0 && !property.enum.includes(member)
   })
 
 /** Resolves `oneOf`: exactly one schema may take the value. */

@@ -203,9 +203,9 @@ const csvText = (list: readonly unknown[]): string | undefined => {
   let text = ''
   for (const item of list) {
     if (isContainer(item)) return undefined
-    const spelled = String(item)
-    if (!inCsv.test(spelled)) return undefined
-    text += text === '' ? spelled : `,${spelled}`
+    const itemText = String(item)
+    if (!inCsv.test(itemText)) return undefined
+    text += text === '' ? itemText : `,${itemText}`
   }
   return text
 }
@@ -320,12 +320,12 @@ export type CompiledEndpoint = {
 
 /** Does the work that all requests of an endpoint share. */
 export const compileEndpoint = (row: Row, endpoint: Endpoint): CompiledEndpoint => {
-  const compiled = new Map<string, CompiledArgument>()
+  const byName = new Map<string, CompiledArgument>()
   const defaults: Record<string, unknown> = {}
   const defaultSpellings = new Map<string, string>()
   for (const [name, schema] of Object.entries(endpoint.arguments)) {
-    const argument = compileArgument(row, endpoint, name, schema, compiled.size)
-    compiled.set(name, argument)
+    const argument = compileArgument(row, endpoint, name, schema, byName.size)
+    byName.set(name, argument)
     // A default of null is none: WordPress tests it with isset().
     if (schema.default === undefined || schema.default === null || argument.asSent !== undefined) continue
     const typed = sanitiseValue(schema.default, schema)
@@ -333,14 +333,14 @@ export const compileEndpoint = (row: Row, endpoint: Endpoint): CompiledEndpoint 
     defaultSpellings.set(name, canonicalSpelling(argument, typed, undefined))
   }
   const required = Object.entries(endpoint.arguments).flatMap(([name, schema]) =>
-    schema.required === true && compiled.get(name)?.asSent === undefined ? [name] : [],
+    schema.required === true && byName.get(name)?.asSent === undefined ? [name] : [],
   )
   return {
-    arguments: compiled,
-    asSent: [...compiled.values()].filter((argument) => argument.asSent !== undefined),
+    arguments: byName,
+    asSent: [...byName.values()].filter((argument) => argument.asSent !== undefined),
     required,
     defaults,
     defaultSpellings,
-    isOpen: compiled.size === 0,
+    isOpen: byName.size === 0,
   }
 }

@@ -43,9 +43,9 @@ type PhpName = {
  * Reads a decoded name as PHP does: leading spaces go, what stands behind a NUL is cut, a closed bracket ends the name.
  * undefined: there is no name, and PHP drops the parameter.
  */
-export const splitPhpName = (decoded: string): PhpName | undefined => {
-  const end = decoded.indexOf('\0')
-  const text = (end < 0 ? decoded : decoded.slice(0, end)).replace(/^ +/, '')
+export const splitPhpName = (decodedName: string): PhpName | undefined => {
+  const end = decodedName.indexOf('\0')
+  const text = (end < 0 ? decodedName : decodedName.slice(0, end)).replace(/^ +/, '')
   let bracket = text.indexOf('[')
   if (bracket === 0 || text === '') return undefined
   if (bracket < 0) return { name: foldName(text), indexes: [] }
@@ -68,7 +68,7 @@ export const splitPhpName = (decoded: string): PhpName | undefined => {
 }
 
 /** The name under which PHP files a query or form parameter; '' for what it drops. */
-export const foldPhpName = (decoded: string): string => splitPhpName(decoded)?.name ?? ''
+export const foldPhpName = (decodedName: string): string => splitPhpName(decodedName)?.name ?? ''
 
 /** Decoded parameters in order of first appearance, with names as PHP normalises them. */
 type PhpParameters = ReadonlyMap<string, PhpValue>
@@ -98,9 +98,9 @@ const setIndex = (array: PhpArray, index: string | null, value: PhpValue): boole
   return true
 }
 
-const nested = (parent: PhpArray, index: string | null): PhpArray | undefined => {
-  const found = index === null ? undefined : parent.get(index)
-  if (found instanceof PhpArray) return found
+const innerArray = (parent: PhpArray, index: string | null): PhpArray | undefined => {
+  const child = index === null ? undefined : parent.get(index)
+  if (child instanceof PhpArray) return child
   const fresh = new PhpArray()
   return setIndex(parent, index, fresh) ? fresh : undefined
 }
@@ -118,7 +118,7 @@ const assign = (
   const top = into.get(name)
   let array: PhpArray | undefined = top instanceof PhpArray ? top : new PhpArray()
   if (array !== top) into.set(name, array)
-  for (const index of indexes.slice(0, -1)) array = array === undefined ? undefined : nested(array, index)
+  for (const index of indexes.slice(0, -1)) array = array === undefined ? undefined : innerArray(array, index)
   if (array === undefined || !setIndex(array, indexes.at(-1) ?? null, value)) into.set(name, Symbol())
 }
 
@@ -129,10 +129,10 @@ const readPair = (pair: string, equals: number, into: Map<string, PhpValue>) => 
     into.set(rawName, value)
     return
   }
-  const decoded = decodeFormText(rawName)
+  const decodedName = decodeFormText(rawName)
   // A name that is not UTF-8 is no argument's name; WordPress ignores it.
-  if (isUnreadable(decoded)) return
-  const target = splitPhpName(decoded)
+  if (isUnreadable(decodedName)) return
+  const target = splitPhpName(decodedName)
   if (target === undefined) return
   if (target.indexes.length === 0) into.set(target.name, value)
   else assign(into, target.name, target.indexes, value)
@@ -148,7 +148,7 @@ export const parsePhpQuery = (text: string, maxParameters: number, longestName: 
   const parameters = new Map<string, PhpValue>()
   const mayListTooMuch = text.length > longestList
   let count = 0
-  let listed = 0
+  let listLength = 0
   let start = parameterStart(text, 0)
   while (start < text.length) {
     const end = parameterEnd(text, start)
@@ -158,8 +158,8 @@ export const parsePhpQuery = (text: string, maxParameters: number, longestName: 
     const equals = pair.indexOf('=')
     const nameLength = equals < 0 ? pair.length : equals
     if (nameLength > longestName) return { kind: 'name-too-long' }
-    if (mayListTooMuch && isListOfNames(pair.slice(0, nameLength))) listed += pair.length
-    if (listed > longestList) return { kind: 'list-too-long' }
+    if (mayListTooMuch && isListOfNames(pair.slice(0, nameLength))) listLength += pair.length
+    if (listLength > longestList) return { kind: 'list-too-long' }
     readPair(pair, equals, parameters)
     start = parameterStart(text, end)
   }

@@ -154,12 +154,12 @@ const canonicalForm =
  */
 export const canonicalDateTime = (text: string): string => {
   if (canonicalForm.test(text)) return text
-  const parsed = parseDateTime(text)
-  if (parsed === undefined) return text
-  if (!parsed.hasZone) return parsed.wall
-  const iso = new Date(parsed.time).toISOString()
+  const dateTime = parseDateTime(text)
+  if (dateTime === undefined) return text
+  if (!dateTime.hasZone) return dateTime.wall
+  const iso = new Date(dateTime.time).toISOString()
   // Years outside 0000–9999 have no four-digit spelling that WordPress reads.
-  return iso.length === 24 ? `${iso.slice(0, 19)}Z` : parsed.wall + parsed.zone
+  return iso.length === 24 ? `${iso.slice(0, 19)}Z` : dateTime.wall + dateTime.zone
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

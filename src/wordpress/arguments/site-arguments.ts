@@ -27,12 +27,12 @@ export type Sources = {
   readonly path: Readonly<Record<string, string>>
 }
 
-const given = (value: unknown): boolean => value !== undefined && value !== null
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
 /** The effective value: content before query before path; a JSON null counts as absent. */
 export const effectiveValue = (sources: Sources, name: string): unknown => {
   const inContent = sources.content.get(name)
-  if (given(inContent)) return inContent
+  if (isGiven(inContent)) return inContent
   const inQuery = sources.query.get(name)
   if (inQuery !== undefined) return inQuery
   return ownMember(sources.path, name)
@@ -82,7 +82,7 @@ const typedValue = (argument: CompiledArgument, value: unknown): unknown => {
 
 export const missingArguments = (endpoint: CompiledEndpoint, sources: Sources): string[] =>
   endpoint.required.filter(
-    (name) => endpoint.defaults[name] === undefined && !given(effectiveValue(sources, name)),
+    (name) => endpoint.defaults[name] === undefined && !isGiven(effectiveValue(sources, name)),
   )
 
 const isEarly = (argument: CompiledArgument | undefined): argument is CompiledArgument =>
@@ -92,7 +92,7 @@ const isEarly = (argument: CompiledArgument | undefined): argument is CompiledAr
 const earlyFaults = (endpoint: CompiledEndpoint, sources: Sources): InvalidArgument[] => {
   const faults: (InvalidArgument & { position: number })[] = []
   const look = (argument: CompiledArgument, value: unknown) => {
-    const issue = given(value) ? check(argument, value) : undefined
+    const issue = isGiven(value) ? check(argument, value) : undefined
     if (issue !== undefined) faults.push({ name: argument.name, issue, position: argument.position })
   }
   for (const name of sources.content.keys()) {
@@ -141,8 +141,8 @@ export const contradictions = (endpoint: CompiledEndpoint, sources: Sources): st
     const argument = endpoint.arguments.get(name)
     const text = sources.path[name] as string
     const inPath = argument?.schema.type === 'integer' ? typedValue(argument, text) : text
-    const others = [sources.content.get(name), sources.query.get(name)].filter((value) => value !== undefined)
-    return !others.every((value) => sameAsPath(inPath, argument, value))
+    const values = [sources.content.get(name), sources.query.get(name)].filter((value) => value !== undefined)
+    return !values.every((value) => sameAsPath(inPath, argument, value))
   })
 
 /** Computed on first use: a write that is forwarded never uses it, and its lists can have half a million elements. */
@@ -170,7 +170,7 @@ export const typedArguments = (endpoint: CompiledEndpoint, sources: Sources): Re
       typed[name] = typedValue(argument, value)
   }
   for (const [name, value] of sources.content) {
-    const argument = given(value) ? endpoint.arguments.get(name) : undefined
+    const argument = isGiven(value) ? endpoint.arguments.get(name) : undefined
     if (argument !== undefined && argument.asSent === undefined)
       setLazily(typed, name, () => typedValue(argument, value))
   }
@@ -191,8 +191,8 @@ const isKnownToContract = (argument: CompiledArgument, value: unknown): boolean 
   const kind = argument.asSent?.kind
   // Without a value the request means what the contract says where the upstream does not have the argument (an earlier version), or the
   // contract has no default either.
-  if (!given(value))
-    return kind === 'own' || kind === 'absent' || (kind !== 'unknown' && !given(argument.schema.default))
+  if (!isGiven(value))
+    return kind === 'own' || kind === 'absent' || (kind !== 'unknown' && !isGiven(argument.schema.default))
   return kind !== 'absent' && isDescribed(argument.schema) && check(argument, value) === undefined
 }
 
@@ -205,14 +205,14 @@ export const addKnownValues = (
   sources: Sources,
   typed: Record<string, unknown>,
 ): boolean => {
-  let all = true
+  let areAllKnown = true
   for (const argument of endpoint.asSent) {
     if (Object.hasOwn(sources.path, argument.name)) continue
     const value = valueAtUpstream(argument, sources)
-    if (!isKnownToContract(argument, value)) all = false
-    else if (given(value)) typed[argument.name] = typedValue(argument, value)
+    if (!isKnownToContract(argument, value)) areAllKnown = false
+    else if (isGiven(value)) typed[argument.name] = typedValue(argument, value)
   }
-  return all
+  return areAllKnown
 }
 
 const plus = 0x2b

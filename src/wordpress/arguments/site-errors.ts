@@ -56,10 +56,10 @@ export const invalidParameters = (invalid: readonly InvalidArgument[]): Invalid 
     if (issue !== 'plain') details[name] = issue
   }
   // PHP writes an empty dictionary as [].
-  const written = Object.keys(details).length === 0 ? [] : details
+  const phpDetails = Object.keys(details).length === 0 ? [] : details
   return refusal(400, 'rest_invalid_param', `Invalid parameter(s): ${Object.keys(params).join(', ')}`, {
     params,
-    details: written,
+    details: phpDetails,
   })
 }
 

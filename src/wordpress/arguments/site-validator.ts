@@ -71,8 +71,8 @@ const fieldSet = (fields: readonly string[]): readonly string[] => {
   if (!fields.some((field) => field.includes('.'))) return sortedSet(fields) as string[]
   const cutShort = fields.some((part, at) => fields.slice(0, at).some((whole) => isPartOf(part, whole)))
   if (cutShort) return fields
-  const kept = fields.filter((part) => !fields.some((whole) => isPartOf(part, whole)))
-  return sortedSet(kept) as string[]
+  const outermost = fields.filter((part) => !fields.some((whole) => isPartOf(part, whole)))
+  return sortedSet(outermost) as string[]
 }
 
 const readFields: Reader = (name, value) => {
@@ -252,8 +252,8 @@ const compiledEndpoint = rememberedFor((row: Row) =>
 )
 
 const refuse = (endpoint: CompiledEndpoint, sources: Sources): Invalid | undefined => {
-  const missing = missingArguments(endpoint, sources)
-  if (missing.length > 0) return missingParameters(missing)
+  const missingNames = missingArguments(endpoint, sources)
+  if (missingNames.length > 0) return missingParameters(missingNames)
   const invalid = invalidArguments(endpoint, sources)
   if (invalid.length > 0) return invalidParameters(invalid)
   const contradicted = contradictions(endpoint, sources)

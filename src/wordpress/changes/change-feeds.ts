@@ -85,7 +85,7 @@ export type ChangeFeeds = {
   /** Decides by its fields whether the body of a request is read. */
   admit(credential: ChangesCredential, sender: ChangesSender): ChangesAdmission
   receive(request: ChangesRequest): Promise<ChangesAnswer>
-  told(message: FeedMessage): void
+  receiveMessage(message: FeedMessage): void
   /** Of the services whose log is read. */
   standings(): readonly FeedStanding[]
   close(): void
@@ -110,8 +110,8 @@ const mostHeld = 64
  * The oldest request of the address with most of those whose body is still arriving: a signature can be checked only with the
  * whole body, and its fields can be copied from any report on the way.
  */
-const replaceable = (held: readonly ChangesSender[]): ChangesSender | undefined => {
-  const arriving = held.filter((one) => !one.hasArrived())
+const replaceable = (senders: readonly ChangesSender[]): ChangesSender | undefined => {
+  const arriving = senders.filter((sender) => !sender.hasArrived())
   const counts = new Map<string, number>()
   for (const { address } of arriving) addCount(counts, address, 1)
   const most = Math.max(...counts.values())
@@ -119,17 +119,17 @@ const replaceable = (held: readonly ChangesSender[]): ChangesSender | undefined 
 }
 
 const createBuckets = (clock: Clock) => {
-  const buckets = new Map<string, { left: number; at: number }>()
+  const buckets = new Map<string, { available: number; at: number }>()
   return {
     /** Bounded by the tokens of the configuration. */
     take: (token: string): boolean => {
       const now = clock.monotonic()
-      const bucket = buckets.get(token) ?? { left: atOnce, at: now }
-      bucket.left = Math.min(atOnce, bucket.left + ((now - bucket.at) / 1000) * perSecond)
+      const bucket = buckets.get(token) ?? { available: atOnce, at: now }
+      bucket.available = Math.min(atOnce, bucket.available + ((now - bucket.at) / 1000) * perSecond)
       bucket.at = now
       buckets.set(token, bucket)
-      if (bucket.left < 1) return false
-      bucket.left -= 1
+      if (bucket.available < 1) return false
+      bucket.available -= 1
       return true
     },
     clear: () => buckets.clear(),
@@ -160,7 +160,7 @@ type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
 
 const together = (counts: readonly (number | 'unheard')[]): number | 'unheard' =>
   counts.reduce<number | 'unheard'>(
-    (sum, one) => (sum === 'unheard' || one === 'unheard' ? 'unheard' : sum + one),
+    (sum, count) => (sum === 'unheard' || count === 'unheard' ? 'unheard' : sum + count),
     0,
   )
 
@@ -169,7 +169,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const running = new Map<string, Running>()
   const buckets = createBuckets(clock)
   /** By token; bounded by the tokens of configurations with requests in flight. */
-  const held = new Map<string, readonly ChangesSender[]>()
+  const sendersByToken = new Map<string, readonly ChangesSender[]>()
 
   const begin = (service: FeedService): Running => {
     const { name, pollMs, ports } = service
@@ -202,8 +202,8 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
     if (entries === 'unheard') return entries
     feed.applied(signature, push)
-    const told = { service: service.name, source: 'push', changes: changes.length, entries } as const
-    report({ kind: 'changes-applied', ...told })
+    const facts = { service: service.name, source: 'push', changes: changes.length, entries } as const
+    report({ kind: 'changes-applied', ...facts })
     return entries
   }
 
@@ -222,11 +222,11 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     body: Buffer,
     push: Push | UnreadableChange,
   ): Promise<ChangesAnswer> => {
-    const counts = services.map((one) => {
-      if (one.feed.wasApplied(signature)) return 0
+    const counts = services.map((target) => {
+      if (target.feed.wasApplied(signature)) return 0
       return push instanceof UnreadableChange
-        ? dropUnreadable(one, signature, body)
-        : applyRead(one, signature, push)
+        ? dropUnreadable(target, signature, body)
+        : applyRead(target, signature, push)
     })
     const entries = together(await Promise.all(counts))
     if (entries === 'unheard') return refuse(services, 'not-spread')
@@ -249,18 +249,19 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
 
   const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
     const change = readPlainChange(body)
-    const [one, ...others] =
+    const [target, ...otherTargets] =
       change.service === undefined
         ? services
         : services.filter(({ service }) => service.name === change.service)
-    if (one === undefined)
+    if (target === undefined)
       return refuse(services, 'unreadable', 'service: the token belongs to another service')
-    if (others.length > 0) return refuse(services, 'unreadable', 'service: several services have this token')
-    const entries = await one.service.applyPlain(change)
-    if (entries === 'unheard') return refuse([one], 'not-spread')
-    if (typeof entries === 'object') return refuse([one], 'unreadable', entries.refused)
+    if (otherTargets.length > 0)
+      return refuse(services, 'unreadable', 'service: several services have this token')
+    const entries = await target.service.applyPlain(change)
+    if (entries === 'unheard') return refuse([target], 'not-spread')
+    if (typeof entries === 'object') return refuse([target], 'unreadable', entries.refused)
     const changes = change.tags.length + change.urls.length + change.prefixes.length + (change.all ? 1 : 0)
-    report({ kind: 'changes-applied', service: one.service.name, source: 'plain', changes, entries })
+    report({ kind: 'changes-applied', service: target.service.name, source: 'plain', changes, entries })
     return { kind: 'dropped', sequence: change.sequence, entries }
   }
 
@@ -279,24 +280,24 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
 
   const tokenNamed = ({ signature, authorization }: ChangesCredential): string | RefusedChanges => {
     if (signature !== undefined) {
-      const named = namedToken(signature, tokens(), clock.now())
-      return named.kind === 'named' ? named.token : refuse([], named.reason)
+      const reading = namedToken(signature, tokens(), clock.now())
+      return reading.kind === 'named' ? reading.token : refuse([], reading.reason)
     }
     if (authorization === undefined) return refuse([], 'no-credential')
     return tokenOfBearer(authorization, tokens()) ?? refuse([], 'unknown-key')
   }
 
   const release = (token: string, sender: ChangesSender): void => {
-    const others = (held.get(token) ?? []).filter((one) => one !== sender)
-    if (others.length === 0) held.delete(token)
-    else held.set(token, others)
+    const remaining = (sendersByToken.get(token) ?? []).filter((candidate) => candidate !== sender)
+    if (remaining.length === 0) sendersByToken.delete(token)
+    else sendersByToken.set(token, remaining)
   }
 
   return {
     admit: (credential, sender) => {
       const token = tokenNamed(credential)
       if (typeof token !== 'string') return token
-      const holding = held.get(token) ?? []
+      const holding = sendersByToken.get(token) ?? []
       if (holding.length >= mostHeld) {
         const refusal = refuse(withToken(token), 'too-many')
         const replaced = replaceable(holding)
@@ -304,19 +305,22 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
         release(token, replaced)
         replaced.refuse(refusal)
       }
-      held.set(token, [...(held.get(token) ?? []), sender])
+      sendersByToken.set(token, [...(sendersByToken.get(token) ?? []), sender])
       return { kind: 'admitted', release: () => release(token, sender) }
     },
     use: (services) => {
       for (const [name, { service, feed }] of running) {
-        if (services.some((one) => one.name === name && one.identity === service.identity)) continue
+        if (
+          services.some((newService) => newService.name === name && newService.identity === service.identity)
+        )
+          continue
         feed.stop()
         running.delete(name)
       }
       buckets.clear()
       for (const service of services) {
-        const known = running.get(service.name)
-        running.set(service.name, known ?? begin(service))
+        const previous = running.get(service.name)
+        running.set(service.name, previous ?? begin(service))
       }
     },
     lease: (name) => ({
@@ -329,7 +333,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
       if (signature !== undefined) return receivePush(signature, request)
       return authorization === undefined ? refuse([], 'no-credential') : receivePlain(authorization, request)
     },
-    told: (message) => running.get(message.service)?.feed.told(message),
+    receiveMessage: (message) => running.get(message.service)?.feed.receiveMessage(message),
     standings: () =>
       [...running.values()]
         .filter(({ service }) => service.pollMs > 0)

@@ -79,19 +79,23 @@ const isLongOpen = ({ state, polls }: Unfinished): boolean => state === 'open' &
 export const behindCause = ({ state, unfinished }: Feed): BehindCause | undefined => {
   if (state !== 'behind') return undefined
   if (unfinished.some(isLongOpen)) return 'request-still-writes'
-  return unfinished.some((one) => one.state === 'missing') ? 'rows-missing' : 'more-to-read'
+  return unfinished.some((row) => row.state === 'missing') ? 'rows-missing' : 'more-to-read'
 }
 
 /** The sequence after which rows have to be read. */
 export const askFrom = ({ position, unfinished }: Feed): number => {
-  const missing = unfinished.filter(({ state }) => state === 'missing').map(({ sequence }) => sequence)
-  return missing.length === 0 ? position : Math.min(position, ...missing.map((one) => one - 1))
+  const missingSequences = unfinished
+    .filter(({ state }) => state === 'missing')
+    .map(({ sequence }) => sequence)
+  return missingSequences.length === 0
+    ? position
+    : Math.min(position, ...missingSequences.map((sequence) => sequence - 1))
 }
 
 /** The row with the higher sequence, of those that have a check value. */
-export const newerRow = (known: RowName | undefined, row: RowName | undefined): RowName | undefined =>
-  row === undefined || row.check === '' || (known !== undefined && known.sequence >= row.sequence)
-    ? known
+export const newerRow = (newest: RowName | undefined, row: RowName | undefined): RowName | undefined =>
+  row === undefined || row.check === '' || (newest !== undefined && newest.sequence >= row.sequence)
+    ? newest
     : { sequence: row.sequence, check: row.check }
 
 /** The position from which a gateway without another position may continue. */
@@ -111,11 +115,11 @@ const restarted = (
   }
 }
 
-const restartReason = (feed: Feed, asked: number, answer: LogAnswer): ServiceDropReason | undefined => {
+const restartReason = (feed: Feed, from: number, answer: LogAnswer): ServiceDropReason | undefined => {
   if (feed.incarnation === '') return 'first-contact'
   if (answer.incarnation !== feed.incarnation) return 'new-log'
   if (answer.last < feed.position) return 'went-back'
-  return asked < answer.first - 1 ? 'truncated' : undefined
+  return from < answer.first - 1 ? 'truncated' : undefined
 }
 
 const isFinished = ({ state }: LogRow): boolean => state !== 'open'
@@ -140,25 +144,25 @@ const stepsOf = (row: LogRow): readonly FeedStep[] => {
 /** The rows that are still missing after the response. */
 const unfinishedAfter = (
   { unfinished }: Feed,
-  asked: number,
+  from: number,
   upTo: number,
   rows: ReadonlyMap<number, LogRow>,
   isFollowUp: boolean,
 ): readonly Unfinished[] => {
-  const before = new Map(unfinished.map((one) => [one.sequence, one]))
+  const before = new Map(unfinished.map((row) => [row.sequence, row]))
   // Open rows are in every answer, also one that was given up before it could be seen.
   const expected = new Set([...before.keys(), ...[...rows.keys()].filter((sequence) => sequence <= upTo)])
-  for (let sequence = asked + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
-  const pollsOf = (known: Unfinished | undefined, state: Unfinished['state']): number =>
-    known?.state === state ? known.polls + (isFollowUp ? 0 : 1) : 0
+  for (let sequence = from + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
+  const pollsOf = (previous: Unfinished | undefined, state: Unfinished['state']): number =>
+    previous?.state === state ? previous.polls + (isFollowUp ? 0 : 1) : 0
   return [...expected].flatMap((sequence): readonly Unfinished[] => {
     const row = rows.get(sequence)
-    const known = before.get(sequence)
+    const previous = before.get(sequence)
     if (row !== undefined)
-      return isFinished(row) ? [] : [{ sequence, state: 'open', polls: pollsOf(known, 'open') }]
+      return isFinished(row) ? [] : [{ sequence, state: 'open', polls: pollsOf(previous, 'open') }]
     // Rows behind the part that was read are not counted yet.
-    if (sequence > upTo) return known === undefined ? [] : [known]
-    return [{ sequence, state: 'missing', polls: pollsOf(known, 'missing') }]
+    if (sequence > upTo) return previous === undefined ? [] : [previous]
+    return [{ sequence, state: 'missing', polls: pollsOf(previous, 'missing') }]
   })
 }
 
@@ -166,33 +170,33 @@ const unfinishedAfter = (
  * Reads one answer of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
  * missing row had no time to be committed.
  */
-export const readLog = (feed: Feed, asked: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
-  const reason = restartReason(feed, asked, answer)
+export const readLog = (feed: Feed, from: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
+  const reason = restartReason(feed, from, answer)
   if (reason !== undefined) return restarted(answer, reason)
   const upTo = readUpTo(answer)
-  const isStuck = answer.more && upTo <= asked
-  const isWide = upTo - asked > answer.rows.length + mostMissing
+  const isStuck = answer.more && upTo <= from
+  const isWide = upTo - from > answer.rows.length + mostMissing
   if (isStuck || isWide) return restarted(answer, isStuck ? 'unreadable' : 'gap')
   const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
-  const after = unfinishedAfter(feed, asked, upTo, rows, isFollowUp)
-  const kept = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
-  const missing = kept.filter(({ state }) => state === 'missing')
+  const after = unfinishedAfter(feed, from, upTo, rows, isFollowUp)
+  const pending = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
+  const missingRows = pending.filter(({ state }) => state === 'missing')
   const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint
   const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
   if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
-  if (kept.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
+  if (pending.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
   return {
     feed: {
-      state: answer.more || missing.length > 0 || kept.some(isLongOpen) ? 'behind' : 'heard',
+      state: answer.more || missingRows.length > 0 || pending.some(isLongOpen) ? 'behind' : 'heard',
       incarnation: feed.incarnation,
       position: Math.max(feed.position, upTo),
-      unfinished: kept,
+      unfinished: pending,
       newest: answer.rows.reduce(newerRow, feed.newest),
       fingerprint: answer.fingerprint,
     },
     steps,
     // A row that was open and is not any more has closed: its changes have to be read.
-    again: answer.more || missing.some(({ sequence, polls }) => polls === 0 && sequence <= asked),
+    again: answer.more || missingRows.some(({ sequence, polls }) => polls === 0 && sequence <= from),
     restarted: false,
   }
 }

@@ -30,7 +30,7 @@ export const signatureOf = (token: string, request: SignedRequest, nowMs: number
 
 const form = /^key=([0-9a-f]{16}), ?time=(\d{1,12}), ?hmac=([0-9a-f]{64})$/
 
-const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other))
+const isSame = (first: string, second: string): boolean => timingSafeEqual(digest(first), digest(second))
 
 type Refused = { readonly kind: 'refused'; readonly reason: SignatureRefusal }
 
@@ -44,7 +44,7 @@ export const namedToken = (
   | Refused => {
   const [, key, time, hmac = ''] = form.exec(signature) ?? []
   if (key === undefined) return { kind: 'refused', reason: 'malformed' }
-  const token = tokens.find((one) => keyOf(one) === key)
+  const token = tokens.find((candidate) => keyOf(candidate) === key)
   if (token === undefined) return { kind: 'refused', reason: 'unknown-key' }
   const isCurrent = Math.abs(nowMs / 1000 - Number(time)) <= mostSecondsOff
   return isCurrent
@@ -59,9 +59,9 @@ export const verifiedToken = (
   tokens: readonly string[],
   nowMs: number,
 ): { readonly kind: 'verified'; readonly token: string } | Refused => {
-  const named = namedToken(signature, tokens, nowMs)
-  if (named.kind === 'refused') return named
-  const { token, time, hmac } = named
+  const reading = namedToken(signature, tokens, nowMs)
+  if (reading.kind === 'refused') return reading
+  const { token, time, hmac } = reading
   return isSame(hmac, hmacOf(token, request, time))
     ? { kind: 'verified', token }
     : { kind: 'refused', reason: 'wrong-hmac' }
@@ -69,8 +69,8 @@ export const verifiedToken = (
 
 /** The token that a bearer sends, in constant time for each of the tokens. */
 export const tokenOfBearer = (authorization: string, tokens: readonly string[]): string | undefined => {
-  const [, sent] = /^bearer +(\S{1,4096})$/i.exec(authorization) ?? []
-  return sent === undefined ? undefined : tokens.find((token) => isSame(sent, token))
+  const [, credential] = /^bearer +(\S{1,4096})$/i.exec(authorization) ?? []
+  return credential === undefined ? undefined : tokens.find((token) => isSame(credential, token))
 }
 
 /** `check` is a random value: a log that was restored and written again has another one under this sequence. '' when it has none. */
@@ -125,10 +125,10 @@ const refuse = (member: string, expected: string): never => {
 }
 
 /** The members of an object that has no others than these. */
-const membersOf = (value: unknown, name: string, known: readonly string[]): JsonObject => {
+const membersOf = (value: unknown, name: string, names: readonly string[]): JsonObject => {
   if (!isJsonObject(value)) return refuse(name, 'an object')
-  const unknown = Object.keys(value).some((member) => !known.includes(member))
-  return unknown ? refuse(name, `no other members than ${known.join(', ')}`) : value
+  const unknown = Object.keys(value).some((member) => !names.includes(member))
+  return unknown ? refuse(name, `no other members than ${names.join(', ')}`) : value
 }
 
 const wholeOf = (value: unknown, name: string): number =>
@@ -163,7 +163,7 @@ const mostLevels = 4
 const isFlat = (value: unknown, levels = mostLevels): boolean =>
   typeof value !== 'object' ||
   value === null ||
-  (levels > 0 && Object.values(value).every((one) => isFlat(one, levels - 1)))
+  (levels > 0 && Object.values(value).every((inner) => isFlat(inner, levels - 1)))
 
 /** A missing state is unknown; null means that there was none. */
 const stateOf = (value: unknown, name: string): MaybeState => {
@@ -180,32 +180,41 @@ const mostChanges = 10_000
 
 const readers: Readonly<Record<string, (value: unknown) => Change>> = {
   post: (value) => {
-    const one = membersOf(value, 'post', ['kind', 'id', 'type', 'before', 'after'])
-    return { kind: 'post', id: wholeOf(one['id'], 'id'), type: textOf(one['type'], 'type'), ...statesOf(one) }
+    const members = membersOf(value, 'post', ['kind', 'id', 'type', 'before', 'after'])
+    return {
+      kind: 'post',
+      id: wholeOf(members['id'], 'id'),
+      type: textOf(members['type'], 'type'),
+      ...statesOf(members),
+    }
   },
   term: (value) => {
-    const one = membersOf(value, 'term', ['kind', 'id', 'taxonomy', 'before', 'after'])
-    const taxonomy = textOf(one['taxonomy'], 'taxonomy')
-    return { kind: 'term', id: wholeOf(one['id'], 'id'), taxonomy, ...statesOf(one) }
+    const members = membersOf(value, 'term', ['kind', 'id', 'taxonomy', 'before', 'after'])
+    const taxonomy = textOf(members['taxonomy'], 'taxonomy')
+    return { kind: 'term', id: wholeOf(members['id'], 'id'), taxonomy, ...statesOf(members) }
   },
   comment: (value) => {
-    const one = membersOf(value, 'comment', ['kind', 'id', 'post', 'before', 'after'])
-    const post = wholeOf(one['post'], 'post')
-    return { kind: 'comment', id: wholeOf(one['id'], 'id'), post, ...statesOf(one) }
+    const members = membersOf(value, 'comment', ['kind', 'id', 'post', 'before', 'after'])
+    const post = wholeOf(members['post'], 'post')
+    return { kind: 'comment', id: wholeOf(members['id'], 'id'), post, ...statesOf(members) }
   },
   user: (value) => ({ kind: 'user', id: wholeOf(membersOf(value, 'user', ['kind', 'id'])['id'], 'id') }),
   option: (value) => {
-    const one = membersOf(value, 'option', ['kind', 'name', 'posts'])
-    const name = textOf(one['name'], 'name')
-    if (one['posts'] === undefined) return { kind: 'option', name }
-    const posts = listOf(one['posts'], 'posts', mostChanges).map((post) => wholeOf(post, 'posts'))
+    const members = membersOf(value, 'option', ['kind', 'name', 'posts'])
+    const name = textOf(members['name'], 'name')
+    if (members['posts'] === undefined) return { kind: 'option', name }
+    const posts = listOf(members['posts'], 'posts', mostChanges).map((post) => wholeOf(post, 'posts'))
     return { kind: 'option', name, posts }
   },
   table: (value) => {
-    const one = membersOf(value, 'table', ['kind', 'name', 'rows'])
-    const name = textOf(one['name'], 'name')
-    if (one['rows'] === undefined) return { kind: 'table', name }
-    return { kind: 'table', name, rows: listOf(one['rows'], 'rows', 1_000).map((row) => textOf(row, 'rows')) }
+    const members = membersOf(value, 'table', ['kind', 'name', 'rows'])
+    const name = textOf(members['name'], 'name')
+    if (members['rows'] === undefined) return { kind: 'table', name }
+    return {
+      kind: 'table',
+      name,
+      rows: listOf(members['rows'], 'rows', 1_000).map((row) => textOf(row, 'rows')),
+    }
   },
   all: (value) => ({
     kind: 'all',
@@ -215,8 +224,8 @@ const readers: Readonly<Record<string, (value: unknown) => Change>> = {
 
 const changeOf = (value: unknown): Change => {
   const kind = isJsonObject(value) ? value['kind'] : undefined
-  const read = typeof kind === 'string' ? ownMember(readers, kind) : undefined
-  return read === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : read(value)
+  const reader = typeof kind === 'string' ? ownMember(readers, kind) : undefined
+  return reader === undefined ? refuse('kind', `one of ${Object.keys(readers).join(', ')}`) : reader(value)
 }
 
 /** `site`: the blog of a network; 0 for what belongs to all of its blogs. */
@@ -232,9 +241,9 @@ const parsed = (text: string): unknown => {
 }
 
 /** The members of a report. JSON.parse would take the last one of a name, and the changes in the others would be lost. */
-const membersOfReport = (body: Buffer, known: readonly string[]): JsonObject => {
+const membersOfReport = (body: Buffer, names: readonly string[]): JsonObject => {
   const text = body.toString('utf8')
-  const members = membersOf(parsed(text), 'the body', known)
+  const members = membersOf(parsed(text), 'the body', names)
   let count = 0
   visitMembers(text, () => {
     count += 1
@@ -253,26 +262,26 @@ export const isWithoutRow = (body: Buffer): boolean => {
 
 /** Reads the content of a push; throws UnreadableChange. */
 export const readPush = (body: Buffer): Push => {
-  const one = membersOfReport(body, [
+  const members = membersOfReport(body, [
     ...['incarnation', 'site', 'sequence', 'check', 'previous', 'fingerprint', 'changes', 'overflow'],
   ])
-  const isOverflow = one['overflow'] !== undefined && flagOf(one['overflow'], 'overflow')
-  if (one['previous'] !== undefined) wholeOf(one['previous'], 'previous')
-  const changes = changesOf(one['changes'] ?? [], one['site'])
+  const isOverflow = members['overflow'] !== undefined && flagOf(members['overflow'], 'overflow')
+  if (members['previous'] !== undefined) wholeOf(members['previous'], 'previous')
+  const changes = changesOf(members['changes'] ?? [], members['site'])
   return {
-    incarnation: incarnationOf(one['incarnation']),
-    sequence: wholeOf(one['sequence'], 'sequence'),
-    check: checkOf(one['check']),
-    fingerprint: textOf(one['fingerprint'] ?? '', 'fingerprint'),
+    incarnation: incarnationOf(members['incarnation']),
+    sequence: wholeOf(members['sequence'], 'sequence'),
+    check: checkOf(members['check']),
+    fingerprint: textOf(members['fingerprint'] ?? '', 'fingerprint'),
     changes: isOverflow ? everything('overflow') : changes,
   }
 }
 
 /** Changes of a closed row that cannot be read count as a change of everything. */
-const closedChanges = (one: JsonObject): readonly Change[] => {
-  if (one['overflow'] === true) return everything('overflow')
+const closedChanges = (row: JsonObject): readonly Change[] => {
+  if (row['overflow'] === true) return everything('overflow')
   try {
-    return changesOf(one['changes'], one['site'])
+    return changesOf(row['changes'], row['site'])
   } catch {
     return everything('unreadable')
   }
@@ -297,16 +306,16 @@ const mostRows = 10_000
 /** Reads the answer to the poll with this nonce; throws UnreadableChange. */
 export const readLogAnswer = (body: Buffer, nonce: string): LogAnswer => {
   const value = parsed(body.toString('utf8'))
-  const one = isJsonObject(value) ? value : refuse('the body', 'an object')
+  const answer = isJsonObject(value) ? value : refuse('the body', 'an object')
   // A copy from a cache on the way lacks the changes since then.
-  if (one['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
+  if (answer['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
   return {
-    incarnation: incarnationOf(one['incarnation']),
-    first: wholeOf(one['first'], 'first'),
-    last: wholeOf(one['last'], 'last'),
-    fingerprint: textOf(one['fingerprint'], 'fingerprint'),
-    rows: listOf(one['rows'], 'rows', mostRows).map(rowOf),
-    more: flagOf(one['more'], 'more'),
+    incarnation: incarnationOf(answer['incarnation']),
+    first: wholeOf(answer['first'], 'first'),
+    last: wholeOf(answer['last'], 'last'),
+    fingerprint: textOf(answer['fingerprint'], 'fingerprint'),
+    rows: listOf(answer['rows'], 'rows', mostRows).map(rowOf),
+    more: flagOf(answer['more'], 'more'),
   }
 }
 
@@ -314,25 +323,25 @@ const mostNamed = 1_000
 const longestName = 8_192
 
 const namesOf = (value: unknown, name: string): readonly string[] =>
-  listOf(value ?? [], name, mostNamed).map((one) =>
-    typeof one === 'string' && one !== '' && one.length <= longestName
-      ? one
+  listOf(value ?? [], name, mostNamed).map((text) =>
+    typeof text === 'string' && text !== '' && text.length <= longestName
+      ? text
       : refuse(name, `texts of 1 to ${longestName} characters`),
   )
 
 /** Reads the plain form; throws UnreadableChange. A misspelt member must not turn into a smaller change. */
 export const readPlainChange = (body: Buffer): PlainChange => {
-  const one = membersOfReport(body, [
+  const members = membersOfReport(body, [
     ...['service', 'tags', 'urls', 'prefixes', 'all', 'sequence', 'incarnation'],
   ])
-  if (one['incarnation'] !== undefined) textOf(one['incarnation'], 'incarnation')
+  if (members['incarnation'] !== undefined) textOf(members['incarnation'], 'incarnation')
   const change: PlainChange = {
-    service: one['service'] === undefined ? undefined : textOf(one['service'], 'service'),
-    tags: namesOf(one['tags'], 'tags'),
-    urls: namesOf(one['urls'], 'urls'),
-    prefixes: namesOf(one['prefixes'], 'prefixes'),
-    all: one['all'] !== undefined && flagOf(one['all'], 'all'),
-    sequence: one['sequence'] === undefined ? undefined : wholeOf(one['sequence'], 'sequence'),
+    service: members['service'] === undefined ? undefined : textOf(members['service'], 'service'),
+    tags: namesOf(members['tags'], 'tags'),
+    urls: namesOf(members['urls'], 'urls'),
+    prefixes: namesOf(members['prefixes'], 'prefixes'),
+    all: members['all'] !== undefined && flagOf(members['all'], 'all'),
+    sequence: members['sequence'] === undefined ? undefined : wholeOf(members['sequence'], 'sequence'),
   }
   const isEmpty =
     !change.all && [change.tags, change.urls, change.prefixes].every(({ length }) => length === 0)

@@ -24,8 +24,8 @@ export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'newest' | 
 
 /** Where a feed is read from, and what its changes are applied to. */
 export type FeedPorts = {
-  /** Reads the log after that row, if it still has the row `known`, else one of another incarnation; rejects with a PollError. */
-  ask(after: number, incarnation: string, known: RowName | undefined): Promise<LogAnswer>
+  /** Reads the log after that row, if it still has the row `newest`, else one of another incarnation; rejects with a PollError. */
+  ask(after: number, incarnation: string, newest: RowName | undefined): Promise<LogAnswer>
   /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
   apply(changes: readonly Change[]): Promise<number | 'unheard'>
   /** For that time nothing is stored for the service. */
@@ -109,7 +109,7 @@ export type ServiceFeed = {
   /** Everything was dropped for a push that could not be read. */
   droppedAll(signature: string, isWithoutRow: boolean): void
   isOtherFingerprint(fingerprint: string): boolean
-  told(message: FeedMessage): void
+  receiveMessage(message: FeedMessage): void
   /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
   start(late: boolean): void
   stop(): void
@@ -155,7 +155,7 @@ type ServiceFeedOptions = {
 export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const { service, pollMs, ports, clock, random, report } = options
   const trustedMs = trustedIntervals * pollMs
-  const own = random().toString(36)
+  const ownId = random().toString(36)
   const rows = createAppliedRows()
   let feed = coldFeed
   /** When the last poll was sent after which every change was known. */
@@ -233,9 +233,9 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     let restarted = false
     for (let page = 1; ; page += 1) {
       const sent = readClock(clock)
-      const asked = askFrom(next)
-      const answer = await ports.ask(asked, next.incarnation, next.newest)
-      const reading = readLog(next, asked, answer, page > 1)
+      const from = askFrom(next)
+      const answer = await ports.ask(from, next.incarnation, next.newest)
+      const reading = readLog(next, from, answer, page > 1)
       await applySteps(newSteps(reading.steps, answer, shared), answer.incarnation)
       if (reading.restarted) rows.clear()
       // A log that begins anew in each answer is not read before the next poll.
@@ -256,11 +256,11 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(trustedMs)
   }
 
-  const share = (known: Feed): void => {
-    const { incarnation, newest, fingerprint } = known
+  const share = (state: Feed): void => {
+    const { incarnation, newest, fingerprint } = state
     // Without it the next process to start drops the service.
     ports.positions
-      ?.write({ incarnation, position: safePosition(known), newest, fingerprint })
+      ?.write({ incarnation, position: safePosition(state), newest, fingerprint })
       .catch(() => undefined)
   }
 
@@ -285,7 +285,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       if (isStopped) return
       take(next, sent, restarted)
       share(feed)
-      ports.tell({ kind: 'read', service, from: own, feed, sentAt: sent.now, restarted })
+      ports.tell({ kind: 'read', service, from: ownId, feed, sentAt: sent.now, restarted })
     } catch (cause) {
       if (isStopped) return
       pauseMs = pollFailed(cause)
@@ -353,12 +353,12 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     droppedAll: appliedText,
     isOtherFingerprint: (fingerprint) =>
       fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
-    told: (message) => {
+    receiveMessage: (message) => {
       if (isStopped) return
       if (message.kind === 'applied') return notePush(message)
       if (message.kind === 'applied-text') return noteText(message)
       // A message is sent to all processes, also to its sender.
-      if (message.from === own) return
+      if (message.from === ownId) return
       if (message.restarted) rows.clear()
       const at = readClock(clock)
       // The wall clock is the same for all processes of a machine, the monotonic one is not.

@@ -47,6 +47,6 @@ export const createWitness = (token: string, lease: ReportedLease, clock: Clock)
         read: (value) => (value === undefined || !isHeard() ? undefined : readStatement(token, nonce, value)),
       }
     },
-    hasApplied: (rows) => isHeard() && rows.every((one) => lease.hasApplied(one)),
+    hasApplied: (rows) => isHeard() && rows.every((row) => lease.hasApplied(row)),
   }
 }

@@ -13,15 +13,16 @@ const mostPolicyBytes = 2048
 
 /** What a response to a made-up origin shows: if that is allowed, every origin is. Undefined: not every origin. */
 export const anyOriginOf = (fields: FieldLines, origin: string): AnyOrigin | undefined => {
-  const allowed = fieldValue(fields, allowOrigin)
-  const isRepeated = allowed === origin && variesBy(fields, 'origin')
-  if (!isRepeated && allowed !== '*') return undefined
-  const others: string[] = []
+  const allowedOrigin = fieldValue(fields, allowOrigin)
+  const isRepeated = allowedOrigin === origin && variesBy(fields, 'origin')
+  if (!isRepeated && allowedOrigin !== '*') return undefined
+  const otherFields: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
     const name = (fields[i] as string).toLowerCase()
-    if (name.startsWith('access-control-') && name !== allowOrigin) others.push(...fields.slice(i, i + 2))
+    if (name.startsWith('access-control-') && name !== allowOrigin)
+      otherFields.push(...fields.slice(i, i + 2))
   }
-  return others.join('').length > mostPolicyBytes ? undefined : { isRepeated, others }
+  return otherFields.join('').length > mostPolicyBytes ? undefined : { isRepeated, others: otherFields }
 }
 
 /** Questions to one upstream at a time: a client chooses when a route is asked for the first time. */
@@ -30,8 +31,8 @@ const mostQuestions = 4
 type Route = {
   /** The reading of the index after which it was asked last. */
   reading: number
-  known: { readonly policy: AnyOrigin | undefined } | undefined
-  asked: Promise<AnyOrigin | undefined> | undefined
+  answer: { readonly policy: AnyOrigin | undefined } | undefined
+  question: Promise<AnyOrigin | undefined> | undefined
 }
 
 /** Each route is asked once after each reading of the index. `ask` rejects where the upstream gave no answer of its own. */
@@ -45,31 +46,31 @@ export const createAnyOrigins = (
   const question = async (route: Route, path: string): Promise<AnyOrigin | undefined> => {
     questions += 1
     try {
-      route.known = { policy: await ask(path) }
+      route.answer = { policy: await ask(path) }
     } catch {
       // The next request asks again, and does not wait for it.
-      route.known ??= { policy: undefined }
+      route.answer ??= { policy: undefined }
       route.reading = -1
     } finally {
       questions -= 1
     }
-    return route.known.policy
+    return route.answer.policy
   }
   const routeOf = (row: Row): Route => {
-    const route = routes.get(row) ?? { reading: -1, known: undefined, asked: undefined }
+    const route = routes.get(row) ?? { reading: -1, answer: undefined, question: undefined }
     routes.set(row, route)
     return route
   }
   return {
     site: () => site,
-    route: (row) => routes.get(row)?.known?.policy,
+    route: (row) => routes.get(row)?.answer?.policy,
     askRoute: (row, path) => {
       const route = routeOf(row)
       if (route.reading !== reading && questions < mostQuestions) {
         route.reading = reading
-        route.asked = question(route, path)
+        route.question = question(route, path)
       }
-      return route.known === undefined ? route.asked : route.known.policy
+      return route.answer === undefined ? route.question : route.answer.policy
     },
     indexRead: (policy) => {
       site = policy

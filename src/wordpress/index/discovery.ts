@@ -19,24 +19,24 @@ type FieldTree = Map<string, FieldTree | 'all'>
 /** `_fields=a,b.c` and `_fields[]=a&_fields[]=b.c`; undefined when nothing is selected, so that all is shown. */
 const selectedFields = (query: string): readonly string[] | undefined => {
   if (!query.includes('_fields')) return undefined
-  const given: string[] = []
+  const names: string[] = []
   for (const [name, value] of new URLSearchParams(query)) {
-    if (name === '_fields' || name.startsWith('_fields[')) given.push(...value.split(/[\s,]+/))
+    if (name === '_fields' || name.startsWith('_fields[')) names.push(...value.split(/[\s,]+/))
   }
-  const fields = given.filter((field) => field !== '')
+  const fields = names.filter((field) => field !== '')
   return fields.length === 0 ? undefined : fields
 }
 
 /** A whole member swallows selections inside it. */
 const add = (tree: FieldTree, path: readonly string[]): void => {
   const [name = '', ...rest] = path
-  const known = tree.get(name)
-  if (known === 'all') return
+  const selection = tree.get(name)
+  if (selection === 'all') return
   if (rest.length === 0) {
     tree.set(name, 'all')
     return
   }
-  const branch = known ?? new Map()
+  const branch = selection ?? new Map()
   tree.set(name, branch)
   add(branch, rest)
 }
@@ -50,15 +50,15 @@ const treeOf = (fields: readonly string[]): FieldTree => {
 
 /** WordPress selects by key, and the keys of a list are numbers: a name selects nothing in it. An empty result is PHP's `[]`. */
 const prune = (object: JsonObject, tree: FieldTree): JsonObject | readonly [] => {
-  const kept: [string, unknown][] = []
+  const members: [string, unknown][] = []
   for (const [name, value] of Object.entries(object)) {
     const branch = tree.get(name)
-    if (branch === 'all') kept.push([name, value])
+    if (branch === 'all') members.push([name, value])
     else if (branch !== undefined && typeof value === 'object' && value !== null) {
-      kept.push([name, isJsonObject(value) ? prune(value, branch) : []])
+      members.push([name, isJsonObject(value) ? prune(value, branch) : []])
     }
   }
-  return kept.length === 0 ? [] : Object.fromEntries(kept)
+  return members.length === 0 ? [] : Object.fromEntries(members)
 }
 
 /** All names are public ones; `toPublic` translates the upstream's index. */
@@ -73,30 +73,30 @@ export type DiscoveryOptions = IndexSettings &
     /** Names and URLs of the upstream's index → public ones; called after the root is up to date. */
     toPublic(content: Buffer): Buffer
     /**
-     * Called when the rows are others than before, so that the router is built anew: `listed` are those of the contract as the
+     * Called when the rows are others than before, so that the router is built anew: `listedRows` are those of the contract as the
      * upstream takes them.
      */
-    rowsLearned(listed: readonly Row[], learned: readonly Row[]): void
+    rowsLearned(listedRows: readonly Row[], learnedRows: readonly Row[]): void
     /** Called after that when rows of an earlier index were replaced: stored responses may lack tags. */
     tableChanged(): void
     report(event: DiscoveryEvent): void
   }
 
 /** Unchanged rows are the same objects. */
-const sameRows = (some: readonly Row[], others: readonly Row[]): boolean =>
-  some.length === others.length && some.every((row, at) => row === others[at])
+const sameRows = (rows: readonly Row[], otherRows: readonly Row[]): boolean =>
+  rows.length === otherRows.length && rows.every((row, at) => row === otherRows[at])
 
 /** The documents of a site service, and what its upstream announces. Sends requests after `start`, or for a document. */
 export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
   const learned: { root: string | undefined } = { root: undefined }
-  let known =
+  let knowledge =
     source.kind === 'static' ? knowledgeOf({ ...emptyIndex, identity: source.identity }, options) : undefined
   /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
-  const tableOnly = known ?? knowledgeOf(emptyIndex, options)
+  const tableOnly = knowledge ?? knowledgeOf(emptyIndex, options)
 
   const take = (index: IndexDocument): void => {
-    const last = known
+    const last = knowledge
     const next = knowledgeOf(index, options, last)
     if (
       last === undefined ||
@@ -107,17 +107,17 @@ export const createDiscovery = (options: DiscoveryOptions) => {
       // What was stored before the first index has the tag that every write reaches.
       if (last !== undefined) options.tableChanged()
     }
-    known = next
+    knowledge = next
     for (const event of eventsOf(service, next, last)) options.report(event)
   }
 
-  /** Digest of the content that `known` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
+  /** Digest of the content that `knowledge` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
   let understood: string | undefined
 
   const accept = (content: Buffer): 'accepted' | IndexRefusal => {
     const digest = createHash('sha256').update(content).digest('base64')
-    if (known !== undefined && digest === understood) {
-      for (const event of eventsOf(service, known, known)) options.report(event)
+    if (knowledge !== undefined && digest === understood) {
+      for (const event of eventsOf(service, knowledge, knowledge)) options.report(event)
       return 'accepted'
     }
     const announced = readIndex(content)
@@ -140,7 +140,13 @@ export const createDiscovery = (options: DiscoveryOptions) => {
           fetchIndex: options.fetchIndex,
           accept,
           failed: (reason, cause) =>
-            options.report({ kind: 'index-failed', service, reason, keptLast: known !== undefined, cause }),
+            options.report({
+              kind: 'index-failed',
+              service,
+              reason,
+              keptLast: knowledge !== undefined,
+              cause,
+            }),
         })
 
   const selected = (document: JsonObject, query: string): DiscoveryDocument => {
@@ -149,12 +155,12 @@ export const createDiscovery = (options: DiscoveryOptions) => {
   }
 
   const indexNow = (query: string) => {
-    if (known === undefined) return { kind: 'identity-unknown' } as const
-    return query.includes('_fields') ? selected(known.site.site, query) : known.document
+    if (knowledge === undefined) return { kind: 'identity-unknown' } as const
+    return query.includes('_fields') ? selected(knowledge.site.site, query) : knowledge.document
   }
 
   const namespaceNow = (namespace: string, query: string) => {
-    const document = (known ?? tableOnly).site.namespace(namespace)
+    const document = (knowledge ?? tableOnly).site.namespace(namespace)
     return document === undefined ? ({ kind: 'unknown-namespace' } as const) : selected(document, query)
   }
 
@@ -169,16 +175,16 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     /** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
     options: (row: Row) => {
       const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-      const { entries } = known ?? tableOnly
+      const { entries } = knowledge ?? tableOnly
       const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
       return row.handledBy === 'upstream' ? ({ kind: 'ask-upstream', fallback: document } as const) : document
     },
     /** The REST root that the upstream writes its links with; undefined until learned. */
     upstream: learned,
     /** The contract's rows as the upstream takes them. */
-    listed: (): readonly Row[] => (known ?? tableOnly).listed,
-    learned: (): LearnedRows => (known ?? tableOnly).learned,
-    drift: (): readonly Difference[] => known?.drift ?? [],
+    listed: (): readonly Row[] => (knowledge ?? tableOnly).listed,
+    learned: (): LearnedRows => (knowledge ?? tableOnly).learned,
+    drift: (): readonly Difference[] => knowledge?.drift ?? [],
     /** Reads the index now; resolves also when that fails. */
     refresh: (): Promise<void> => upstream?.refresh() ?? Promise.resolve(),
     /** After a write that changes the site itself (settings, plugins): the next index is a new one. */

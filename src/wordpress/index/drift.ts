@@ -37,7 +37,7 @@ const takesKeyword = (keyword: string, ours: unknown, theirs: unknown): boolean 
     return least.has(keyword) ? ours <= theirs : most.has(keyword) && ours >= theirs
   }
   if (alternatives.has(keyword) && Array.isArray(ours) && Array.isArray(theirs)) {
-    return theirs.every((one) => ours.some((other) => isDeepStrictEqual(other, one)))
+    return theirs.every((theirValue) => ours.some((ourValue) => isDeepStrictEqual(ourValue, theirValue)))
   }
   return keyword === 'items' && isJsonObject(ours) && isJsonObject(theirs) && takesAll(ours, theirs)
 }
@@ -90,13 +90,13 @@ const proseKeywords = new Set(['description', 'title'])
 const normalised = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.length === 0 ? {} : value.map(normalised)
   if (!isJsonObject(value)) return value
-  const kept = Object.entries(value).filter(
+  const members = Object.entries(value).filter(
     ([keyword, inner]) =>
       !(proseKeywords.has(keyword) && typeof inner === 'string') &&
       !(keyword === 'required' && inner === false),
   )
   return Object.fromEntries(
-    kept.map(([keyword, inner]) => [
+    members.map(([keyword, inner]) => [
       keyword,
       keyword === 'enum' && typeof inner === 'object' ? Object.values(inner ?? {}).sort() : normalised(inner),
     ]),
@@ -140,8 +140,8 @@ function* compareArguments(
     } else {
       // Path parameters are compared by the pattern: values that only the upstream's pattern takes are unlisted routes.
       const isInPath = row.pattern.includes(`(?P<${argument}>`)
-      const changed = { ...at, kind: 'argument-changed', argument } as const
-      yield* compareArgument(changed, asMap(our), asMap(their), isInPath)
+      const difference = { ...at, kind: 'argument-changed', argument } as const
+      yield* compareArgument(difference, asMap(our), asMap(their), isInPath)
     }
   }
 }
@@ -169,9 +169,9 @@ function* compareEndpoint(
 
 function* compareRoute(row: Row, theirs: JsonObject, unlisted: Unlisted): Iterable<Difference> {
   for (const endpoint of row.endpoints) yield* compareEndpoint(row, endpoint, theirs, unlisted)
-  const known = new Set<unknown>(row.endpoints.flatMap((endpoint) => endpoint.methods))
+  const knownMethods = new Set<unknown>(row.endpoints.flatMap((endpoint) => endpoint.methods))
   for (const method of new Set(endpointsIn(theirs)?.flatMap(methodsIn))) {
-    if (typeof method === 'string' && method.length <= 16 && !known.has(method)) {
+    if (typeof method === 'string' && method.length <= 16 && !knownMethods.has(method)) {
       yield { kind: 'method-added', matters: true, route: row.template, method }
     }
   }

@@ -137,8 +137,11 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
 const withTheirs = (ours: JsonObject, theirs: JsonObject | undefined): JsonObject => {
   const [args, announced] = [ownMember(ours, 'args'), theirs && ownMember(theirs, 'args')]
   if (!isJsonObject(args) || !isJsonObject(announced)) return ours
-  const shown = Object.entries(args).map(([name, argument]) => [name, ownMember(announced, name) ?? argument])
-  return { ...ours, args: Object.fromEntries(shown) }
+  const entries = Object.entries(args).map(([name, argument]) => [
+    name,
+    ownMember(announced, name) ?? argument,
+  ])
+  return { ...ours, args: Object.fromEntries(entries) }
 }
 
 /** A row's entry in the discovery document, in WordPress's shape. What the gateway answers itself has its own bounds in it. */

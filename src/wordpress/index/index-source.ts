@@ -154,12 +154,12 @@ const followEndpoint = (endpoint: Endpoint, theirs: JsonObject | undefined): End
       asSent[name] = defaultIn(their)
     }
   }
-  const added = Object.keys(args)
+  const addedNames = Object.keys(args)
     .filter((name) => !Object.hasOwn(ours, name))
     .slice(0, mostAdded)
-  for (const name of added) asSent[name] = { kind: 'none' }
+  for (const name of addedNames) asSent[name] = { kind: 'none' }
   if (Object.keys(asSent).length === 0) return endpoint
-  const more = Object.fromEntries(added.map((name) => [name, {}]))
+  const more = Object.fromEntries(addedNames.map((name) => [name, {}]))
   return { ...endpoint, arguments: { ...endpoint.arguments, ...more }, asSent }
 }
 
@@ -200,7 +200,7 @@ export const followIndex = (rows: readonly Row[], index: IndexDocument): readonl
 export const withKeptRows = (rows: readonly Row[], last: readonly Row[]): readonly Row[] => {
   const before = new Map(last.map((row) => [row.pattern, row]))
   return rows.map((row) => {
-    const known = before.get(row.pattern)
-    return known !== undefined && isDeepStrictEqual(known, row) ? known : row
+    const previousRow = before.get(row.pattern)
+    return previousRow !== undefined && isDeepStrictEqual(previousRow, row) ? previousRow : row
   })
 }

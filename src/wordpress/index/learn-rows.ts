@@ -95,10 +95,10 @@ const keywords: Readonly<Record<keyof ArgumentSchema, SchemaReader>> = {
 
 const cleanSchema = (value: object, depth: number): ArgumentSchema => {
   const clean: [string, unknown][] = []
-  for (const [keyword, read] of Object.entries(keywords)) {
-    const given = isJsonObject(value) ? ownMember(value, keyword) : undefined
-    const kept = given === undefined ? undefined : read(given, depth)
-    if (kept !== undefined) clean.push([keyword, kept])
+  for (const [keyword, reader] of Object.entries(keywords)) {
+    const raw = isJsonObject(value) ? ownMember(value, keyword) : undefined
+    const cleanValue = raw === undefined ? undefined : reader(raw, depth)
+    if (cleanValue !== undefined) clean.push([keyword, cleanValue])
   }
   return Object.fromEntries(clean)
 }
@@ -114,7 +114,7 @@ const cleanMap = (value: unknown, depth: number): Arguments | undefined => {
   if (entries === undefined || entries.length > schemaLimits.arguments) return undefined
   // In PHP's output, a list in place of a schema means that the argument has none.
   return Object.fromEntries(
-    entries.map(([name, given]) => [name, isJsonObject(given) ? cleanSchema(given, depth) : {}]),
+    entries.map(([name, raw]) => [name, isJsonObject(raw) ? cleanSchema(raw, depth) : {}]),
   )
 }
 
@@ -123,24 +123,24 @@ const longestPattern = 512
 /** Rows of the routes that no row lists yet, and the routes of which none could be made. */
 export type LearnedRows = {
   readonly rows: readonly Row[]
-  readonly refused: readonly { readonly pattern: string; readonly reason: RouteRefusal }[]
+  readonly refusals: readonly { readonly pattern: string; readonly reason: RouteRefusal }[]
 }
 
 const mostNamed = 10
 
 /** A list of texts of an upstream, for a person: bounded, without control characters. */
 export const namedList = (names: readonly string[]): string => {
-  const shown = names.slice(0, mostNamed).map((name) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 100))
+  const texts = names.slice(0, mostNamed).map((name) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 100))
   return names.length <= mostNamed
-    ? shown.join(', ')
-    : `${shown.join(', ')} and ${names.length - mostNamed} more`
+    ? texts.join(', ')
+    : `${texts.join(', ')} and ${names.length - mostNamed} more`
 }
 
 /** What the refusals mean, for a person; undefined where there are none. */
-export const refusedText = ({ refused }: LearnedRows): string | undefined =>
-  refused.length === 0
+export const refusedText = ({ refusals }: LearnedRows): string | undefined =>
+  refusals.length === 0
     ? undefined
-    : `${refused.length} announced routes are passed on unread: ${namedList(refused.map(({ pattern, reason }) => `${reason} ${pattern}`))}`
+    : `${refusals.length} announced routes are passed on unread: ${namedList(refusals.map(({ pattern, reason }) => `${reason} ${pattern}`))}`
 
 const methodNames: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const writing: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
@@ -185,10 +185,10 @@ const endpointsOf = (entry: JsonObject, isChecked: IsChecked): Endpoint[] | Rout
   const endpoints: Endpoint[] = []
   for (const endpoint of announced) {
     const methods = methodNames.filter((method) => methodsIn(endpoint).includes(method))
-    const given = ownMember(endpoint, 'args') ?? []
-    const args = cleanMap(given, 0)
+    const rawArguments = ownMember(endpoint, 'args') ?? []
+    const args = cleanMap(rawArguments, 0)
     if (args === undefined) return 'too-many-arguments'
-    const asSent = sentAsTheyCome(args, given, isChecked)
+    const asSent = sentAsTheyCome(args, rawArguments, isChecked)
     if (methods.length > 0) endpoints.push(endpointOf(methods, args, asSent, allowsBatch(endpoint)))
   }
   return endpoints.length === 0 ? 'no-methods' : endpoints
@@ -266,9 +266,9 @@ const routeKeys = (pattern: string, template: string): string[] => [
 ]
 
 export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): string[] => {
-  const listed = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
+  const keys = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
   return [...index.routes.keys()].filter(
-    (pattern) => !routeKeys(pattern, routeTemplate(pattern) ?? pattern).some((key) => listed.has(key)),
+    (pattern) => !routeKeys(pattern, routeTemplate(pattern) ?? pattern).some((key) => keys.has(key)),
   )
 }
 
@@ -276,18 +276,18 @@ export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): st
  * Arguments that routes of the contract announce word for word: those of content types that plugins add come from the same functions
  * of WordPress, with the same callbacks.
  */
-const coreArguments = (index: IndexDocument, listed: ReadonlySet<string>): IsChecked => {
-  const known = new Set<string>()
+const coreArguments = (index: IndexDocument, patterns: ReadonlySet<string>): IsChecked => {
+  const texts = new Set<string>()
   const textOf = (name: string, schema: unknown): string => `${name} ${JSON.stringify(schema)}`
   for (const [pattern, entry] of index.routes) {
-    if (!listed.has(pattern)) continue
+    if (!patterns.has(pattern)) continue
     for (const endpoint of endpointsIn(entry) ?? []) {
       const args = ownMember(endpoint, 'args')
       if (!isJsonObject(args)) continue
-      for (const [name, schema] of Object.entries(args)) known.add(textOf(name, schema))
+      for (const [name, schema] of Object.entries(args)) texts.add(textOf(name, schema))
     }
   }
-  return (name, announced) => known.has(textOf(name, announced))
+  return (name, announced) => texts.has(textOf(name, announced))
 }
 
 /** Compiles rows for the routes that an index announces beyond the known rows. Whether a pattern is safe to match is the router's decision. */
@@ -298,18 +298,18 @@ export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): Lear
       .map((row) => row.namespace),
   )
   const rows: Row[] = []
-  const refused: { pattern: string; reason: RouteRefusal }[] = []
+  const refusals: { pattern: string; reason: RouteRefusal }[] = []
   const templates = new Set<string>()
   const isCoreArgument = coreArguments(index, new Set(knownRows.map((row) => row.pattern)))
   for (const pattern of unlistedPatterns(index, knownRows)) {
     const entry = index.routes.get(pattern) as JsonObject
     const row = rowOf(pattern, entry, plain, isCoreArgument)
-    if (typeof row === 'string') refused.push({ pattern, reason: row })
-    else if (templates.has(row.template)) refused.push({ pattern, reason: 'template-taken' })
+    if (typeof row === 'string') refusals.push({ pattern, reason: row })
+    else if (templates.has(row.template)) refusals.push({ pattern, reason: 'template-taken' })
     else {
       templates.add(row.template)
       rows.push(row)
     }
   }
-  return { rows, refused }
+  return { rows, refusals }
 }

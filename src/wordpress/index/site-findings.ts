@@ -7,15 +7,15 @@ import { readIndex, rootOf } from './index-document.ts'
 /** Texts of an upstream that stand in a finding: a line of a log has an end, and no control characters. */
 const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 
-const indexIn = (seen: Seen): Readonly<Record<string, unknown>> | undefined => {
-  if (seen.kind === 'none' || seen.status !== 200) return undefined
-  const document = parsedJson(seen.content.toString())
+const indexIn = (response: Seen): Readonly<Record<string, unknown>> | undefined => {
+  if (response.kind === 'none' || response.status !== 200) return undefined
+  const document = parsedJson(response.content.toString())
   if (!isJsonObject(document) || !Array.isArray(ownMember(document, 'namespaces'))) return undefined
   return isJsonObject(ownMember(document, 'routes')) ? document : undefined
 }
 
 /** Is it the index of a WordPress, or of an interface like it? */
-export const isIndex = (seen: Seen): boolean => indexIn(seen) !== undefined
+export const isIndex = (response: Seen): boolean => indexIn(response) !== undefined
 
 const parts = /^(.*?)((?:\/index\.php)?\/wp-json)?\/?$/
 
@@ -36,15 +36,15 @@ const errorCode = (content: Buffer): string => {
 }
 
 /** The part of the index's answer that needs no other request to be understood; `none` means: look at `otherRoots`. */
-const plainFinding = (root: string, seen: Seen): Finding | undefined => {
-  if (seen.kind === 'none') {
+const plainFinding = (root: string, response: Seen): Finding | undefined => {
+  if (response.kind === 'none') {
     return {
       kind: 'no-answer',
-      text: `The upstream ${noAnswer(seen.reason)}`,
+      text: `The upstream ${noAnswer(response.reason)}`,
     }
   }
-  const { status, content } = seen
-  const location = fieldValue(seen.fields, 'location')
+  const { status, content } = response
+  const location = fieldValue(response.fields, 'location')
   if (status === 503) {
     return {
       kind: 'maintenance',
@@ -66,28 +66,32 @@ const plainFinding = (root: string, seen: Seen): Finding | undefined => {
   return undefined
 }
 
-/** Judges the response at the root of the interface; `found`: those of `otherRoots` that have an index. */
-export const indexFinding = (basePath: string, seen: Seen, found: readonly string[]): Finding | undefined => {
-  if (isIndex(seen)) return undefined
+/** Judges the response at the root of the interface; `roots`: those of `otherRoots` that have an index. */
+export const indexFinding = (
+  basePath: string,
+  response: Seen,
+  roots: readonly string[],
+): Finding | undefined => {
+  if (isIndex(response)) return undefined
   const root = `${basePath}/`
-  const plain = plainFinding(root, seen)
+  const plain = plainFinding(root, response)
   if (plain !== undefined) return plain
-  const status = seen.kind === 'answer' ? seen.status : 0
-  const [other] = found
-  if (other === undefined) {
+  const status = response.kind === 'answer' ? response.status : 0
+  const [otherRoot] = roots
+  if (otherRoot === undefined) {
     return {
       kind: 'no-wordpress',
       text: `The upstream is not a WordPress: GET ${root} is ${status} without an index (JSON with namespaces and routes), and so are the other usual paths. Check upstream.targets, and upstream.host if several sites share the server.`,
     }
   }
-  return other.endsWith('?rest_route=')
+  return otherRoot.endsWith('?rest_route=')
     ? {
         kind: 'plain-permalinks',
-        text: `There is no index at ${root}, only at ${other}/: WordPress uses plain permalinks. Choose another structure in Settings, Permalinks; basePath is then /wp-json, or /index.php/wp-json if the structure begins with /index.php.`,
+        text: `There is no index at ${root}, only at ${otherRoot}/: WordPress uses plain permalinks. Choose another structure in Settings, Permalinks; basePath is then /wp-json, or /index.php/wp-json if the structure begins with /index.php.`,
       }
     : {
         kind: 'wrong-base-path',
-        text: `There is no index at ${root} (${status}), but there is one at ${other}/: set upstream.basePath to ${other}, and also mount if clients should keep their URLs.`,
+        text: `There is no index at ${root} (${status}), but there is one at ${otherRoot}/: set upstream.basePath to ${otherRoot}, and also mount if clients should keep their URLs.`,
       }
 }
 
@@ -95,20 +99,22 @@ const noAnswer = (reason: string): string =>
   `does not respond (${reason}): start it, or correct upstream.targets.`
 
 /** Does a server answer at all? Its status says nothing where no contract names one. */
-export const reachFinding = (target: string, seen: Seen): Finding | undefined =>
-  seen.kind === 'none' ? { kind: 'unreachable', text: `${target} ${noAnswer(seen.reason)}` } : undefined
+export const reachFinding = (target: string, response: Seen): Finding | undefined =>
+  response.kind === 'none'
+    ? { kind: 'unreachable', text: `${target} ${noAnswer(response.reason)}` }
+    : undefined
 
 /** The path of the interface as the index names it itself; undefined where it does not. */
-export const announcedRoot = (seen: Seen): string | undefined => {
-  if (!isIndex(seen) || seen.kind === 'none') return undefined
-  const reading = readIndex(seen.content)
+export const announcedRoot = (response: Seen): string | undefined => {
+  if (!isIndex(response) || response.kind === 'none') return undefined
+  const reading = readIndex(response.content)
   const root = reading.kind === 'index' ? rootOf({ ...reading.index, identity: {} }, '') : undefined
   return root === undefined ? undefined : new URL(root).pathname.replace(/\/$/, '')
 }
 
 /** Does the site announce its interface where the gateway asks for it, or where clients reach it? */
-export const rootFinding = (basePath: string, mount: string, seen: Seen): Finding | undefined => {
-  const path = announcedRoot(seen)
+export const rootFinding = (basePath: string, mount: string, response: Seen): Finding | undefined => {
+  const path = announcedRoot(response)
   if (path === undefined || path === basePath || path === mount) return undefined
   return {
     kind: 'root-elsewhere',
@@ -117,19 +123,19 @@ export const rootFinding = (basePath: string, mount: string, seen: Seen): Findin
 }
 
 /** Is there a WordPress companion that knows the token? It answers polls with JSON, and refuses other signatures with 401. */
-export const companionFinding = (seen: Seen): Finding | undefined => {
-  if (seen.kind === 'none') return undefined
-  if (seen.status === 401) {
+export const companionFinding = (response: Seen): Finding | undefined => {
+  if (response.kind === 'none') return undefined
+  if (response.status === 401) {
     return {
       kind: 'wrong-token',
       text: 'The WordPress companion refuses the signature (401): changes.token is not the token of the plugin, or the clocks differ by more than five minutes.',
     }
   }
-  const answer = seen.status === 200 ? parsedJson(seen.content.toString()) : undefined
+  const answer = response.status === 200 ? parsedJson(response.content.toString()) : undefined
   if (isJsonObject(answer)) return undefined
   return {
     kind: 'no-companion',
-    text: `The WordPress companion does not answer (status ${seen.status}): changes.token is set, but the plugin is not in wp-content/mu-plugins, or a page cache or firewall answers in its place.`,
+    text: `The WordPress companion does not answer (status ${response.status}): changes.token is set, but the plugin is not in wp-content/mu-plugins, or a page cache or firewall answers in its place.`,
   }
 }
 
@@ -175,20 +181,20 @@ export type Reached = {
   readonly host: 'target' | 'preserve'
 }
 
-const same = (one: string, other: string): boolean =>
-  URL.canParse(one) &&
-  URL.canParse(other) &&
-  new URL(one).href.replace(/\/$/, '') === new URL(other).href.replace(/\/$/, '')
+const isSameUrl = (first: string, second: string): boolean =>
+  URL.canParse(first) &&
+  URL.canParse(second) &&
+  new URL(first).href.replace(/\/$/, '') === new URL(second).href.replace(/\/$/, '')
 
 /** The home that a WordPress must have so that its own links lead through the gateway. */
 const expectedHome = ({ publicUrl, mount }: Reached): string =>
   `${publicUrl}${parts.exec(mount)?.[2] === undefined ? '' : (parts.exec(mount)?.[1] ?? '')}`
 
 /** Does the home that the index names lead clients back to the gateway? */
-export const homeFinding = (reached: Reached, seen: Seen): Finding | undefined => {
-  const home = ownMember(indexIn(seen) ?? {}, 'home')
+export const homeFinding = (reached: Reached, response: Seen): Finding | undefined => {
+  const home = ownMember(indexIn(response) ?? {}, 'home')
   const expected = expectedHome(reached)
-  if (typeof home !== 'string' || same(home, expected)) return undefined
+  if (typeof home !== 'string' || isSameUrl(home, expected)) return undefined
   return {
     kind: 'home-elsewhere',
     text: `The home of WordPress is ${shown(home)}, but clients use ${expected}: its redirects and links bypass the gateway, and so do writes through them. Set WP_HOME and WP_SITEURL to ${expected} in wp-config.php, unless another server is meant to show the pages.`,
@@ -196,15 +202,15 @@ export const homeFinding = (reached: Reached, seen: Seen): Finding | undefined =
 }
 
 /** Does the front page send a client to the address that it asked for? */
-export const loopFinding = ({ publicUrl, mount, host }: Reached, seen: Seen): Finding | undefined => {
-  const location = seen.kind === 'none' ? undefined : fieldValue(seen.fields, 'location')
-  if (seen.kind === 'none' || location === undefined || seen.status < 300 || seen.status > 399)
+export const loopFinding = ({ publicUrl, mount, host }: Reached, response: Seen): Finding | undefined => {
+  const location = response.kind === 'none' ? undefined : fieldValue(response.fields, 'location')
+  if (response.kind === 'none' || location === undefined || response.status < 300 || response.status > 399)
     return undefined
-  const asked = `${publicUrl}${mount === '/' ? '' : mount}/`
-  if (!URL.canParse(location, asked) || !same(new URL(location, asked).href, asked)) return undefined
+  const url = `${publicUrl}${mount === '/' ? '' : mount}/`
+  if (!URL.canParse(location, url) || !isSameUrl(new URL(location, url).href, url)) return undefined
   const why =
     host === 'target'
       ? 'WordPress receives the host of the target and redirects to its home. Set upstream.host: preserve'
       : 'the upstream does not know the public address. Make it read X-Forwarded-Proto if clients use https, and set WP_HOME and WP_SITEURL to the public URL'
-  return { kind: 'redirect-loop', text: `The front page ${asked} redirects to itself: ${why}.` }
+  return { kind: 'redirect-loop', text: `The front page ${url} redirects to itself: ${why}.` }
 }

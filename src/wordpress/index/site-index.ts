@@ -81,7 +81,7 @@ const offered = (rows: readonly Row[], index: IndexDocument): readonly Row[] => 
 }
 
 /** The rows of requests: before the first index all, then without the core routes of other versions. */
-const taken = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
+const requestRows = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
   const isAnnounced = announces(index)
   return index.routes.size === 0
     ? rows
@@ -133,10 +133,10 @@ const buildSiteIndex = (
     /** The namespace's own document; undefined when it is not announced. */
     namespace: (name: string): JsonObject | undefined => {
       if (!namespaces.has(name)) return undefined
-      const own = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
+      const ownRoutes = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
       return {
         namespace: name,
-        routes: Object.fromEntries(own),
+        routes: Object.fromEntries(ownRoutes),
         _links: { up: [{ href: `${publicRoot}/` }] },
       }
     },
@@ -145,15 +145,15 @@ const buildSiteIndex = (
 
 /** Learned rows without those that no path would match: these are refused as well. */
 const routedRows = (
-  { rows, refused }: LearnedRows,
+  { rows, refusals }: LearnedRows,
   listed: readonly Row[],
   last: readonly Row[] = [],
 ): LearnedRows => {
-  const found = withKeptRows(rows, last)
-  const skipped = skippedRows([...listed, ...found])
+  const learnedRows = withKeptRows(rows, last)
+  const skipped = skippedRows([...listed, ...learnedRows])
   return {
-    rows: found.filter((row) => !skipped.has(row)),
-    refused: [...refused, ...[...skipped].map(([{ pattern }, reason]) => ({ pattern, reason }))],
+    rows: learnedRows.filter((row) => !skipped.has(row)),
+    refusals: [...refusals, ...[...skipped].map(([{ pattern }, reason]) => ({ pattern, reason }))],
   }
 }
 
@@ -168,12 +168,12 @@ export const knowledgeOf = (
   const listed =
     index.routes === emptyIndex.routes
       ? rows
-      : withKeptRows(followIndex(taken(rows, index), index), last?.listed ?? rows)
+      : withKeptRows(followIndex(requestRows(rows, index), index), last?.listed ?? rows)
   const site = buildSiteIndex(index, settings, listed, unlisted)
   const learned: LearnedRows =
     unlistedRoutes === 'learn'
       ? routedRows(learnRows(index, rows), listed, last?.learned.rows)
-      : { rows: [], refused: [] }
+      : { rows: [], refusals: [] }
   return {
     site,
     /** The contract's rows as the upstream takes them. */
@@ -210,10 +210,10 @@ export const eventsOf = (
     service,
     unlistedRoutes: next.unlistedRoutes,
     learnedRows: next.learned.rows.length,
-    refused: countBy(next.learned.refused.map(({ reason }) => reason)),
+    refused: countBy(next.learned.refusals.map(({ reason }) => reason)),
   }
   const isRefusedAnew =
-    next.learned.refused.length > 0 && !isDeepStrictEqual(next.learned.refused, last?.learned.refused)
+    next.learned.refusals.length > 0 && !isDeepStrictEqual(next.learned.refusals, last?.learned.refusals)
   const events: DiscoveryEvent[] = isRefusedAnew
     ? [refreshed, { kind: 'routes-refused', service, refused: refreshed.refused }]
     : [refreshed]

@@ -92,7 +92,7 @@ export const createJsonScanner = (rules: StringRules): ChunkMapper => {
   let expectsKey = false
   let mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
   let escaped = false
-  let held: Buffer = nothing
+  let pending: Buffer = nothing
   // Replacements in the current chunk.
   let output: Piece[] = []
   let copied = 0
@@ -183,10 +183,10 @@ export const createJsonScanner = (rules: StringRules): ChunkMapper => {
     const start = tokenStart + 1
     if (expectsKey) {
       const within = containerKind()
-      const found =
+      const replacement =
         end - start > rules.maxKeyLength(within) ? undefined : rules.key(content, start, end, within)
-      replace(end, found?.text)
-      kind = found?.opens ?? valueKinds.plain
+      replace(end, replacement?.text)
+      kind = replacement?.opens ?? valueKinds.plain
     } else if (end - start <= rules.maxValueLength) {
       replace(end, rules.value(content, start, end, kind))
     }
@@ -207,7 +207,7 @@ export const createJsonScanner = (rules: StringRules): ChunkMapper => {
     if (mode === 'candidate' && isTooLong(content.length - tokenStart)) mode = 'skip'
     const end = mode === 'candidate' ? tokenStart : content.length
     // A copy, so that a few octets do not keep a whole chunk alive.
-    held = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : nothing
+    pending = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : nothing
     if (output.length === 0) return end === content.length ? content : content.subarray(copied, end)
     return joined(content, output, copied, end)
   }
@@ -226,16 +226,16 @@ export const createJsonScanner = (rules: StringRules): ChunkMapper => {
   return {
     push: (chunk) => {
       if (mode === 'blind' || chunk.length === 0) return chunk
-      const content = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+      const content = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
       output = []
       copied = 0
       tokenStart = 0
-      walk(content, held.length)
+      walk(content, pending.length)
       return flush(content)
     },
     end: () => {
-      const rest = held
-      held = nothing
+      const rest = pending
+      pending = nothing
       return rest
     },
   }

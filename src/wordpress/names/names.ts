@@ -230,10 +230,11 @@ const mapArguments = (args: Arguments, swap: NameSwap): Arguments =>
 /** The `namespace` argument of an index defaults to that index's own namespace. */
 const mapNamespaceDefault = (args: Arguments, swap: NameSwap): Arguments => {
   const schema = args['namespace']
-  const other = typeof schema?.default === 'string' ? swap.namespaces.get(schema.default) : undefined
-  return schema === undefined || other === undefined
+  const publicNamespace =
+    typeof schema?.default === 'string' ? swap.namespaces.get(schema.default) : undefined
+  return schema === undefined || publicNamespace === undefined
     ? args
-    : { ...args, namespace: { ...schema, default: other } }
+    : { ...args, namespace: { ...schema, default: publicNamespace } }
 }
 
 const mapEndpoint = (endpoint: Endpoint, swap: NameSwap): Endpoint => ({

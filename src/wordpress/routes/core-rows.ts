@@ -23,11 +23,11 @@ const { shared, routes } = data as unknown as {
   readonly routes: readonly WrittenRoute[]
 }
 
-const schemaOf = (written: Written): ArgumentSchema =>
-  typeof written === 'string' ? (shared[written.slice(1)] ?? {}) : written
+const schemaOf = (schema: Written): ArgumentSchema =>
+  typeof schema === 'string' ? (shared[schema.slice(1)] ?? {}) : schema
 
 const endpoint = ({ methods, allowBatch, arguments: args }: WrittenRoute['endpoints'][number]): Endpoint => {
-  const schemas = Object.fromEntries(Object.entries(args).map(([name, written]) => [name, schemaOf(written)]))
+  const schemas = Object.fromEntries(Object.entries(args).map(([name, schema]) => [name, schemaOf(schema)]))
   return endpointFor(methods)(schemas, {
     ...(allowBatch === undefined ? {} : { allowBatch }),
     // WordPress reads the parameters of a multipart form on every route.

@@ -155,10 +155,10 @@ const phpName = (parameter: string): string | undefined => {
 
 /** Does a form give a value to one of the names, in any spelling that PHP reads so? */
 const mayHaveName = (form: string, names: readonly string[]): boolean => {
-  const refused = new Set(names.map((name) => phpName(name)))
+  const refusedNames = new Set(names.map((name) => phpName(name)))
   return form.split(/[&;]/).some((parameter) => {
     const name = phpName(parameter)
-    return name === undefined || refused.has(name)
+    return name === undefined || refusedNames.has(name)
   })
 }
 
@@ -184,7 +184,7 @@ const ofTable = (text: string, { mediaType: expected, ...rule }: HarmlessRequest
 })
 
 const isOf = ({ paths }: HarmlessRequest, roots: readonly string[], path: string): boolean =>
-  roots.some((root) => paths.some((one) => root + one === path))
+  roots.some((root) => paths.some((requestPath) => root + requestPath === path))
 
 /** What is known of a request to a service: from `cache.harmlessWrites`, and of those that reach a WordPress from the table. */
 export const harmlessWritesOf = (
@@ -192,18 +192,18 @@ export const harmlessWritesOf = (
 ): Contract['harmlessWrite'] => {
   const { cache, contract, upstream } = config
   const patterns = cache.harmlessWrites.filter(isPattern)
-  const named = cache.harmlessWrites.flatMap((one) => (isPattern(one) ? [] : [one.text]))
+  const names = cache.harmlessWrites.flatMap((rule) => (isPattern(rule) ? [] : [rule.text]))
   if (contract !== 'open' && patterns.length === 0) return undefined
   const table: readonly (readonly [string, HarmlessRequest])[] = [
     ...Object.entries(unnamedRequests),
-    ...named.map((name) => [name, namedRequests[name]] as const),
+    ...names.map((name) => [name, namedRequests[name]] as const),
   ]
   const basePath = upstream.basePath === '/' ? '' : upstream.basePath
   return (method, path, query, interfaces) => {
     const pattern = patterns.find((match) => matchesWrite(match, method, path, query))
     if (pattern !== undefined) return ofPattern(pattern.text, pattern.query)
     if (contract !== 'open' || method !== 'POST' || query !== '') return undefined
-    const roots = interfaces().flatMap((one) => rootOf(one) ?? [])
+    const roots = interfaces().flatMap((address) => rootOf(address) ?? [])
     const row = table.find(([, request]) => isOf(request, roots, basePath + path))
     return row === undefined ? undefined : ofTable(...row)
   }

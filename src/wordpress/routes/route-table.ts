@@ -93,7 +93,7 @@ const formRows: readonly Row[] = [
 ]
 
 /** Contact forms. Their arguments are not announced: all parameters are forwarded. */
-const contactFormRows: readonly Row[] = formRows.map((one) => ({ ...one, ofPlugin: true }))
+const contactFormRows: readonly Row[] = formRows.map((row) => ({ ...row, ofPlugin: true }))
 
 const rendered = answered('string', ...everywhere)
 const status: ArgumentSchema = { type: 'string', enum: writableStatuses }

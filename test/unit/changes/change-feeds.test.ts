@@ -165,7 +165,7 @@ describe('a push', () => {
       const other = counted()
       const at = scene()
       const beside = scene()
-      const tell: FeedService['ports']['tell'] = (message) => beside.feeds.told(message)
+      const tell: FeedService['ports']['tell'] = (message) => beside.feeds.receiveMessage(message)
       at.feeds.use([service({ ports: { ...one.ports, tell } })])
       beside.feeds.use([service({ ports: other.ports })])
       const { answer, again } = pushTo(at, { sequence: 0, changes: content })
@@ -238,7 +238,7 @@ describe('a push', () => {
     const other = counted()
     const at = scene()
     const beside = scene()
-    const tell: FeedService['ports']['tell'] = (message) => beside.feeds.told(message)
+    const tell: FeedService['ports']['tell'] = (message) => beside.feeds.receiveMessage(message)
     at.feeds.use([service({ ports: { ...one.ports, tell } })])
     beside.feeds.use([service({ ports: other.ports })])
     const content = { sequence: 7, changes: [{ kind: 'unknown' }] }
@@ -426,7 +426,7 @@ test('the process that reads the log keeps its interval, and one that receives t
           return log(0)
         },
         tell: (message) => {
-          for (const one of both) one.told(message)
+          for (const one of both) one.receiveMessage(message)
         },
       }
       feeds.use([service({ pollMs: 1_000, ports })])

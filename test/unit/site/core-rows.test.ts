@@ -31,7 +31,7 @@ test('they are the routes of WordPress 6.9 that would be learned without them', 
 
 test('nothing of 6.9 is learned, and nothing differs', () => {
   const known = knowledgeOf(indexOf(publicDocument()), settings)
-  expect(known.learned).toEqual({ rows: [], refused: [] })
+  expect(known.learned).toEqual({ rows: [], refusals: [] })
   const ofCore = new Set(coreRows.map(({ template }) => template))
   expect(known.drift.filter(({ route, matters }) => matters && ofCore.has(route))).toEqual([])
   for (const row of coreRows) {

@@ -12,7 +12,7 @@ const learned = learnRows(real, siteRows)
 const rowOf = (template: string) => learned.rows.find((row) => row.template === template)
 
 test('every route of a real WordPress that no row lists becomes a row', () => {
-  expect(learned.refused).toEqual([])
+  expect(learned.refusals).toEqual([])
   expect(learned.rows).toHaveLength(75)
   expect(new Set(learned.rows.map((row) => row.id)).size).toBe(75)
 })
@@ -122,14 +122,14 @@ describe('a route that can be read, but not matched safely,', () => {
     [`/x/v1/${'a'.repeat(505)}`, 'pattern-too-long'],
   ])('%.40s is refused, with the reason', (pattern, reason) => {
     const { learned } = knowledge(['/x/v1/plain', pattern])
-    expect(learned.refused).toEqual([{ pattern, reason }])
+    expect(learned.refusals).toEqual([{ pattern, reason }])
     expect(learned.rows.map((row) => row.pattern)).toEqual(['/x/v1/plain'])
   })
 
   test('of more than 16 that divide a path in several ways, the others are refused', () => {
     const patterns = Array.from({ length: 20 }, (_, at) => `/x/v1/(?P<a>.+)-${at}-(?P<b>.+)`)
     const { learned } = knowledge(patterns)
-    expect(learned.refused).toEqual(
+    expect(learned.refusals).toEqual(
       patterns.slice(16).map((pattern) => ({ pattern, reason: 'too-many-alike' })),
     )
     expect(learned.rows).toHaveLength(16)
@@ -153,7 +153,7 @@ describe('a hostile route', () => {
     ],
     ['with a list of arguments', get([1]), 'too-many-arguments'],
   ])('%s is refused', (_what, entry, reason) => {
-    expect(learn({ '/x/v1/a': entry })).toEqual({ rows: [], refused: [{ pattern: '/x/v1/a', reason }] })
+    expect(learn({ '/x/v1/a': entry })).toEqual({ rows: [], refusals: [{ pattern: '/x/v1/a', reason }] })
   })
 
   test.each([
@@ -161,7 +161,7 @@ describe('a hostile route', () => {
     ['/x/(.*)*$', 'pattern-unreadable'],
     [`/x/${'a'.repeat(600)}`, 'pattern-too-long'],
   ])('%.20s is refused', (pattern, reason) => {
-    expect(learn({ [pattern]: get({}) }).refused).toEqual([{ pattern, reason }])
+    expect(learn({ [pattern]: get({}) }).refusals).toEqual([{ pattern, reason }])
   })
 
   test('in another case is the listed one', () => {
@@ -173,15 +173,15 @@ describe('a hostile route', () => {
   test('of a taken template is refused', () => {
     expect(learn({ '/x/v1/(?P<id>a)': get({}), '/x/v1/(?P<id>b)': get({}) })).toMatchObject({
       rows: [{ pattern: '/x/v1/(?P<id>a)' }],
-      refused: [{ reason: 'template-taken' }],
+      refusals: [{ reason: 'template-taken' }],
     })
   })
 
   test('of which there are thousands, registered before those of WordPress, keeps none of those out', () => {
     const many = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`/x/v1/a${i}`, get({})]))
-    const { rows, refused } = learn({ ...many, ...publicDocument().routes })
+    const { rows, refusals } = learn({ ...many, ...publicDocument().routes })
     expect(rows).toHaveLength(3075)
-    expect(refused).toEqual([])
+    expect(refusals).toEqual([])
     expect(rows.map(({ template }) => template)).toContain('/site/v2/categories')
   })
 

@@ -38,8 +38,6 @@ export const createTagNames = (service: string) => ({
   dynamic: `${service}/dynamic`,
   /** On content that renders only items of one collection. */
   dynamicOf: (collection: string) => `${service}/dynamic/${collection}`,
-  /** On rendered content with classes, which styles may affect. */
-  styled: `${service}/styled`,
   /** On every response with rendered content. */
   rendered: `${service}/rendered`,
   /** On every response of a collection. */

@@ -6,10 +6,10 @@ export type WriteEffect = 'everything' | NamedEffect
 
 /**
  * Answers with rendered content that a write reaches: `dynamic` are those whose content may render other things (see
- * static-content.ts), `styled` those with any class, `any` are all of them, for what can be rendered without a trace, or was not
+ * static-content.ts), `any` are all of them, for what can be rendered without a trace, or was not
  * rendered at all before.
  */
-export type ReachedContents = 'none' | 'dynamic' | 'styled' | 'any'
+export type ReachedContents = 'none' | 'dynamic' | 'any'
 
 export type NamedEffect = {
   /** Other items of the same collection change too: order, parents, links below it. */
@@ -102,9 +102,6 @@ const movedWithPage = ['media', 'comments', 'search', 'oembed', 'menu-items'] as
 
 const movedPage = effect(movedWithPage, { siblings: true, contents: 'any' })
 
-/** Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing. */
-const goneWithIt = { shownBy: true, embedded: true, contents: 'dynamic' } as const
-
 /** Menu items without their own label take the title of what they lead to. */
 const titleInMenus = { property: 'title.rendered', effect: effect([], { shownBy: true }) } as const
 
@@ -141,7 +138,13 @@ export const refinements = {
       author: effect(['users']),
     },
     relatedHidden: inTerms,
-    deletedHidden: effect(['media', 'comments'], { ...goneWithIt, countedBy: ['categories', 'tags'] }),
+    // Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing.
+    deletedHidden: effect(['media', 'comments'], {
+      shownBy: true,
+      embedded: true,
+      countedBy: ['categories', 'tags'],
+      contents: 'dynamic',
+    }),
     copied: [titleInMenus],
     hidden: onlyEditorsSee,
     listed: 'publish',
@@ -154,7 +157,6 @@ export const refinements = {
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
     relatedHidden: { parent: movedPage, slug: movedPage, ...inTerms },
     deletedHidden: effect([...movedWithPage, 'settings'], {
-      ...goneWithIt,
       countedBy: ['categories', 'tags'],
       siblings: true,
       contents: 'any',
@@ -181,14 +183,14 @@ export const refinements = {
     filled: 'content.rendered',
     ...shownPlainly,
   },
-  // Its content is shown unrendered: contents change with that, not with its title or its categories.
+  // Its content is shown unrendered: contents change with that, not with its title. They may show the categories in use.
   blocks: {
     structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
     texts: [...ofAnswers, 'title', 'excerpt', 'content'],
-    minor: effect([], { siblings: true }),
+    minor: effect([]),
     related: {
-      site_pattern_category: effect([], { countedBy: ['site_pattern_category'] }),
-      wp_pattern_category: effect([], { countedBy: ['wp_pattern_category'] }),
+      site_pattern_category: effect([], { countedBy: ['site_pattern_category'], contents: 'dynamic' }),
+      wp_pattern_category: effect([], { countedBy: ['wp_pattern_category'], contents: 'dynamic' }),
     },
     ...shownPlainly,
   },
@@ -197,7 +199,7 @@ export const refinements = {
     structure: ['settings', 'styles'],
     texts: [...ofAnswers, 'title'],
     within: { styles: ['color', 'typography', 'css'] },
-    minor: effect([], { siblings: true }),
+    minor: effect([]),
     ...shownPlainly,
   },
   media: {

@@ -11,7 +11,7 @@ const collectionOfChangedType: Readonly<Record<string, string>> = {
   ...collectionOfType,
   wp_global_styles: 'global-styles',
   wp_font_family: 'font-families',
-  wp_font_face: 'font-faces',
+  wp_font_face: 'font-families',
   wpcf7_contact_form: 'contact-forms',
 }
 
@@ -19,13 +19,12 @@ const collectionOfChangedType: Readonly<Record<string, string>> = {
 const hiddenTypes: ReadonlySet<string> = new Set(['wp_sync_storage'])
 
 /** Collections whose items have other identifiers in the interface than in the database, or show each other. */
-const anyItemOf: Readonly<Record<string, readonly string[]>> = {
-  templates: ['templates'],
-  'template-parts': ['template-parts'],
-  'global-styles': ['global-styles'],
-  'font-families': ['font-families', 'font-faces'],
-  'font-faces': ['font-families', 'font-faces'],
-}
+const reachedAsWhole: ReadonlySet<string> = new Set([
+  'templates',
+  'template-parts',
+  'global-styles',
+  'font-families',
+])
 
 /** Collection of the terms of a taxonomy. A change of any other taxonomy counts as a change of everything. */
 const collectionOfChangedTaxonomy: Readonly<Record<string, string>> = {
@@ -201,9 +200,8 @@ export const createChangedTags = (
     const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }
     const entry = lookUp(table, item.collection)
     if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
-    const others = lookUp(anyItemOf, item.collection) ?? []
     const tags = actionsOf(item).flatMap((action) => writtenTags(asWrite(item, entry, action)))
-    return [...tags, ...others.map(names.any)]
+    return reachedAsWhole.has(item.collection) ? [...tags, names.any(item.collection)] : tags
   }
 
   /** The tag of responses that are not described completely. Without lists the object is visible to editors only, by its id. */
@@ -216,7 +214,7 @@ export const createChangedTags = (
     const tags = revisedCollections.flatMap((collection) =>
       [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
     )
-    const any = Object.keys(anyItemOf).map(names.any)
+    const any = [...reachedAsWhole].map(names.any)
     const post = tagOfBlog(names, change.blog)('p', String(parent))
     return [...tags.filter((tag) => tag !== undefined), ...any, names.unknown, names.opaque, post]
   }

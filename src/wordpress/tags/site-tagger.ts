@@ -110,17 +110,16 @@ const renderedTags = (
 ): readonly string[] => {
   switch (entry?.renders) {
     case 'any':
-      return [names.rendered, names.styled, names.dynamic]
+      return [names.rendered, names.dynamic]
     case 'none':
       return []
     case undefined: {
       const text = contentText(content).latin1
       if (!renderedContent.test(text)) return []
-      const styled = /class(?:\s|\\[nrt])*=/i.test(text) ? [names.styled] : []
       const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
-      if (!others) return [names.rendered, ...styled]
+      if (!others) return [names.rendered]
       const reached = rendersMoreThanPages(text) ? names.dynamic : names.dynamicOf('pages')
-      return [names.rendered, ...styled, reached]
+      return [names.rendered, reached]
     }
   }
 }

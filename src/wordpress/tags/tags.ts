@@ -70,7 +70,7 @@ const onlyOwn = always(effect([]))
 const everything = always('everything')
 
 // A term's count and its lists by post follow the post's status; an author is public as long as one of its items is published.
-const shown = ['search', 'oembed', 'users', 'comments'] as const
+const shown = ['oembed', 'users', 'comments'] as const
 
 /** Media attached to an item, of whichever type, are public as long as it is, and have another permalink without it. */
 const withAttached = (more: Partial<Omit<NamedEffect, 'collections'>> = {}): CollectionTags['effects'] => {
@@ -93,28 +93,24 @@ const anywhere = { shownBy: true, embedded: true } as const
 /** What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. */
 const post: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { ...counted, contents: 'dynamic' }),
-  update: effect(['media', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
-  delete: effect(['media', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
+  update: effect(['media', 'search', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
+  delete: effect(['media', 'search', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
 }
 
 // A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
 // one, and the pages below a deleted page have another parent and another permalink. WordPress adds new pages to menus with `auto_add`.
 const page: CollectionTags['effects'] = {
-  create: effect(['menu-items', 'search', 'oembed', 'users'], {
+  create: effect(['menu-items', 'search', 'oembed', 'users'], { ...counted, contents: 'any' }),
+  update: effect(['media', 'menu-items', 'search', ...shown], {
     ...counted,
     siblings: true,
+    embedded: true,
     contents: 'any',
   }),
-  update: effect(['media', 'menu-items', ...shown], {
+  delete: effect(['media', 'settings', 'menu-items', 'search', ...shown], {
     ...counted,
-    ...anywhere,
     siblings: true,
-    contents: 'any',
-  }),
-  delete: effect(['media', 'settings', 'menu-items', ...shown], {
-    ...counted,
-    ...anywhere,
-    siblings: true,
+    embedded: true,
     contents: 'any',
   }),
 }
@@ -128,9 +124,9 @@ const byTerm = (property: string) =>
  */
 const term = (
   property: string,
-  { collections = [], ...more }: Partial<NamedEffect> = {},
+  { collections = ['search/term'], ...more }: Partial<NamedEffect> = {},
 ): CollectionTags['effects'] => {
-  const reached = effect(['search/term', ...collections], {
+  const reached = effect(collections, {
     shownBy: true,
     filteredBy: byTerm(property),
     contents: 'dynamic',
@@ -139,13 +135,11 @@ const term = (
   return { create: effect(['search/term'], { contents: 'dynamic' }), update: reached, delete: reached }
 }
 
-const ofMenu = ['menu-items', 'menu-locations', 'navigation'] as const
-
 /** Types of WordPress's own that are no pages have the permalinks of posts. */
 const linkedAsPosts = ['blocks', 'navigation'] as const
 
 const ofAuthor = [
-  ...['oembed', 'comments', 'posts', 'pages', 'media', 'menu-items', 'search'],
+  ...['oembed', 'comments', 'posts', 'media', 'menu-items', 'search'],
   ...linkedAsPosts,
 ] as const
 
@@ -178,7 +172,7 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
       // A gallery of what is attached was empty before, and left no trace.
       create: effect(['posts', 'pages'], { ...counted, contents: 'dynamic' }),
       // Rendered images take their sizes from the media item; its comments are public as long as it is, and have its permalink in theirs.
-      update: effect(['oembed', 'comments'], { ...counted, ...anywhere, contents: 'dynamic' }),
+      update: effect(['oembed', 'comments'], { ...counted, shownBy: true, contents: 'dynamic' }),
       // Its comments go with it, and so does the logo of the site.
       delete: effect(['oembed', 'comments', 'settings'], { ...counted, ...anywhere, contents: 'dynamic' }),
     },
@@ -193,8 +187,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   // A menu that was empty leaves no trace in the content where it stands.
   'menu-items': {
     effects: {
-      ...withAttached({ siblings: true, contents: 'any' }),
-      delete: effect(['media', ...shown], { siblings: true, embedded: true, contents: 'dynamic' }),
+      ...withAttached({ contents: 'any' }),
+      delete: effect(['media', ...shown], { embedded: true, contents: 'dynamic' }),
     },
     filters: [],
     refinement: refinements['menu-items'],
@@ -205,7 +199,6 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   // Content repeats a synced pattern wherever it is used, without a mark.
   blocks: {
     effects: withAttached({
-      siblings: true,
       contents: 'any',
       countedBy: ['site_pattern_category', 'wp_pattern_category'],
     }),
@@ -219,15 +212,15 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     refinement: refinements.navigation,
   },
-  templates: { effects: alwaysPublished({ siblings: true }), filters: [], renders: 'none' },
+  templates: { effects: alwaysPublished(), filters: [], renders: 'none' },
   'template-parts': {
-    effects: alwaysPublished({ siblings: true, contents: 'any' }),
+    effects: alwaysPublished({ contents: 'any' }),
     filters: [],
     renders: 'none',
   },
-  // The layout of groups and columns is in their classes.
+  // The layout of groups and columns is in their classes; the size of a large text in it follows the settings without a class.
   'global-styles': {
-    effects: always(effect(['themes'], { siblings: true, contents: 'styled' })),
+    effects: always(effect(['themes'], { contents: 'any' })),
     filters: [],
     refinement: refinements['global-styles'],
     renders: 'none',
@@ -248,16 +241,22 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   tags: { effects: term('tags'), filters: [], refinement: refinements.tags, renders: 'none' },
   menus: {
     effects: {
-      ...always(effect(ofMenu, { siblings: true, contents: 'any' })),
+      ...always(effect(['menu-locations'], { siblings: true, contents: 'any' })),
       // Its items go with it, and leave what is attached to them.
-      delete: effect([...ofMenu, 'media', ...shown], { siblings: true, embedded: true, contents: 'any' }),
+      delete: effect(['menu-items', 'menu-locations', 'media', ...shown], {
+        embedded: true,
+        contents: 'any',
+      }),
     },
     filters: [],
     renders: 'none',
   },
   site_pattern_category: { effects: term('site_pattern_category'), filters: [], renders: 'none' },
   comments: {
-    effects: always(effect(['posts', 'pages'], { siblings: true, embedded: true, contents: 'dynamic' })),
+    effects: {
+      ...always(effect([], { siblings: true, contents: 'dynamic' })),
+      create: effect([], { siblings: true, embedded: true, contents: 'dynamic' }),
+    },
     filters: [same('post'), same('parent'), same('author')],
     owners: [
       { property: 'post', collections: ['posts', 'pages', 'media'], embedsOnly: true },
@@ -283,18 +282,28 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   // Renders a block for an editor; its POST stores nothing.
   'block-renderer': { effects: onlyOwn, filters: [], renders: 'any' },
+  // Content may render a widget that has no class.
   widgets: {
-    effects: always(effect(['sidebars', 'widget-types'], { siblings: true, contents: 'dynamic' })),
+    effects: always(effect([], { contents: 'any' })),
     filters: [],
     renders: 'any',
   },
   sidebars: {
-    effects: always(effect(['widgets'], { siblings: true, contents: 'dynamic' })),
+    effects: always(effect([], { contents: 'any' })),
     filters: [],
     renders: 'any',
   },
-  'font-families': { effects: alwaysPublished(), filters: [], renders: 'none' },
-  'font-faces': { effects: alwaysPublished(), filters: [], renders: 'none' },
+  // Font faces are parts of their family.
+  'font-families': {
+    effects: {
+      create: effect(['users']),
+      // Of a face: what was attached to it goes to the family, and keeps its link.
+      update: effect(['media', 'users'], { siblings: true, embedded: true }),
+      delete: effect(['media', ...shown], { siblings: true, embedded: true }),
+    },
+    filters: [],
+    renders: 'none',
+  },
   settings: {
     effects: everything,
     filters: [],

@@ -140,8 +140,6 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
         return []
       case 'dynamic':
         return [names.dynamic, names.dynamicOf(collection)]
-      case 'styled':
-        return [names.styled, names.dynamic]
       case 'any':
         return [names.rendered]
     }

@@ -53,6 +53,26 @@ export const trimmed = (step: PlainWrite): PlainWrite =>
 export const byNewcomer = (step: PlainWrite): PlainWrite =>
   step.door === 'rest' ? { ...step, by: 'subscriber' } : step
 
+/** In the font family of that name. */
+export const fontFace = (name: string, family: string, weight = '400'): PlainWrite =>
+  rest(name, 'font-families.update', {
+    method: 'POST',
+    route: `/wp/v2/font-families/{${family}}/font-faces`,
+    body: {
+      font_face_settings: JSON.stringify({
+        fontFamily: 'Oak',
+        fontWeight: weight,
+        src: `https://192.0.2.1/${name}.woff2`,
+      }),
+    },
+  })
+
+export const removeFontFace = (name: string, family: string): PlainWrite =>
+  rest('delete', 'font-families.update', {
+    method: 'DELETE',
+    route: `/wp/v2/font-families/{${family}}/font-faces/{${name}}?force=true`,
+  })
+
 export const paragraph = (text: string): string =>
   `<!-- wp:paragraph -->\n<p>${text}</p>\n<!-- /wp:paragraph -->`
 
@@ -104,6 +124,12 @@ const rendering: Readonly<Record<string, string>> = {
   classicmenu: '<!-- wp:shortcode -->\n[garden-menu]\n<!-- /wp:shortcode -->',
   linkto:
     '<!-- wp:navigation --><!-- wp:navigation-link {"label":"x","type":"page","id":{parentpage},"kind":"post-type","url":"/x"} /--><!-- wp:navigation-link {"label":"d","type":"post","id":{draft},"kind":"post-type","url":"/d"} /--><!-- /wp:navigation -->',
+  storedwidget: '<!-- wp:legacy-widget {"id":"{widget}"} /-->',
+  largetext:
+    '<!-- wp:paragraph {"style":{"typography":{"fontSize":"40px"}}} -->\n<p style="font-size:40px">large</p>\n<!-- /wp:paragraph -->',
+  spaced:
+    '<!-- wp:group {"style":{"spacing":{"blockGap":"9px"}},"layout":{"type":"flex"}} --><div class="wp-block-group"><p>in it</p></div><!-- /wp:group -->',
+  patterncloud: '<!-- wp:tag-cloud {"taxonomy":"wp_pattern_category"} /-->',
   group:
     '<!-- wp:group {"layout":{"type":"flex"}} --><div class="wp-block-group"><!-- wp:paragraph --><p>in it</p><!-- /wp:paragraph --></div><!-- /wp:group --><!-- wp:group {"layout":{"type":"constrained"}} --><div class="wp-block-group"><p>in it</p></div><!-- /wp:group -->',
   columns:
@@ -124,6 +150,10 @@ const renderingPages = [
   'avatar',
   'galleryof',
   'pagelist',
+  'gallery',
+  'storedwidget',
+  'largetext',
+  'spaced',
 ] as const
 
 const renderingPosts = Object.keys(rendering)
@@ -141,7 +171,13 @@ const images = [
   'ofitem',
   'ofpattern',
   'ofmenu',
+  'ofpart',
+  'oftemplate',
+  'offamily',
+  'offace',
 ]
+
+const attachedImages = images.filter((name) => name.startsWith('of'))
 
 /** A site on which each row of the table matters. Names of items are used as `{name}`. */
 export const aimedSite: readonly Step[] = [
@@ -169,7 +205,7 @@ export const aimedSite: readonly Step[] = [
   create('patterns', 'wp_pattern_category', { name: 'Oak patterns' }),
   create('spare', 'wp_pattern_category', { name: 'Zinnia spare' }),
   create('unusedpatterns', 'wp_pattern_category', { name: 'Oak unused patterns' }),
-  ...[...images, 'ofpart', 'oftemplate'].map((name) => upload(name)),
+  ...images.map((name) => upload(name)),
   published('oak', 'posts', 'Oak post', {
     author: '{writer}',
     categories: ['{young}'],
@@ -246,6 +282,10 @@ export const aimedSite: readonly Step[] = [
     sidebar: 'wp_inactive_widgets',
     instance: { raw: { content: paragraph('widget') } },
   }),
+  create('family', 'font-families', {
+    font_family_settings: JSON.stringify({ name: 'Oak', slug: 'oak', fontFamily: 'Oak' }),
+  }),
+  fontFace('face', 'family'),
   ...Object.entries(rendering).map(([name, content]) =>
     published(name, 'posts', name, { content, author: '{writer}', slug: name }),
   ),
@@ -260,6 +300,16 @@ export const aimedSite: readonly Step[] = [
   create('onbelow', 'comments', { post: '{belowdraft}', content: 'Oak below' }),
   create('ondraftpage', 'comments', { post: '{draftpage}', content: 'Oak on the draft page' }),
   create('onimage', 'comments', { post: '{loose}', content: 'Oak on the image' }),
+  ...attachedImages.map((name) =>
+    create(`on${name}`, 'comments', { post: `{${name}}`, content: `Oak on ${name}` }),
+  ),
+  // Each has an image that is attached to something else.
+  ...attachedImages.map((name) =>
+    published(`with${name}`, 'pages', `With ${name}`, { featured_media: `{${name}}` }),
+  ),
+  // Their authors are public only as long as something of theirs is published.
+  create('byquiet', 'posts', { title: 'Quiet draft', status: 'draft', author: '{quiet}' }),
+  create('bynewcomer', 'posts', { title: 'Draft of a newcomer', status: 'draft', author: '{fourth}' }),
   ...[
     ['ofpost', 'oak'],
     ['ofdraft', 'draft'],
@@ -269,6 +319,10 @@ export const aimedSite: readonly Step[] = [
     ['ofitem', 'custom'],
     ['ofpattern', 'pattern'],
     ['ofmenu', 'menu'],
+    ['ofpart', 'ownpartpost'],
+    ['oftemplate', 'owntemplatepost'],
+    ['offamily', 'family'],
+    ['offace', 'face'],
   ].map(([image, post]) => update(`media/{${image}}`, { post: `{${post}}` })),
   update('posts/{draft}', { status: 'draft' }),
   update('pages/{draftpage}', { status: 'draft' }),
@@ -300,7 +354,10 @@ const items = [
   'custom',
   'unseenitem',
 ]
-const comments = ['remark', 'reply', 'ondraft', 'onpage', 'onchild', 'onbelow', 'ondraftpage', 'onimage']
+const comments = [
+  ...attachedImages.map((name) => `on${name}`),
+  ...['remark', 'reply', 'ondraft', 'onpage', 'onchild', 'onbelow', 'ondraftpage', 'onimage'],
+]
 
 /** Stored before each aimed write. */
 export const aimedReads: readonly Read[] = [
@@ -352,6 +409,7 @@ export const aimedReads: readonly Read[] = [
     ...['grove', 'empty', 'moss'].flatMap((name) => [
       `categories?parent={${name}}&_fields=id,name`,
       `categories?parent={${name}}&hide_empty=true&_fields=id`,
+      `categories?parent={${name}}&orderby=id&_fields=id`,
     ]),
     ...['oak', 'fern'].flatMap((name) => [
       `categories?post={${name}}&_fields=id`,
@@ -393,6 +451,8 @@ export const aimedReads: readonly Read[] = [
       ...images,
       ...nextIds,
     ),
+    ...nextIds.map((name) => `${oembed(name)}&format=xml`),
+    ...attachedImages.map((name) => `pages/{with${name}}?_embed=true&_fields=id,_links`),
     'navigation/{menu}',
     'navigation',
   ),
@@ -421,13 +481,18 @@ export const aimedReads: readonly Read[] = [
     'menu-items?menus={classic}&per_page=100&_fields=id,title,url',
     'menu-items?per_page=100&_embed=true&_fields=id,title,_embedded,_links',
     'menu-items?orderby=menu_order&per_page=100&_fields=id',
+    'menu-items?per_page=2&_fields=id,title',
+    'menu-items?orderby=menu_order&order=desc&per_page=2&_fields=id',
     'menus',
     'menus/{classic}',
     'menu-locations',
+    'menu-locations/fuzz',
     'navigation?_fields=id,title,slug',
     'navigation/{menu}?_embed=true',
     ...of('blocks', 'pattern', 'draftpattern', 'rolling'),
     'blocks?_fields=id,title,slug',
+    'blocks?_fields=id,link',
+    'navigation?_fields=id,link',
     'blocks/{pattern}?_embed=true',
     'blocks?orderby=title&order=asc&_fields=id',
     ...['patterns', 'spare', 'unusedpatterns'].flatMap((name) => [
@@ -445,6 +510,9 @@ export const aimedReads: readonly Read[] = [
     'template-parts?_fields=id,title,author,author_text',
     'template-parts/twentytwentyfour//own',
     'template-parts/twentytwentyfour//header',
+    // WordPress takes one slash for two.
+    'templates/twentytwentyfour/own?_fields=content,source',
+    'template-parts/twentytwentyfour/header?_fields=content,source',
     'themes?_fields=stylesheet,theme_supports,status',
     'themes?status=active',
     'global-styles/themes/twentytwentyfour',
@@ -461,10 +529,20 @@ export const aimedReads: readonly Read[] = [
     'sidebars/wp_inactive_widgets',
     'widget-types?_fields=id,name',
     'types?_fields=post',
+    'font-families',
+    'font-families/{family}',
+    'font-families/{family}?_embed=true',
+    'font-families/{family}/font-faces',
+    'font-families/{family}/font-faces/{face}',
     'block-renderer/core/latest-posts?context=edit',
     'block-renderer/core/page-list?context=edit',
   ),
-  ...(['blocks', 'posts/{oak}?context=edit', 'users/me?context=edit'] as const).map(
-    (route): Read => ({ route: `/wp/v2/${route}`, caller: 'editor' }),
-  ),
+  ...[
+    'blocks',
+    'posts/{oak}?context=edit',
+    'users/me?context=edit',
+    'categories?context=edit&_fields=id',
+    'posts/{byquiet}?_embed=true&_fields=id,_links',
+    'posts/{bynewcomer}?_embed=true&_fields=id,_links',
+  ].map((route): Read => ({ route: `/wp/v2/${route}`, caller: 'editor' })),
 ]

@@ -1,9 +1,11 @@
 import {
   byNewcomer,
   create,
+  fontFace,
   paragraph,
   published,
   remove,
+  removeFontFace,
   type Step,
   trimmed,
   update,
@@ -136,6 +138,10 @@ const ofPages: readonly Aim[] = [
   one(remove('pages/{draftpage}')),
   after([update('pages/{childless}', { author: '{quiet}' })], update('pages/{childless}', hide)),
   after([update('pages/{childless}', { author: '{quiet}' })], remove('pages/{childless}')),
+  // The page below the draft goes to a page that had none; the second write says nothing of what it deleted.
+  ...[remove('pages/{draftpage}'), trimmed(remove('pages/{draftpage}'))].map((write) =>
+    after([update('pages/{draftpage}', { parent: '{childless}' })], write),
+  ),
   // A front page that is a draft.
   after([front, update('pages/{front}', hide)], remove('pages/{front}')),
 ]
@@ -145,6 +151,7 @@ const ofMedia: readonly Aim[] = [
   one(upload('made', '?post={gallery}')),
   one(upload('made', '?post={gallery}&_fields=id')),
   one(upload('made', '?post={parentpage}&_fields=id')),
+  one(upload('made', '?post={pagegallery}&_fields=id')),
   one(attach('loose', '{gallery}')),
   one(attach('ofpost', '{gallery}')),
   one(update('media/{loose}', { slug: 'bark-image' })),
@@ -161,6 +168,8 @@ const ofMedia: readonly Aim[] = [
   one(remove('media/{ofpost}')),
   after([settings({ site_logo: '{logo}' })], remove('media/{logo}')),
 ]
+
+const placed = (menu: string): PlainWrite => update(`menus/${menu}`, { locations: ['fuzz'] })
 
 const item = (body: Readonly<Record<string, unknown>>): PlainWrite =>
   create('made', 'menu-items', {
@@ -198,6 +207,22 @@ const ofMenus: readonly Aim[] = [
   after([byNewcomer(item({}))], remove('menu-items/{made}')),
   one(create('made', 'menus', { name: 'Aaa first' })),
   one(create('made', 'menus', { name: 'Zinnia menu', locations: [] })),
+  // The first one of the site, and one in the place of another.
+  after(
+    [remove('menus/{classic}'), remove('menus/{seededmenu}')],
+    create('made', 'menus', { name: 'Aaa first' }),
+  ),
+  after([placed('{classic}')], create('made', 'menus', { name: 'Zinnia menu', locations: ['fuzz'] })),
+  after(
+    [create('first', 'menus', { name: 'Aaa first' }), placed('{classic}')],
+    update('menus/{first}', { locations: ['fuzz'] }),
+  ),
+  after([placed('{classic}')], remove('menus/{classic}')),
+  // With the only item of an author.
+  after(
+    [create('first', 'menus', { name: 'Aaa first' }), byNewcomer(item({ menus: '{first}' }))],
+    remove('menus/{first}'),
+  ),
   after([create('first', 'menus', { name: 'Aaa first' })], update('menus/{first}', { name: 'Zzz last' })),
   one(update('menus/{classic}', { name: 'Bark menu', description: 'bark' })),
   one(remove('menus/{classic}')),
@@ -259,6 +284,9 @@ const ofThemes: readonly Aim[] = [
   one(update(own, { content: paragraph('bark') })),
   one(remove(own)),
   after([byNewcomer(create('made', 'templates', template('made')))], remove('templates/{made}')),
+  // Over those of the theme.
+  one(create('made', 'templates', template('single'))),
+  one(create('made', 'template-parts', part('header'))),
   one(create('made', 'template-parts', part('new'))),
   one(byNewcomer(create('made', 'template-parts', part('made')))),
   one(byNewcomer(update(header, { content: paragraph('bark') }))),
@@ -268,8 +296,6 @@ const ofThemes: readonly Aim[] = [
   one(remove(ownPart)),
   one(remove(plainPart)),
   after([byNewcomer(create('made', 'template-parts', part('made')))], remove('template-parts/{made}')),
-  after([attach('ofpart', '{ownpartpost}')], remove(ownPart)),
-  after([attach('oftemplate', '{owntemplatepost}')], remove(own)),
   one(update(styles, { styles: { color: { background: '#123456' } } })),
   one(update(styles, { styles: { spacing: { blockGap: '13px' } } })),
   one(update(styles, { settings: { layout: { contentSize: '513px', wideSize: '777px' } } })),
@@ -280,6 +306,8 @@ const ofThemes: readonly Aim[] = [
   ),
   one(update(styles, { title: 'bark' })),
   one(trimmed(update(styles, { styles: { spacing: { blockGap: '17px' } } }))),
+  one(update(styles, { settings: { spacing: { blockGap: null } } })),
+  one(update(styles, { settings: { typography: { fluid: false } } })),
 ]
 
 const ofTerms: readonly Aim[] = [
@@ -296,6 +324,8 @@ const ofTerms: readonly Aim[] = [
   ...[
     update('categories/{grove}', { slug: 'bark' }),
     update('categories/{young}', { slug: 'bark' }),
+    // The default one is in the links of what has no categories.
+    update('categories/1', { slug: 'bark' }),
     remove('categories/{grove}'),
     remove('categories/{young}'),
   ].map((write) => after([namedLinks], write)),
@@ -318,6 +348,8 @@ const ofComments: readonly Aim[] = [
   one(remark({ post: '{loose}' })),
   one(trimmed(remark({ post: '{oak}', parent: '{remark}' }))),
   one(trimmed(remark({ post: '{parentpage}' }))),
+  one(trimmed(remark({ post: '{childpage}', parent: '{onchild}' }))),
+  one(trimmed(remark({ post: '{loose}' }))),
   one(update('comments/{remark}', { status: 'hold' })),
   one(update('comments/{remark}', { content: 'bark' })),
   one(update('comments/{onpage}', { content: 'bark', author_name: 'Bark' })),
@@ -326,6 +358,7 @@ const ofComments: readonly Aim[] = [
   one(update('comments/{reply}', { post: '{fern}', parent: '0' })),
   one(trimmed(update('comments/{remark}', { status: 'trash' }))),
   one(trash('comments/{remark}')),
+  one(trash('comments/{onimage}')),
   one(remove('comments/{remark}')),
   one(remove('comments/{reply}')),
   one(trimmed(remove('comments/{onpage}'))),
@@ -350,8 +383,26 @@ const ofUsers: readonly Aim[] = [
   one(update('users/1', { nickname: 'bark', description: 'bark' })),
   after([namedLinks], update('users/{writer}', { slug: 'bark' })),
   after([namedLinks], update('users/1', { slug: 'bark' })),
-  one(update('users/2', { roles: ['subscriber'] })),
+  one({ ...update('users/2', { roles: ['subscriber'] }), kind: 'users.update.role' }),
   one(remove('users/{writer}', '?force=true&reassign=1')),
+]
+
+const family = (slug: string) => ({
+  font_family_settings: JSON.stringify({ name: slug, slug, fontFamily: slug }),
+})
+
+const ofFonts: readonly Aim[] = [
+  one(byNewcomer(create('made', 'font-families', family('bark')))),
+  one(
+    update('font-families/{family}', {
+      font_family_settings: JSON.stringify({ name: 'Bark', fontFamily: 'Bark' }),
+    }),
+  ),
+  one(remove('font-families/{family}')),
+  after([byNewcomer(create('made', 'font-families', family('bark')))], remove('font-families/{made}')),
+  one(byNewcomer(fontFace('made', 'family', '700'))),
+  one(removeFontFace('face', 'family')),
+  after([byNewcomer(fontFace('made', 'family', '700'))], removeFontFace('made', 'family')),
 ]
 
 const ofTheSite: readonly Aim[] = [
@@ -383,6 +434,7 @@ export const aims: readonly Aim[] = [
   ...ofTerms,
   ...ofComments,
   ...ofUsers,
+  ...ofFonts,
   ...ofTheSite,
   ...[
     ['custom', 'menu-items', 'ofitem'],

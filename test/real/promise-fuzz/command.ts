@@ -66,8 +66,9 @@ const sites = await startFuzzedSites(
 )
 try {
   const only = process.env['PROMISE_PLANT'] ?? ''
+  const aimed = process.argv.includes('--only') ? process.argv[process.argv.indexOf('--only') + 1] : undefined
   const isRight = plantsAll
-    ? (await plantAll(sites, { writes, seed, only, page: process.env['PROMISE_PAGE'], tell })).every(
+    ? (await plantAll(sites, { writes, seed, only, aimed, page: process.env['PROMISE_PAGE'], tell })).every(
         ({ found, unobservable }) => found !== undefined || unobservable !== undefined,
       )
     : await fuzz(sites)

@@ -1,7 +1,7 @@
 import { aimedReads, aimedSite, nextIds, type Step } from './aimed-site.ts'
 import { aims } from './aimed-writes.ts'
 import { chooseWrite } from './choose-write.ts'
-import { isOpen, type Standing, twinOf, wantedMembers, wantedReads, wantedWrites } from './fault-standing.ts'
+import { isOpen, type Standing, wantedMembers, wantedReads, wantedWrites } from './fault-standing.ts'
 import { type FaultyTables, isPlain, type Kept, type PlainWrite } from './faulty-tables.ts'
 import { forAll, remember } from './fuzz-site.ts'
 import { type Plant, plantFault } from './plants.ts'
@@ -185,19 +185,15 @@ class WriteHunt {
 
   async judge(sent: Sent, now: ReadonlyMap<string, string>): Promise<void> {
     const { site } = this.#hunt
-    const wanted = (plant: Plant | undefined): readonly Standing[] =>
-      [plant?.name, plant === undefined ? undefined : twinOf(plant.name)]
-        .map((name) => this.#standing(name))
-        .filter((standing) => standing !== undefined && isOpen(standing)) as readonly Standing[]
-    const changed = [...this.#changed(sent, now)].filter(
-      ([plant]) => plant === undefined || wanted(plant).length > 0,
-    )
+    const changed = [...this.#changed(sent, now)]
+      .map(([plant, reads]) => ({ plant, reads, standing: this.#standing(plant?.name) }))
+      .filter(({ plant, standing }) => plant === undefined || (standing !== undefined && isOpen(standing)))
     if (changed.length === 0) return
     await site.save('after')
-    for (const [plant, reads] of changed) {
+    for (const { plant, reads, standing } of changed) {
       for (const read of reads.slice(0, mostReads)) {
         if (plant === undefined) await this.#checkRight(sent, read)
-        else for (const standing of wanted(plant)) await this.#plant(standing, sent, read)
+        else if (standing !== undefined && isOpen(standing)) await this.#plant(standing, sent, read)
       }
     }
     await site.restore('after')
@@ -212,12 +208,9 @@ class WriteHunt {
   }
 
   async #plant(standing: Standing, sent: Sent, read: Read): Promise<void> {
-    const { sites, site, tell, writes } = this.#hunt
+    const { site, tell, writes } = this.#hunt
     const { plant, concerned } = standing
-    // The spelling of a site that is no WordPress has its own rows in the table.
-    const isNeutral = plant.collection === 'site_pattern_category'
-    const on = isNeutral ? await sites.withSetting({ names: 'wordpress', pages: false }) : site
-    if (!(await isStaleOn(on, plant, sent, read))) {
+    if (!(await isStaleOn(site, plant, sent, read))) {
       standing.unseen += 1
       return
     }
@@ -298,18 +291,19 @@ const prepare = async (site: FuzzedSite, step: Step, created: Created): Promise<
   if (step.name === 'last') nameNext(created)
 }
 
-/** Sends each aimed write to a site that is made for them all. */
-export const huntByAim = async (hunt: Hunt): Promise<void> => {
+/** Sends each aimed write, or those whose text contains `only`, to a site that is made for them all. */
+export const huntByAim = async (hunt: Hunt, only = ''): Promise<void> => {
   const { site, seeded } = hunt
   await site.reset()
   const base: Created = new Map([
     ['fourth', '4'],
+    ['seededmenu', seeded.menus[0] ?? ''],
     ['styles', seeded['global-styles'][0] ?? ''],
   ])
   for (const step of aimedSite) await prepare(site, step, base)
   await site.save('base')
   const atFirst = await new WriteHunt(hunt, base).read(aimedReads)
-  for (const { before = [], write } of aims) {
+  for (const { before = [], write } of aims.filter((aim) => writeText(aim.write).includes(only))) {
     await site.restore('base')
     const created: Created = new Map(base)
     const each = new WriteHunt(hunt, created)

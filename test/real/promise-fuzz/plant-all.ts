@@ -12,6 +12,8 @@ type Options = {
   readonly seed: number
   /** Only faults whose names begin so. */
   readonly only: string
+  /** Only aimed writes whose text contains this, and no random ones. */
+  readonly aimed: string | undefined
   /** Where the page is written after each site. */
   readonly page: string | undefined
   tell(line: string): void
@@ -75,6 +77,15 @@ export const plantAll = async (sites: FuzzedSites, options: Options): Promise<re
     tell: options.tell,
   }
   let number = options.page === undefined ? 0 : await resume(options.page, hunt)
+  if (options.aimed !== undefined) {
+    await huntByAim(hunt, options.aimed)
+    for (const { plant, concerned, alone, needless, unseen } of standings.filter(isOpen))
+      if (concerned > 0)
+        options.tell(
+          `${plant.name.padEnd(44)} not found: ${concerned} writes, ${alone} responses alone, ${needless} needless, ${unseen} not confirmed`,
+        )
+    return standings
+  }
   for (; hunt.writes < options.writes && standings.some(isOpen); number += 1) {
     await (number === 0 ? huntByAim(hunt) : huntOnSite(hunt, options.seed + number))
     if (options.page !== undefined) {

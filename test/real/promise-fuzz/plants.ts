@@ -27,11 +27,6 @@ const weaker = (name: string, value: unknown): readonly (readonly [part: string,
       [`${name}.any`, 'dynamic'],
       [name, 'none'],
     ]
-  if (value === 'styled')
-    return [
-      [`${name}.styled`, 'dynamic'],
-      [name, 'none'],
-    ]
   return value === 'dynamic' ? [[name, 'none']] : []
 }
 

@@ -214,7 +214,10 @@ export const startFuzzedSites = async (
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
   const wordpress = await startWordPress({
-    plugins: ['garden-notes', 'noise', 'promise-fuzz', 'quiet-writes', ...(isLarge ? largePlugins : [])],
+    plugins: [
+      ...(['garden-notes', 'menu-place', 'noise', 'promise-fuzz', 'quiet-writes'] as const),
+      ...(isLarge ? largePlugins : []),
+    ],
     ...(withCompanion ? { companion } : {}),
   })
   if (withCompanion) await loadCompanionFirst(wordpress)

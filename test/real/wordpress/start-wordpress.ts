@@ -38,6 +38,7 @@ export type TestPlugin =
   | 'large-fields'
   | 'large-index'
   | 'large-shop'
+  | 'menu-place'
   | 'noise'
   | 'promise-fuzz'
   | 'quiet-writes'

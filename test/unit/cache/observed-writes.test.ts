@@ -77,7 +77,11 @@ const shownAt: Readonly<Record<string, unknown>> = {
 
 const embedding = {
   id: 44,
-  _embedded: { author: [{ id: 1 }], 'wp:term': [[{ id: 2, taxonomy: 'category' }]] },
+  _embedded: {
+    author: [{ id: 1 }],
+    replies: [[{ id: 5, type: 'comment' }]],
+    'wp:term': [[{ id: 2, taxonomy: 'category' }]],
+  },
 }
 
 const readOf = (probe: string, shows = false): Read => {

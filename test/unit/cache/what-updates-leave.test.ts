@@ -476,6 +476,19 @@ describe('an update of what contents are made of', () => {
     expect(reaches({ ...update, known: undefined }, plain)).toBe(true)
   })
 
+  test('a synced pattern with other categories reaches a cloud of them', () => {
+    const pattern = {
+      ...{ id: 7, type: 'wp_block', status: 'publish', slug: 'seven', wp_pattern_sync_status: '' },
+      content: { raw: '<p>x</p>', protected: false },
+      wp_pattern_category: [3],
+    }
+    const after = { ...pattern, wp_pattern_category: [4] }
+    const update: Update = { collection: 'blocks', id: 7, after, known: pattern }
+    const cloud = item('posts', 6, { content: { rendered: '<p class="wp-block-tag-cloud">Three</p>' } })
+    expect(reaches(update, cloud)).toBe(true)
+    expect(reaches(update, plain)).toBe(false)
+  })
+
   test('other colours leave contents, other blocks do not', () => {
     const styles = { id: 8, settings: {}, styles: { color: { text: '#111111' }, blocks: {} } }
     const after = { ...styles, styles: { color: { text: '#222222' }, blocks: {} } }

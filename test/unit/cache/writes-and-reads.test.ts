@@ -53,6 +53,18 @@ const linkTo = (object: string, id: number) => ({ type: 'post_type', object, obj
 /** Content in which nothing tells that it renders other things. */
 const plain = { content: { rendered: '<p>Plain.</p>' } }
 
+const face = { font_family_id: '5', id: '6' }
+const createFace: Write = {
+  found: found('font-families', 'related', { font_family_id: '5' }),
+  method: 'POST',
+  response: json({ id: 6, parent: 5 }, [], 201),
+}
+const removeFace: Write = {
+  found: found('font-families', 'related', face),
+  method: 'DELETE',
+  response: json({ deleted: true, previous: { id: 6, parent: 5 } }),
+}
+
 const setting: Read = { found: found('settings', 'lookup'), body: { page_on_front: 3 } }
 const updatePost = update('posts', 5, post)
 const embedding: Read = item('posts', 9, { _embedded: { author: [{ id: 1 }] } })
@@ -127,7 +139,7 @@ test.each<[string, Write, Read, boolean]>([
     item('pages', 9, { id: 9, class_list: ['page'] }),
     false,
   ],
-  ...['blocks', 'navigation', 'menu-items', 'templates', 'template-parts', 'font-families', 'font-faces'].map(
+  ...['blocks', 'navigation', 'menu-items', 'templates', 'template-parts', 'font-families'].map(
     (collection): [string, Write, Read, boolean] => [
       `a new item of ${collection} reaches the users, where its author may be shown from now on`,
       create(collection, { id: 5 }),
@@ -184,6 +196,34 @@ test.each<[string, Write, Read, boolean]>([
     item('pages', 2, { content: { rendered: '<ul class="wp-block-latest-posts__list">' } }),
     true,
   ],
+  [
+    'a style reaches text without a class, whose size follows the settings of the theme',
+    update('global-styles', 7),
+    item('posts', 9, { content: { rendered: '<p style="font-size:40px">Large.</p>' } }),
+    true,
+  ],
+  [
+    'a widget reaches text without a class, which may be the widget',
+    update('widgets', 'block-2'),
+    item('posts', 9, plain),
+    true,
+  ],
+  ['another name of a user leaves a page alone', update('users', 1), item('pages', 9), false],
+  [
+    'another name of a user reaches a page that embeds its author',
+    update('users', 1),
+    item('pages', 9, { _embedded: { author: [{ id: 1 }] } }),
+    true,
+  ],
+  [
+    'an updated comment leaves a post that embeds others',
+    update('comments', 7, { post: 5, parent: 0 }),
+    embedding,
+    false,
+  ],
+  ['a new font face reaches its family', createFace, item('font-families', 5), true],
+  ['a deleted font face reaches its family', removeFace, item('font-families', 5), true],
+  ['a deleted font face reaches what was attached to it', removeFace, item('media', 9, { post: 6 }), true],
   ['a post reaches answers of unknown collections', updatePost, list('shop/v1/offers'), true],
   ['a post reaches answers of unlisted paths', updatePost, { found: undefined, body: {} }, true],
   [
@@ -401,7 +441,7 @@ test.each<[string, Write, Read, boolean]>([
     { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '0', 'X-WP-TotalPages', '0'] },
     false,
   ],
-  ['a menu item reaches its neighbours', update('menu-items', 83), item('menu-items', 84), true],
+  ['a menu item leaves its neighbours alone', update('menu-items', 83), item('menu-items', 84), false],
   [
     'a saved form reaches content, whatever renders it there',
     update('contact-forms', 3),

@@ -89,8 +89,8 @@ const mostShipped = 8
 
 /** The document of the plant store, a file of the package; the setting is filled in. */
 export const plantsDocument = (limitParameter: string): ApiDocument => {
-  const known = shipped.get(limitParameter)
-  if (known !== undefined) return known
+  const shippedDocument = shipped.get(limitParameter)
+  if (shippedDocument !== undefined) return shippedDocument
   const root = 'plants.yaml'
   const text = readFileSync(packageFile(`contracts/${root}`), 'utf8')
   const value: unknown = parse(text.replaceAll('{limitParameter}', limitParameter))

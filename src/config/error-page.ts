@@ -12,9 +12,9 @@ const mostCharacters = 65_536
 export const errorPageFault = (text: string): string | undefined => {
   if (text.length > mostCharacters) return 'the file is larger than 64 KiB'
   const names = [...text.matchAll(placeholder)].map(([, name = '']) => name)
-  const known = placeholderNames.map((name) => `{{${name}}}`).join(', ')
-  const unknown = names.find((name) => !placeholderNames.some((one) => one === name))
-  if (unknown !== undefined) return `the file has {{${unknown}}}; write one of ${known}`
+  const allowedNames = placeholderNames.map((name) => `{{${name}}}`).join(', ')
+  const unknown = names.find((name) => !placeholderNames.some((placeholderName) => placeholderName === name))
+  if (unknown !== undefined) return `the file has {{${unknown}}}; write one of ${allowedNames}`
   return names.length > mostPlaceholders
     ? `the file has more than ${mostPlaceholders} placeholders`
     : undefined

@@ -60,21 +60,21 @@ export const valueAt = (value: unknown, path: Path): unknown => {
   return current
 }
 
-const changed = (
+const withChange = (
   value: unknown,
   [step, ...rest]: Path,
   change: (holder: Container, step: string | number) => unknown,
 ): unknown => {
   if (step === undefined || !isContainer(value) || !Object.hasOwn(value, step)) return value
   if (rest.length === 0) return change(value, step)
-  const inner = changed(value[step], rest, change)
+  const inner = withChange(value[step], rest, change)
   if (Array.isArray(value)) return value.with(Number(step), inner)
   return { ...value, [step]: inner }
 }
 
 /** A copy in which an existing value is replaced. */
 export const withValueAt = (value: unknown, path: Path, replacement: unknown): unknown =>
-  changed(value, path, (holder, step) =>
+  withChange(value, path, (holder, step) =>
     Array.isArray(holder) ? holder.with(Number(step), replacement) : { ...holder, [step]: replacement },
   )
 
@@ -82,7 +82,7 @@ export const withValueAt = (value: unknown, path: Path, replacement: unknown): u
 export const withoutValueAt = (value: unknown, path: Path): unknown => {
   const list = path.findIndex((step) => typeof step === 'number')
   const upTo = list === -1 ? path : path.slice(0, list)
-  return changed(value, upTo, (holder, step) => {
+  return withChange(value, upTo, (holder, step) => {
     const { [step]: _removed, ...rest } = holder
     return rest
   })
@@ -114,13 +114,13 @@ const editDistance = (a: string, b: string): number => {
 const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_ ]/g, '')
 
 /** The known name that is most similar, or undefined when none is similar enough. */
-export const closestName = (name: string, known: readonly string[]): string | undefined => {
+export const closestName = (name: string, knownNames: readonly string[]): string | undefined => {
   if (name.length > longestName) return undefined
-  const wanted = folded(name)
+  const foldedName = folded(name)
   let closest: string | undefined
-  let fewest = Math.max(1, Math.floor(wanted.length / 3)) + 1
-  for (const candidate of known) {
-    const edits = editDistance(wanted, folded(candidate))
+  let fewest = Math.max(1, Math.floor(foldedName.length / 3)) + 1
+  for (const candidate of knownNames) {
+    const edits = editDistance(foldedName, folded(candidate))
     if (edits < fewest) {
       fewest = edits
       closest = candidate

@@ -141,24 +141,24 @@ const otherWords: Readonly<Record<string, string>> = {
   warning: 'warn',
 }
 
-const withSuggestion = (fault: UnplacedFault, name: unknown, known: readonly string[]): UnplacedFault => {
-  const meant = typeof name === 'string' ? otherWords[name.toLowerCase()] : undefined
-  const closest = typeof name === 'string' ? closestName(name, known) : undefined
-  const suggestion = meant !== undefined && known.includes(meant) ? meant : closest
+const withSuggestion = (fault: UnplacedFault, name: unknown, words: readonly string[]): UnplacedFault => {
+  const otherWord = typeof name === 'string' ? otherWords[name.toLowerCase()] : undefined
+  const closest = typeof name === 'string' ? closestName(name, words) : undefined
+  const suggestion = otherWord !== undefined && words.includes(otherWord) ? otherWord : closest
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
 /** A section has at most some twenty keys. */
-const listed = (names: readonly string[]): string => (names.length === 0 ? '' : `: ${names.join(', ')}`)
+const withList = (names: readonly string[]): string => (names.length === 0 ? '' : `: ${names.join(', ')}`)
 
 /** Why a key is unknown, where its text shows it; or else the keys that may be meant. */
-const unknownKey = (key: string, known: readonly string[]): string => {
+const unknownKey = (key: string, keys: readonly string[]): string => {
   if (key.startsWith('//')) return 'unknown key; a comment begins with "#"'
   if (key.includes(':')) return 'unknown key; the colon behind a key needs a space after it'
   const [section = '', ...inner] = key.split('.')
-  if (inner.length > 0 && known.includes(section))
+  if (inner.length > 0 && keys.includes(section))
     return `unknown key; write ${section}: { ${inner.join('.')}: ... }`
-  return known.length === 0 ? 'unknown key' : `unknown key; the keys here are${listed(known)}`
+  return keys.length === 0 ? 'unknown key' : `unknown key; the keys here are${withList(keys)}`
 }
 
 /** The spelling of a size or duration that the value seems to mean. */
@@ -180,19 +180,19 @@ const nearOrigin = (message: string, value: unknown): string | undefined =>
 const shellVariable = /^(?:\$[A-Za-z_]\w*|%[A-Za-z_]\w*%)$/
 
 /** What to write in place of a value of another kind. */
-const remedyOf = (issue: ZodIssue, found: unknown, keysOf: () => readonly string[]): string | undefined => {
+const remedyOf = (issue: ZodIssue, value: unknown, keysOf: () => readonly string[]): string | undefined => {
   const example =
-    typeof found === 'string' || Array.isArray(found) ? exampleOf(issue.path as Path) : undefined
-  if (example !== undefined || issue.code !== 'invalid_type' || found === undefined || found === null)
+    typeof value === 'string' || Array.isArray(value) ? exampleOf(issue.path as Path) : undefined
+  if (example !== undefined || issue.code !== 'invalid_type' || value === undefined || value === null)
     return example
-  if (typeof found === 'string' && shellVariable.test(found))
+  if (typeof value === 'string' && shellVariable.test(value))
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as the file spells it
     return 'write "${NAME}" for an environment variable'
   if (issue.expected === 'array')
-    return isJsonObject(found) ? 'begin each entry with "-"' : 'put it in brackets'
+    return isJsonObject(value) ? 'begin each entry with "-"' : 'put it in brackets'
   if (issue.expected !== 'object' && issue.expected !== 'record') return undefined
   const keys = keysOf()
-  return keys.length === 0 ? undefined : `its keys are${listed(keys)}`
+  return keys.length === 0 ? undefined : `its keys are${withList(keys)}`
 }
 
 /** Made once, by the first fault. */
@@ -205,30 +205,30 @@ export const shapeFaults = (issues: readonly ZodIssue[], value: unknown): Unplac
   const faults = issues.flatMap((issue): UnplacedFault[] => {
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') {
-      const known = knownKeys(schema, value, path)
+      const keys = knownKeys(schema, value, path)
       return issue.keys.map((key): UnplacedFault => {
         const fault = { path: [...path, key], at: 'key' } as const
         const message = foreignKey(fault.path)
         if (message !== undefined) return { ...fault, message }
-        const suggested = withSuggestion({ ...fault, message: 'unknown key' }, key, known)
-        return suggested.suggestion === undefined ? { ...fault, message: unknownKey(key, known) } : suggested
+        const suggested = withSuggestion({ ...fault, message: 'unknown key' }, key, keys)
+        return suggested.suggestion === undefined ? { ...fault, message: unknownKey(key, keys) } : suggested
       })
     }
-    const found = valueAt(value, path)
-    const at = issue.code === 'invalid_key' || found === undefined ? 'key' : 'value'
-    const remedy = remedyOf(issue, found, () => knownKeys(schema, value, path))
-    const said = messageOf(issue, found)
-    const fault = { path, message: remedy === undefined ? said : `${said}; ${remedy}`, at } as const
-    const suggestion = nearQuantity(fault.message, found) ?? nearOrigin(fault.message, found)
+    const foundValue = valueAt(value, path)
+    const at = issue.code === 'invalid_key' || foundValue === undefined ? 'key' : 'value'
+    const remedy = remedyOf(issue, foundValue, () => knownKeys(schema, value, path))
+    const text = messageOf(issue, foundValue)
+    const fault = { path, message: remedy === undefined ? text : `${text}; ${remedy}`, at } as const
+    const suggestion = nearQuantity(fault.message, foundValue) ?? nearOrigin(fault.message, foundValue)
     if (suggestion !== undefined) return [{ ...fault, suggestion }]
-    return [withSuggestion(fault, found, allowedWords(issue))]
+    return [withSuggestion(fault, foundValue, allowedWords(issue))]
   })
   // A value of the wrong type fails the checks of the right one as well.
-  const seen = new Set<string>()
+  const names = new Set<string>()
   return faults.filter(({ path }) => {
     const name = JSON.stringify(path)
-    const isFirst = !seen.has(name)
-    seen.add(name)
+    const isFirst = !names.has(name)
+    names.add(name)
     return isFirst
   })
 }

@@ -52,9 +52,9 @@ export type ConfigResult =
   /** Every fault at once, in the order of the file. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] }
 
-const isUnder = ({ path, beside = path }: UnplacedFault, others: readonly UnplacedFault[]): boolean =>
-  [path, beside].some((one) =>
-    others.some((other) => `${pathText(one)}.`.startsWith(`${pathText(other.path)}.`)),
+const isUnder = ({ path, beside = path }: UnplacedFault, faults: readonly UnplacedFault[]): boolean =>
+  [path, beside].some((place) =>
+    faults.some((fault) => `${pathText(place)}.`.startsWith(`${pathText(fault.path)}.`)),
   )
 
 /**
@@ -62,17 +62,17 @@ const isUnder = ({ path, beside = path }: UnplacedFault, others: readonly Unplac
  * Where a removed value is required, its section is removed next.
  */
 const withoutFaults = (value: unknown, faults: readonly UnplacedFault[]): ConfigShape | undefined => {
-  let rest = value
+  let readable = value
   let paths = faults.map(({ path }) => path)
   for (let round = 0; round < 4; round += 1) {
-    rest = paths.reduce(
-      (left: unknown, path) =>
-        withoutValueAt(left, valueAt(left, path) === undefined ? path.slice(0, -1) : path),
-      rest,
+    readable = paths.reduce(
+      (tree: unknown, path) =>
+        withoutValueAt(tree, valueAt(tree, path) === undefined ? path.slice(0, -1) : path),
+      readable,
     )
-    const parsed = configShape.safeParse(rest)
-    if (parsed.success) return parsed.data
-    paths = parsed.error.issues.map((issue) => issue.path as (string | number)[])
+    const result = configShape.safeParse(readable)
+    if (result.success) return result.data
+    paths = result.error.issues.map((issue) => issue.path as (string | number)[])
   }
   return undefined
 }
@@ -96,12 +96,12 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
   const readingFaults = [...source.faults, ...secrets.faults, ...documents.faults]
   // A document that could not be read has no value to check.
   const unread = documents.faults.map(({ path }) => path)
-  const filled = unread.reduce(withoutValueAt, documents.value)
-  const parsed = configShape.safeParse(filled)
-  const schemaFaults = parsed.success ? [] : shapeFaults(parsed.error.issues, filled)
+  const tree = unread.reduce(withoutValueAt, documents.value)
+  const result = configShape.safeParse(tree)
+  const schemaFaults = result.success ? [] : shapeFaults(result.error.issues, tree)
   // A value with a fault of reading gets no second fault from the schema.
   const valueFaults = [...readingFaults, ...schemaFaults.filter((fault) => !isUnder(fault, readingFaults))]
-  const shape = parsed.success ? parsed.data : withoutFaults(filled, valueFaults)
+  const shape = result.success ? result.data : withoutFaults(tree, valueFaults)
   const config = shape === undefined ? undefined : resolveConfig(shape)
   const across = shape === undefined || config === undefined ? [] : [...crossChecks(config, shape.services)]
   const faults = [...valueFaults, ...across.filter((fault) => !isUnder(fault, valueFaults))]
@@ -109,20 +109,20 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
     return { kind: 'faults', faults: faults.map((fault) => withPosition(source, fault)).sort(inFileOrder) }
   }
   const files = [...secrets.files, ...documents.files]
-  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled }
+  return { kind: 'ok', config: deepFreeze(config), hash: configHash(config), files, filled: tree }
 }
 
 /** The content of a checked configuration, for `configFromData` in another process. */
-export const filledAsData = (filled: unknown): unknown =>
-  withDocuments(filled, (document) => (document instanceof ApiDocument ? document.data : document))
+export const filledAsData = (tree: unknown): unknown =>
+  withDocuments(tree, (document) => (document instanceof ApiDocument ? document.data : document))
 
 /** The configuration from content that another process has read and checked. */
 export const configFromData = (data: unknown): ConfigResult => {
-  const filled = withDocuments(data, (document) =>
+  const tree = withDocuments(data, (document) =>
     typeof document === 'string' ? ApiDocument.from(document) : document,
   )
-  const config = deepFreeze(resolveConfig(configShape.parse(filled)))
-  return { kind: 'ok', config, hash: configHash(config), files: [], filled }
+  const config = deepFreeze(resolveConfig(configShape.parse(tree)))
+  return { kind: 'ok', config, hash: configHash(config), files: [], filled: tree }
 }
 
 /** Reads and checks a configuration file; without a file, the defaults hold. */
@@ -150,6 +150,6 @@ export const readAdminSection = async (
   const section = text === undefined ? undefined : readSection(text, env, 'admin')
   if (section === undefined) return undefined
   const { value, faults } = await readSecretFiles({ admin: section })
-  const parsed = configShape.shape.admin.safeParse(valueAt(value, ['admin']))
-  return parsed.success && faults.length === 0 ? parsed.data : undefined
+  const result = configShape.shape.admin.safeParse(valueAt(value, ['admin']))
+  return result.success && faults.length === 0 ? result.data : undefined
 }

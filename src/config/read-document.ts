@@ -109,11 +109,13 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
   const pending = new Set([root])
   let bytes = 0
   for (const name of pending) {
-    const read = await readFile(join(folder, name)).catch((cause: unknown) => unreadableFile('file', cause))
+    const content = await readFile(join(folder, name)).catch((cause: unknown) =>
+      unreadableFile('file', cause),
+    )
     // A reference in an example is data; one that is needed is reported where it is used.
-    if (typeof read === 'string' && name !== root) continue
-    if (typeof read === 'string') return `${root}: ${read}`
-    const text = read.toString('utf8')
+    if (typeof content === 'string' && name !== root) continue
+    if (typeof content === 'string') return `${root}: ${content}`
+    const text = content.toString('utf8')
     if (pending.size > mostFiles) return `${root}: refers to more than ${mostFiles} files`
     bytes += text.length
     if (bytes > mostBytes) return `${root}: is larger than ${mostBytes} bytes`
@@ -121,7 +123,7 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
     if (reading.kind === 'fault') return `${name}:${reading.message}`
     texts.set(name, text)
     values[name] = reading.value
-    for (const other of namedFiles(reading.value, name)) pending.add(other)
+    for (const file of namedFiles(reading.value, name)) pending.add(file)
   }
   return { texts, values }
 }
@@ -130,18 +132,18 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
 export const loadApiDocument = async (file: string): Promise<LoadedDocument> => {
   const folder = dirname(file)
   const root = basename(file)
-  const read = await readFiles(folder, root)
-  if (typeof read === 'string') return { kind: 'faults', messages: [read] }
-  const bundle: ApiBundle = { root, files: read.values }
+  const files = await readFiles(folder, root)
+  if (typeof files === 'string') return { kind: 'faults', messages: [files] }
+  const bundle: ApiBundle = { root, files: files.values }
   const result = loadDocument(bundle)
   if (result.kind === 'faults') {
     return {
       kind: 'faults',
-      messages: result.faults.slice(0, mostFaults).map(createPlacing(read.texts)),
+      messages: result.faults.slice(0, mostFaults).map(createPlacing(files.texts)),
     }
   }
   const document = readDocumentOf(bundle, result.contract, file)
-  return { kind: 'loaded', document, files: [...read.texts.keys()].map((name) => join(folder, name)) }
+  return { kind: 'loaded', document, files: [...files.texts.keys()].map((name) => join(folder, name)) }
 }
 
 /** What of a document is accepted but not checked, with the lines where it is in the files as they are now. */

@@ -41,7 +41,8 @@ const asWritten = (section: string, key: string, value: unknown): readonly [name
   }
   const form = forms[`${section}.${key}`] ?? forms[key]
   if (form !== undefined) return [key, form(value)]
-  if (Array.isArray(value)) return [key, value.map((one) => (isJsonObject(one) ? written(key, one) : one))]
+  if (Array.isArray(value))
+    return [key, value.map((item) => (isJsonObject(item) ? written(key, item) : item))]
   return [key, isJsonObject(value) ? written(key, value) : value]
 }
 
@@ -51,6 +52,6 @@ const written = (name: string, section: Section): Section =>
 /** The configuration in force in the names and units of the file, complete with its defaults; secrets hidden. */
 export const shownConfig = (config: Config): unknown => {
   const { services, ...rest } = redactedConfig(config) as Section & { readonly services: readonly Section[] }
-  const named = services.map(({ name, ...service }) => [String(name), written('', service)] as const)
-  return { ...written('', rest), services: Object.fromEntries(named) }
+  const entries = services.map(({ name, ...service }) => [String(name), written('', service)] as const)
+  return { ...written('', rest), services: Object.fromEntries(entries) }
 }

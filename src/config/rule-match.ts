@@ -22,7 +22,7 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
     return fault('expected methods and a path, e.g. "GET /site/v2/**"')
   }
   const methods = methodList.split(',')
-  const message = methods.map(methodFault).find((found) => found !== undefined)
+  const message = methods.map(methodFault).find((reason) => reason !== undefined)
   if (message !== undefined) return fault(message)
   if (!path.startsWith('/'))
     return fault('the path must start with "/" and is relative to the mount of the service')
@@ -72,14 +72,14 @@ const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', '
 const parameterPattern = /^([A-Za-z0-9_-]{1,100})=([A-Za-z0-9_.*~-]{0,200})$/
 
 export const parseHarmlessWrite = (text: string): Reading<HarmlessWrite> => {
-  const name = namedWrites.find((one) => one === text.trim())
+  const name = namedWrites.find((candidate) => candidate === text.trim())
   if (name !== undefined) return { kind: 'read', value: { text: name } }
   const [requests = '', query, ...more] = text.trim().split('?')
   const parameters = query === undefined ? [] : query.split('&').map((part) => parameterPattern.exec(part))
-  const named = parameters.flatMap((part) =>
+  const pairs = parameters.flatMap((part) =>
     part === null ? [] : [{ name: part[1] ?? '', value: part[2] ?? '' }],
   )
-  const isPlain = new Set(named.map(({ name }) => name)).size === parameters.length
+  const isPlain = new Set(pairs.map(({ name }) => name)).size === parameters.length
   if (more.length > 0 || !isPlain)
     return fault('expected parameters as name=value behind one "?", each once, e.g. "POST /?wc-ajax=*"')
   const reading = readMatch(requests, (method) =>
@@ -87,7 +87,7 @@ export const parseHarmlessWrite = (text: string): Reading<HarmlessWrite> => {
       ? undefined
       : 'expected methods that write, e.g. POST',
   )
-  return reading.kind === 'read' ? { kind: 'read', value: { ...reading.value, text, query: named } } : reading
+  return reading.kind === 'read' ? { kind: 'read', value: { ...reading.value, text, query: pairs } } : reading
 }
 
 /**
@@ -98,7 +98,7 @@ const matchesSequence = (
   pattern: ArrayLike<string>,
   sequence: ArrayLike<string>,
   isAny: (item: string | undefined) => boolean,
-  same: (item: string, element: string) => boolean,
+  isMatch: (item: string, element: string) => boolean,
 ): boolean => {
   let at = 0
   let anyAt = -1
@@ -109,7 +109,7 @@ const matchesSequence = (
       anyAt = at
       at += 1
       resumeAt = index
-    } else if (item !== undefined && same(item, sequence[index] as string)) {
+    } else if (item !== undefined && isMatch(item, sequence[index] as string)) {
       at += 1
       index += 1
     } else if (anyAt === -1) {
@@ -208,8 +208,8 @@ export const matchesWrite = (match: WriteMatch, method: string, path: string, qu
   return (
     parameters?.size === match.query.length &&
     match.query.every(({ name, value }) => {
-      const sent = parameters.get(name)
-      return sent !== undefined && (value === sent || matchesSequence(value, sent, isStar, sameText))
+      const text = parameters.get(name)
+      return text !== undefined && (value === text || matchesSequence(value, text, isStar, sameText))
     })
   )
 }

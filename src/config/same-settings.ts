@@ -50,4 +50,4 @@ const startSettings: readonly (readonly [path: string, read: (config: Config) =>
 ]
 
 export const restartKeys = (from: Config, to: Config): readonly string[] =>
-  startSettings.filter(([, read]) => !sameSettings(read(from), read(to))).map(([path]) => path)
+  startSettings.filter(([, settingOf]) => !sameSettings(settingOf(from), settingOf(to))).map(([path]) => path)

@@ -85,7 +85,7 @@ const uselessness = (service: ServiceConfig, rule: Rule, index: number): string 
   if (isOfOperation(rule)) return undefined
   const earlier = rules
     .slice(0, index)
-    .find((one) => !isOfOperation(one) && coversRule(one.match, rule.match))
+    .find((candidate) => !isOfOperation(candidate) && coversRule(candidate.match, rule.match))
   if (earlier !== undefined) return `never applies: "${earlier.match.text}" comes first and matches all of it`
   if (service.contract === 'plants' && profile === 'safe' && rule.scope === 'public')
     return 'stores nothing: every request of a plant store has a credential; add scope: credential'
@@ -108,7 +108,7 @@ const knownWrite = (service: ServiceConfig, match: RuleMatch): string | undefine
   const { names } = service
   return [...siteRows, ...coreRows].find(({ template, endpoints }) =>
     match.methods.some((method) => {
-      if (!endpoints.some(({ methods }) => methods.some((one) => one === method))) return false
+      if (!endpoints.some(({ methods }) => methods.some((candidate) => candidate === method))) return false
       const pattern = patternOf(template, names, method)
       return coversRule(match, pattern) || coversRule(pattern, { ...match, methods: [method] })
     }),
@@ -210,8 +210,8 @@ export const headersThatCorsLacks = (
   names: readonly string[],
 ): readonly string[] => {
   if (origins.length === 0) return []
-  const allowed = new Set(headers.map((name) => name.toLowerCase()))
-  return names.filter((name) => !allowed.has(name.toLowerCase()))
+  const allowedNames = new Set(headers.map((name) => name.toLowerCase()))
+  return names.filter((name) => !allowedNames.has(name.toLowerCase()))
 }
 
 const corsWarnings = (general: Config['cors'], service: ServiceConfig): readonly ConfigWarning[] =>
@@ -240,8 +240,8 @@ export const warningsOf = ({ config, filled }: Checked): readonly ConfigWarning[
   ...configWarnings(config),
   ...config.services
     .filter(({ name, upstream }) => {
-      const given = (filled as SomeServices | null)?.services?.[name]?.upstream?.targets
-      return upstream.targets === 'embedded' && given === undefined
+      const targets = (filled as SomeServices | null)?.services?.[name]?.upstream?.targets
+      return upstream.targets === 'embedded' && targets === undefined
     })
     .map(({ name }) => ({
       path: `services.${name}.upstream.targets`,

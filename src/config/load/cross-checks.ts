@@ -26,17 +26,17 @@ function* accessFaults({ name, access }: ServiceConfig): Faults {
 function* rateLimitFaults({ rateLimits, services }: Config): Faults {
   for (const [index, { name, service, by }] of rateLimits.entries()) {
     const path = ['rateLimits', index]
-    const named = services.find((one) => one.name === service)
+    const limitedService = services.find((candidate) => candidate.name === service)
     // A limit must count by something verified: otherwise a client could send another key with each request.
-    if (by === 'key' && named !== undefined && named.access?.apiKeys === undefined)
+    if (by === 'key' && limitedService !== undefined && limitedService.access?.apiKeys === undefined)
       yield faultAt([...path, 'by'], 'requires access.apiKeys of the service')
-    if (by.startsWith('claim:') && named !== undefined && named.access?.jwt === undefined)
+    if (by.startsWith('claim:') && limitedService !== undefined && limitedService.access?.jwt === undefined)
       yield faultAt([...path, 'by'], 'requires access.jwt of the service')
-    if (named === undefined) {
-      const names = services.map((one) => one.name).join(', ')
+    if (limitedService === undefined) {
+      const names = services.map(({ name: serviceName }) => serviceName).join(', ')
       yield faultAt([...path, 'service'], `expected the name of a service: ${names}`.slice(0, 200))
     }
-    if (rateLimits.findIndex((one) => one.name === name) !== index)
+    if (rateLimits.findIndex((limit) => limit.name === name) !== index)
       yield faultAt([...path, 'name'], 'another limit has the same name')
   }
 }
@@ -79,19 +79,19 @@ function* limitFaults({ limits, services }: Config): Faults {
 function* mountFaults(services: readonly ServiceConfig[]): Faults {
   for (const [index, { name, mount, hosts }] of services.entries()) {
     const path = ['services', name]
-    const sameMount = services.slice(0, index).filter((one) => one.mount === mount)
-    const hostless = sameMount.find((one) => one.hosts.length === 0)
+    const sameMount = services.slice(0, index).filter((service) => service.mount === mount)
+    const hostless = sameMount.find((service) => service.hosts.length === 0)
     if (hosts.length === 0 && hostless !== undefined)
       yield faultAt(
         [...path, 'mount'],
         `${mount} is already the mount of ${hostless.name}: give each service its own path, or hosts`,
       )
     for (const [at, host] of hosts.entries()) {
-      const other = sameMount.find((one) => one.hosts.includes(host))
-      if (other !== undefined)
+      const rival = sameMount.find((service) => service.hosts.includes(host))
+      if (rival !== undefined)
         yield faultAt(
           [...path, 'hosts', at],
-          `${name} and ${other.name} both answer ${host} at ${mount}: give each its own host or path`,
+          `${name} and ${rival.name} both answer ${host} at ${mount}: give each its own host or path`,
         )
       if (hosts.indexOf(host) < at) yield faultAt([...path, 'hosts', at], `${host} is listed twice`)
     }
@@ -99,15 +99,15 @@ function* mountFaults(services: readonly ServiceConfig[]): Faults {
 }
 
 function* responseHeaderFaults({ name, responseHeaders: { set, remove } }: ServiceConfig): Faults {
-  const removed = remove.map((one) => one.toLowerCase())
-  const seen = new Set<string>()
+  const removedNames = remove.map((header) => header.toLowerCase())
+  const names = new Set<string>()
   for (const header of Object.keys(set)) {
     const path = ['services', name, 'responseHeaders', 'set', header]
     const lower = header.toLowerCase()
-    if (seen.has(lower)) yield faultAt(path, 'the header is listed twice')
-    if (removed.includes(lower))
+    if (names.has(lower)) yield faultAt(path, 'the header is listed twice')
+    if (removedNames.includes(lower))
       yield faultAt(path, 'the header is in remove as well; set replaces what is there')
-    seen.add(lower)
+    names.add(lower)
   }
 }
 
@@ -127,7 +127,7 @@ function* sharedFaults({ cache: { shared } }: Config): Faults {
     )
   else if ((tls.ca.isSet || tls.cert.isSet || tls.serverName !== '') && !url.startsWith('rediss:'))
     yield faultAt([...path, 'tls'], 'only works with a cache.shared.url that starts with rediss://')
-  if (key.some((one) => one.reveal().length < leastKeyLength))
+  if (key.some((secret) => secret.reveal().length < leastKeyLength))
     yield faultAt([...path, 'key'], `expected at least ${leastKeyLength} characters: openssl rand -hex 32`)
   if (leaseMs < 100 || leaseMs > 60_000)
     yield faultAt(
@@ -169,10 +169,10 @@ const loopback = /^(?:127\.|\[?::1\]?$)/
 
 const isListener = ({ host, port }: Config['listen'], target: string): boolean => {
   if (!URL.canParse(target)) return false
-  const { hostname, port: written, protocol } = new URL(target)
+  const { hostname, port: writtenPort, protocol } = new URL(target)
   const isEvery = host === '0.0.0.0' || host === '::'
   const isHere = hostname === host || (isEvery && loopback.test(hostname))
-  return isHere && Number(written || (protocol === 'https:' ? 443 : 80)) === port
+  return isHere && Number(writtenPort || (protocol === 'https:' ? 443 : 80)) === port
 }
 
 /** A request to it would come back until it has passed the gateway too often (508). */
@@ -335,12 +335,12 @@ function* listenFaults({ listen: { tls, http2 } }: Config): Iterable<UnplacedFau
     return
   }
   yield* serverCertificateFaults(['listen', 'tls'], tls)
-  const seen = new Set<string>()
+  const hosts = new Set<string>()
   for (const [index, certificate] of certificates.entries()) {
     yield* serverCertificateFaults([...path, index], certificate)
     for (const [at, host] of certificate.hosts.entries()) {
-      if (seen.has(host)) yield faultAt([...path, index, 'hosts', at], `${host} is listed twice`)
-      seen.add(host)
+      if (hosts.has(host)) yield faultAt([...path, index, 'hosts', at], `${host} is listed twice`)
+      hosts.add(host)
     }
   }
 }

@@ -16,16 +16,13 @@ const documentPaths = (value: unknown): readonly Path[] => {
 
 /** A copy of the content of a configuration with other documents. */
 export const withDocuments = (value: unknown, change: (document: unknown) => unknown): unknown =>
-  documentPaths(value).reduce(
-    (filled, path) => withValueAt(filled, path, change(valueAt(filled, path))),
-    value,
-  )
+  documentPaths(value).reduce((tree, path) => withValueAt(tree, path, change(valueAt(tree, path))), value)
 
 /** Replaces the paths of documents by the documents, references included. `folder`: the one of the configuration file. */
 export const readDocuments = async (value: unknown, folder: string): Promise<FilesReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
-  let filled = value
+  let tree = value
   for (const path of documentPaths(value)) {
     const document = valueAt(value, path)
     if (typeof document !== 'string' || document === '') continue
@@ -38,10 +35,10 @@ export const readDocuments = async (value: unknown, folder: string): Promise<Fil
     if (reading.kind === 'faults') faults.push(...reading.messages.map((message) => faultAt(path, message)))
     else {
       files.push(...reading.files)
-      filled = withValueAt(filled, path, new ApiDocument(reading.document))
+      tree = withValueAt(tree, path, new ApiDocument(reading.document))
     }
   }
-  return { value: filled, faults, files }
+  return { value: tree, faults, files }
 }
 
 const unknownOperation = (
@@ -69,9 +66,9 @@ function* resourceFaults(
       yield unknownOperation([...path, index, 'operation'], operation, operations)
   }
   const faultIn = createExtensionCheck(operations)
-  for (const declared of resources) {
-    const message = faultIn(declared)
-    if (message !== undefined) yield faultAt(path, `${declared.operation}: ${message}`)
+  for (const resource of resources) {
+    const message = faultIn(resource)
+    if (message !== undefined) yield faultAt(path, `${resource.operation}: ${message}`)
   }
 }
 
@@ -85,10 +82,10 @@ export function* documentFaults(
   const path = ['services', service.name]
   for (const [index, { operation }] of source.cache.rules.entries()) {
     if (operation === undefined) continue
-    const found = operations.find(({ operationId }) => operationId === operation)
+    const match = operations.find(({ operationId }) => operationId === operation)
     const at = [...path, 'cache', 'rules', index, 'operation']
-    if (found === undefined) yield unknownOperation(at, operation, operations)
-    else if (!['GET', 'HEAD', 'QUERY'].includes(found.method))
+    if (match === undefined) yield unknownOperation(at, operation, operations)
+    else if (!['GET', 'HEAD', 'QUERY'].includes(match.method))
       yield faultAt(at, 'only responses to GET, HEAD and QUERY are stored')
   }
   for (const { method, template, cache } of operations) {

@@ -26,9 +26,9 @@ const siteLimits = (bufferedBytes: number) => ({
 })
 
 /** The service's own limits, or else the general ones, or else the defaults of its contract. */
-const resolveLimits = (own: OwnLimits, general: OwnLimits, byDefault: typeof generalLimits) => ({
-  bodyBytes: own.bodyBytes ?? general.bodyBytes ?? byDefault.bodyBytes,
-  jsonDepth: own.jsonDepth ?? general.jsonDepth ?? byDefault.jsonDepth,
+const resolveLimits = (ownLimits: OwnLimits, general: OwnLimits, byDefault: typeof generalLimits) => ({
+  bodyBytes: ownLimits.bodyBytes ?? general.bodyBytes ?? byDefault.bodyBytes,
+  jsonDepth: ownLimits.jsonDepth ?? general.jsonDepth ?? byDefault.jsonDepth,
 })
 
 const resolveTargets = <Upstream extends ServiceOf<'site'>['upstream']>(upstream: Upstream) => ({
@@ -68,15 +68,20 @@ const resolveDocumentCache = ({ cache, document }: ServiceOf<'openapi'>) => {
   const { operations } = document.contract
   const configured = cache.rules.flatMap(({ match, operation, ...rule }) => {
     if (match !== undefined) return [{ ...rule, match, operation: '' }]
-    const found = operations.find(({ operationId }) => operationId !== '' && operationId === operation)
+    const ruleOperation = operations.find(
+      ({ operationId }) => operationId !== '' && operationId === operation,
+    )
     // An unknown operation is a fault (cross-checks.ts).
-    return found === undefined ? [] : [{ ...rule, match: matchOf(found), operation: matchOf(found).text }]
+    return ruleOperation === undefined
+      ? []
+      : [{ ...rule, match: matchOf(ruleOperation), operation: matchOf(ruleOperation).text }]
   })
-  const described = operations.flatMap((one) => {
-    const isRead = ['GET', 'HEAD', 'QUERY'].includes(one.method)
-    if (one.cache === undefined || !isRead || parseDuration(one.cache.ttl) === undefined) return []
-    const match = matchOf(one)
-    const { match: _match, ...rule } = cacheRule.parse({ ...one.cache, match: 'GET /' })
+  const described = operations.flatMap((operation) => {
+    const isRead = ['GET', 'HEAD', 'QUERY'].includes(operation.method)
+    if (operation.cache === undefined || !isRead || parseDuration(operation.cache.ttl) === undefined)
+      return []
+    const match = matchOf(operation)
+    const { match: _match, ...rule } = cacheRule.parse({ ...operation.cache, match: 'GET /' })
     return [{ ...rule, match, operation: match.text }]
   })
   return { ...cache, rules: [...configured, ...described] }

@@ -134,17 +134,17 @@ const childAt = (
 export const documentLocator =
   (document: Document, lines: LineCounter) =>
   (path: Path, at: 'key' | 'value'): Position => {
-    let found: KeyAndValue = { key: asNode(document.contents), value: asNode(document.contents) }
+    let deepest: KeyAndValue = { key: asNode(document.contents), value: asNode(document.contents) }
     let complete = true
     for (const step of path) {
-      const next = childAt(found.value, step, document)
+      const next = childAt(deepest.value, step, document)
       if (next === undefined) {
         complete = false
         break
       }
-      found = next
+      deepest = next
     }
-    const node = at === 'value' && complete ? (found.value ?? found.key) : found.key
+    const node = at === 'value' && complete ? (deepest.value ?? deepest.key) : deepest.key
     const offset = node?.range?.[0]
     if (offset === undefined) return firstPosition
     const { line, col } = lines.linePos(offset)
@@ -222,8 +222,8 @@ export const readSource = (text: string, env: Environment): SourceReading => {
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
     const unresolved = unresolvedAlias(text, message, lines)
-    const shown = message.startsWith('Excessive alias') ? 'its aliases expand to too much' : message
-    const fault = unresolved ?? { path: '', ...firstPosition, message: `not YAML: ${shown}` }
+    const problem = message.startsWith('Excessive alias') ? 'its aliases expand to too much' : message
+    const fault = unresolved ?? { path: '', ...firstPosition, message: `not YAML: ${problem}` }
     return { kind: 'faults', faults: [fault] }
   }
 }
@@ -304,33 +304,33 @@ const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
   if (step === undefined) return [[]]
   if (typeof value !== 'object' || value === null) return []
   const steps = step === '*' ? (Array.isArray(value) ? [...value.keys()] : Object.keys(value)) : [step]
-  return steps.flatMap((one) => matchingPaths(valueAt(value, [one]), rest).map((path) => [one, ...path]))
+  return steps.flatMap((part) => matchingPaths(valueAt(value, [part]), rest).map((path) => [part, ...path]))
 }
 
 /** Replaces the names of files by their content. A file name in any other setting is a fault. */
 export const readSecretFiles = async (value: unknown): Promise<FilesReading> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
-  let filled = value
+  let tree = value
   const patterns = [...secretPaths.map((path) => ({ path, always: false })), ...filePaths]
-  const found = patterns.flatMap((pattern) =>
+  const places = patterns.flatMap((pattern) =>
     matchingPaths(value, pattern.path).map((path) => ({ path, always: pattern.always })),
   )
-  for (const { path, always } of found) {
-    const text = valueAt(filled, path)
+  for (const { path, always } of places) {
+    const text = valueAt(tree, path)
     if (typeof text !== 'string' || text === '' || !(always || text.startsWith(prefix))) continue
     const file = text.startsWith(prefix) ? text.slice(prefix.length) : text
     const reading = await readNamedFile(file, !always)
     if ('fault' in reading) faults.push({ path, message: reading.fault, at: 'value' })
     else {
       files.push(file)
-      filled = withValueAt(filled, path, reading.text)
+      tree = withValueAt(tree, path, reading.text)
     }
   }
-  const readable = new Set(found.map(({ path }) => pathText(path)))
+  const readable = new Set(places.map(({ path }) => pathText(path)))
   for (const path of pathsOfFileTexts(value)) {
     if (readable.has(pathText(path))) continue
     faults.push({ path, message: onlySecrets, at: 'value' })
   }
-  return { value: filled, faults, files }
+  return { value: tree, faults, files }
 }

@@ -24,9 +24,9 @@ type Named = {
 }
 
 /** The first key that a receiver of this type lacks. */
-const lacking = ({ type, url, secret: known, service, zone }: Named): string | undefined => {
+const lacking = ({ type, url, secret: key, service, zone }: Named): string | undefined => {
   if (url === '' && networks[type] === undefined) return 'url'
-  if (type !== 'varnish' && !known.isSet) return 'secret'
+  if (type !== 'varnish' && !key.isSet) return 'secret'
   if (type === 'fastly' && service === '') return 'service'
   return type === 'cloudflare' && zone === '' ? 'zone' : undefined
 }
@@ -59,7 +59,12 @@ const receiver = z
     const message = `a receiver of type ${payload.value.type} requires ${key}`
     payload.issues.push({ code: 'custom', message, input: payload.value })
   })
-  .transform((one) => inMs('timeout')({ ...one, url: one.url === '' ? (networks[one.type] ?? '') : one.url }))
+  .transform((receiver) =>
+    inMs('timeout')({
+      ...receiver,
+      url: receiver.url === '' ? (networks[receiver.type] ?? '') : receiver.url,
+    }),
+  )
 
 /** Caches in front of the gateway. */
 export const downstream = z

@@ -81,7 +81,7 @@ const hostNameFault = (name: string): string | undefined => {
   if (/^[^:]+:\d*$/.test(name)) return 'a host has no port: listen.port is the port of all hosts'
   const labels = name.split('.')
   const isNumeric = /^\d+$/.test(labels.at(-1) ?? '')
-  if (name.length > 253 || !labels.every((one) => label.test(one)) || (isNumeric && isIP(name) !== 4)) {
+  if (name.length > 253 || !labels.every((part) => label.test(part)) || (isNumeric && isIP(name) !== 4)) {
     return 'expected a host name, e.g. blog.example or *.shop.example'
   }
   // Names in the Punycode form must be the form of some name.

@@ -171,7 +171,7 @@ const services = z
     z.string().regex(serviceNamePattern, 'a service name is 1 to 32 lower-case letters, digits and hyphens'),
     serviceShape,
   )
-  .refine((named) => Object.keys(named).length > 0, 'at least one service is needed')
+  .refine((services) => Object.keys(services).length > 0, 'at least one service is needed')
 
 /** The schema of the configuration file: names, defaults, bounds. */
 export const configShape = z.strictObject({

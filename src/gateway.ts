@@ -331,7 +331,15 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
   const diagnosis = { history, logLevel }
   worker?.onQuestion(
-    answerWorkers({ cache, warmer, metrics, diagnosis, reload, note, told: feeds.receiveMessage }),
+    answerWorkers({
+      cache,
+      warmer,
+      metrics,
+      diagnosis,
+      reload,
+      note,
+      applyFeedMessage: feeds.receiveMessage,
+    }),
   )
   const admin = createAdmin({
     logger,

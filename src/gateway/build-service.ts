@@ -87,10 +87,10 @@ type TakenOver = {
 export const buildService = async (
   config: ServiceConfig,
   parts: ServiceParts,
-  known: TakenOver = {},
+  previous: TakenOver = {},
 ): Promise<BuiltService> => {
   const limits = limitsOf(config, parts.config.limits)
-  const built = known.upstream ?? (await buildUpstream(config, parts))
+  const built = previous.upstream ?? (await buildUpstream(config, parts))
   const { upstream, targets } = built
   const lifetimeMs = heardLifetimeMs(config)
   const feed = parts.feedLease?.(config.name)
@@ -130,7 +130,7 @@ export const buildService = async (
           : undefined,
     }
   }
-  const access = await buildAccess(config, parts, known.access)
+  const access = await buildAccess(config, parts, previous.access)
   const contentId = contentIdOf(config, targets, parts.config)
   const service: Service = {
     name: config.name,

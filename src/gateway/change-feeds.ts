@@ -159,9 +159,9 @@ export const connectChangeFeeds = (
               timeoutMs,
             )
           },
-          apply: async (told) => {
+          apply: async (changes) => {
             const service = serviceNamed(name)
-            return service === undefined ? 0 : drop(changeNotes(service, told))
+            return service === undefined ? 0 : drop(changeNotes(service, changes))
           },
           hold: (forMs) => {
             const tag = serviceNamed(name)?.contract.tagger.everything

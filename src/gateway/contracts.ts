@@ -87,13 +87,13 @@ export const addressOf = (
   host = hosts.find(isExact),
 ): PublicAddress => {
   const base = publicUrl === '' ? general : publicUrl
-  const asked = host === undefined ? base : urlAtHost(base, host)
+  const urlForHost = host === undefined ? base : urlAtHost(base, host)
   const isPreserved = upstream.host === 'preserve'
-  const shown = publicUrl === '' ? asked : publicUrl
+  const shown = publicUrl === '' ? urlForHost : publicUrl
   return {
     publicUrl: shown,
-    publicHost: new URL(isPreserved ? asked : shown).host,
-    hostField: isPreserved ? new URL(asked).host : '',
+    publicHost: new URL(isPreserved ? urlForHost : shown).host,
+    hostField: isPreserved ? new URL(urlForHost).host : '',
   }
 }
 

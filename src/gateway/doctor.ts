@@ -124,15 +124,15 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
   const findings = await allUpstreamFindings(config)
   return config.services.flatMap((service): Check[] => {
     const subject = `upstream of ${service.name}`
-    const own = findings.filter((finding) => finding.service === service.name)
+    const serviceFindings = findings.filter((finding) => finding.service === service.name)
     const { withoutChanges } = checksOf(service) ?? {}
     const notes: Check[] =
       withoutChanges !== undefined && changesOf(service) === undefined
         ? [{ state: 'note', subject: `changes of ${service.name}`, text: withoutChanges }]
         : []
     const answers: Check[] =
-      own.length > 0
-        ? own.map(({ text }) => ({ state: 'fault', subject, text }))
+      serviceFindings.length > 0
+        ? serviceFindings.map(({ text }) => ({ state: 'fault', subject, text }))
         : [{ state: 'ok', subject, text: 'answers, and fits the configuration' }]
     return [...answers, ...notes]
   })

@@ -51,7 +51,7 @@ const hasDownstream = ({ services }: Pick<Config, 'services'>): boolean =>
 
 /** The caches in front of all services, told of everything that the other processes are told of. */
 export const connectDownstreams = ({ clock, coherence, metrics, logger }: DownstreamParts): Downstreams => {
-  let made: readonly Held[] = []
+  let downstreams: readonly Held[] = []
   let used: readonly ServiceDownstream[] = []
 
   const report = (event: DownstreamEvent): void => {
@@ -64,13 +64,13 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
 
   const spread = async (notes: readonly Note[], write?: string) => {
     const others = (await coherence?.spread(notes, write)) ?? { entries: 0, unheard: false }
-    const purged = await Promise.all(used.map((one) => one.purge(notes)))
+    const purged = await Promise.all(used.map((downstream) => downstream.purge(notes)))
     return { ...others, unconfirmed: purged.includes('unconfirmed') }
   }
 
   const announcer: Announcer = {
     begin: async (notes, mayMatter) => {
-      if (used.some((one) => one.refuses(notes)))
+      if (used.some((downstream) => downstream.refuses(notes)))
         throw new GatewayError('receiver_behind', { retryAfterSeconds: 1, unsent: true })
       return coherence === undefined ? { kind: 'begun', write: '' } : coherence.begin(notes, mayMatter)
     },
@@ -84,23 +84,23 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
     of: ({ name: service, downstream: config }, { tagger }) => {
       if (config === undefined) return undefined
       const tagOfAll = tagger.everything
-      const known = made.find(
-        (one) => one.service === service && one.tagOfAll === tagOfAll && sameSettings(one.config, config),
+      const match = downstreams.find(
+        (held) => held.service === service && held.tagOfAll === tagOfAll && sameSettings(held.config, config),
       )
-      if (known !== undefined) return known.downstream
+      if (match !== undefined) return match.downstream
       const downstream = createDownstream({ service, config, tagOfAll, clock, random: Math.random, report })
-      made = [...made, { service, config, tagOfAll, downstream }]
+      downstreams = [...downstreams, { service, config, tagOfAll, downstream }]
       return downstream
     },
     use: (services) => {
-      const next = made.filter((one) =>
-        services.some(({ responses: { downstream } }) => downstream === one.downstream),
+      const next = downstreams.filter((held) =>
+        services.some(({ responses: { downstream } }) => downstream === held.downstream),
       )
-      const ended = made.filter((one) => !next.includes(one))
-      made = next
+      const ended = downstreams.filter((held) => !next.includes(held))
+      downstreams = next
       const before = used
       used = next.map(({ downstream }) => downstream)
-      for (const one of used) if (!before.includes(one)) one.start()
+      for (const downstream of used) if (!before.includes(downstream)) downstream.start()
       for (const { downstream } of ended) void downstream.close()
     },
     announcerFor: (config) => (hasDownstream(config) ? announcer : coherence),
@@ -109,14 +109,14 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
       return { entries, unheard: unheard || unconfirmed }
     },
     heard: (notes) => {
-      for (const one of used) one.again(notes)
+      for (const downstream of used) downstream.again(notes)
     },
     outdated: (notes) => {
-      for (const one of used) void one.purge(notes)
+      for (const downstream of used) void downstream.purge(notes)
     },
-    standings: () => used.flatMap((one) => one.standings()),
+    standings: () => used.flatMap((downstream) => downstream.standings()),
     close: async () => {
-      await Promise.all(made.map(({ downstream }) => downstream.close()))
+      await Promise.all(downstreams.map(({ downstream }) => downstream.close()))
     },
   }
 }

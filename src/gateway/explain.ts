@@ -66,7 +66,7 @@ const forReceivers = (
 const storedAs = (
   service: ServiceConfig,
   contract: Contract,
-  found: Found | undefined,
+  match: Found | undefined,
   canonical: Canonical,
   partition: string,
   host: string,
@@ -74,7 +74,7 @@ const storedAs = (
   const { tagger } = contract
   const tags = requestTags(
     tagger,
-    tagger.storedTags(found, canonical.arguments, nothingYet),
+    tagger.storedTags(match, canonical.arguments, nothingYet),
     partition === 'public',
     canonical.sendsUndeclared,
   )
@@ -99,9 +99,9 @@ const undeclaredOf = ({ undeclared }: Canonical): Explanation =>
 const mayInvalidate = (
   { hasRoutes, tagger }: Contract,
   method: string,
-  found: Found | undefined,
+  match: Found | undefined,
   { target }: Canonical,
-): readonly string[] => (hasRoutes ? tagger.writtenTags(found, () => undefined, method, undefined) : [target])
+): readonly string[] => (hasRoutes ? tagger.writtenTags(match, () => undefined, method, undefined) : [target])
 
 /** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
 const credentialsIn = (
@@ -145,9 +145,9 @@ const spared = (
   const interfaces = interfacesBehind(service, services)
   const claim = contract.harmlessWrite?.(method, path, query, () => interfaces)
   const hasCompanion = [service, ...services].some(
-    (one) =>
-      (one === service || interfaces.includes(withoutRoot(one.upstream.basePath))) &&
-      changesOf(one) !== undefined,
+    (candidate) =>
+      (candidate === service || interfaces.includes(withoutRoot(candidate.upstream.basePath))) &&
+      changesOf(candidate) !== undefined,
   )
   return {
     ...(hasCompanion ? { withCompanion: 'invalidates what the companion states' } : {}),
@@ -176,7 +176,7 @@ const cachingOf = (
   { fields, identity, host }: Sender,
 ): Explanation => {
   const { policy, query, sensitive } = canonical
-  const found = matching.kind === 'found' ? matching : undefined
+  const match = matching.kind === 'found' ? matching : undefined
   const decision = decide(contract, policy, {
     method,
     fields,
@@ -195,7 +195,7 @@ const cachingOf = (
             ? 'write: invalidates'
             : `write, by ${decision.sensitive}: invalidates`,
         profile: policy.profile,
-        mayInvalidate: mayInvalidate(contract, method, found, canonical),
+        mayInvalidate: mayInvalidate(contract, method, match, canonical),
         ...spared(service, services, contract, method, matching.path, query),
       }
     case 'read':
@@ -206,7 +206,7 @@ const cachingOf = (
         rule,
         ...feedOf(service, policy),
         profile: policy.profile,
-        ...storedAs(service, contract, found, canonical, decision.caching.partition, host),
+        ...storedAs(service, contract, match, canonical, decision.caching.partition, host),
         ...(method === 'QUERY' ? { contentInTheKey: 'as sent; this explanation has none' } : {}),
       }
     case 'pass':
@@ -330,18 +330,18 @@ export const explainAt = async (
   targets: PublicTargets,
   { method, target, fields }: ExplainedRequest,
 ): Promise<Explanation> => {
-  const found = targets(target, requestField(fields, 'host'))
-  if (found.kind !== 'found') {
-    return { refused: `${found.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[found.kind]}` }
+  const choice = targets(target, requestField(fields, 'host'))
+  if (choice.kind !== 'found') {
+    return { refused: `${choice.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[choice.kind]}` }
   }
-  const { query, path, host, services } = found
-  const { config, contract } = found.service
+  const { query, path, host, services } = choice
+  const { config, contract } = choice.service
   const service = {
     service: config.name,
     ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
   }
   const route = routeOf(contract, { method, path, query, fields })
-  const { explanation, identity } = await decideAccess(found.service, route, query, fields)
+  const { explanation, identity } = await decideAccess(choice.service, route, query, fields)
   if (route.kind === 'refused') {
     const { reason, row } = route
     return {
@@ -381,10 +381,10 @@ export const explain = async (config: Config, request: ExplainedRequest): Promis
 
 /** The same with the routes that upstreams announce and the keys of issuers; fetches each once. */
 export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
-  withAskedServices(config.services, config, (asked) =>
+  withAskedServices(config.services, config, (checkedServices) =>
     explainAt(
       createPublicTargets(
-        asked.map(({ built }) => built),
+        checkedServices.map(({ built }) => built),
         config.publicUrl,
       ),
       request,
@@ -422,7 +422,7 @@ const readUrl = (
 ): { readonly authority: string | undefined; readonly target: string } => {
   const bare = url.split('#', 1)[0] ?? ''
   const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
-  const prefix = prefixes.find((one) => bare.startsWith(one) && /^(?:[/?]|$)/.test(bare.slice(one.length)))
+  const prefix = prefixes.find((root) => bare.startsWith(root) && /^(?:[/?]|$)/.test(bare.slice(root.length)))
   const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
   return { authority: absolute?.[1], target: rest.startsWith('/') ? rest : `/${rest}` }
 }

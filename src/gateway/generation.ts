@@ -85,18 +85,18 @@ const builtFor = async (
   parts: ServiceParts,
   last: BuiltGeneration | undefined,
 ): Promise<BuiltService> => {
-  const known = last?.built.find((one) => one.config.name === service.name)
-  if (known === undefined || last === undefined) return buildService(service, parts)
+  const previous = last?.built.find(({ config }) => config.name === service.name)
+  if (previous === undefined || last === undefined) return buildService(service, parts)
   const adoption = decideAdoption(
-    { service: known.config, limits: last.config.limits },
+    { service: previous.config, limits: last.config.limits },
     { service, limits: parts.config.limits },
   )
-  if (adoption === 'service') return known
-  const { access } = known
+  if (adoption === 'service') return previous
+  const { access } = previous
   return buildService(
     service,
     parts,
-    adoption === 'upstream' ? { upstream: known.upstream, access } : { access },
+    adoption === 'upstream' ? { upstream: previous.upstream, access } : { access },
   )
 }
 
@@ -110,7 +110,9 @@ const buildServices = async (
   try {
     for (const service of config.services) built.push(await builtFor(service, parts, last))
     // A new discovery reads the index of its site before the first request for it; at a start the upstream may not be there yet.
-    const described = built.filter((one) => !last?.built.some(({ announced }) => announced === one.announced))
+    const described = built.filter(
+      (service) => !last?.built.some(({ announced }) => announced === service.announced),
+    )
     const waits = described.filter(
       ({ config: { upstream } }) => last !== undefined || upstream.targets === 'embedded',
     )

@@ -191,10 +191,10 @@ const warmWithin = async (
 const outcomes: readonly WarmResult['outcome'][] = ['hit', 'fetched', 'bypassed', 'dropped', 'failed']
 
 const worst = (results: readonly (WarmResult | null)[]): WarmResult | null =>
-  results.reduce((one, other) =>
-    one !== null && (other === null || outcomes.indexOf(other.outcome) > outcomes.indexOf(one.outcome))
-      ? other
-      : one,
+  results.reduce((first, second) =>
+    first !== null && (second === null || outcomes.indexOf(second.outcome) > outcomes.indexOf(first.outcome))
+      ? second
+      : first,
   )
 
 const answerCacheQuestion = (
@@ -227,7 +227,7 @@ export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }:
     purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unheard'> => {
       if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
       const here = await purgeAll(cache, { selectors, mode, dryRun })
-      const elsewhere = await spread(selectors.flatMap((one) => notesOf(one, mode)))
+      const elsewhere = await spread(selectors.flatMap((selector) => notesOf(selector, mode)))
       return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
     },
     entries: async (order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> => {
@@ -268,12 +268,12 @@ type WorkerAnswers = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
   reload(): Promise<ReloadOutcome>
   note(finding: UpstreamFinding): void
   /** Applies changes behind the gateway that another worker has received. */
-  told(message: FeedMessage): void
+  applyFeedMessage(message: FeedMessage): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const answerWorkers =
-  ({ cache, warmer, metrics, diagnosis, reload, note, told }: WorkerAnswers) =>
+  ({ cache, warmer, metrics, diagnosis, reload, note, applyFeedMessage }: WorkerAnswers) =>
   (question: WorkerQuestion): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -283,7 +283,7 @@ export const answerWorkers =
       case 'finding':
         return note(question.content as UpstreamFinding)
       case 'changes':
-        return told(question.content as FeedMessage)
+        return applyFeedMessage(question.content as FeedMessage)
       case 'history':
       case 'recent':
       case 'log-level':
@@ -303,11 +303,11 @@ const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind 
 
 /** Result of a reload of all workers: a refusal of one counts. */
 const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
-  const known = answers as readonly ReloadOutcome[]
+  const outcomes = answers as readonly ReloadOutcome[]
   return (
-    known.find((one) => !isGood(one)) ??
-    known.find(({ kind }) => kind === 'applied') ??
-    known[0] ?? { kind: 'failed', cause: undefined }
+    outcomes.find((outcome) => !isGood(outcome)) ??
+    outcomes.find(({ kind }) => kind === 'applied') ??
+    outcomes[0] ?? { kind: 'failed', cause: undefined }
   )
 }
 
@@ -341,17 +341,17 @@ const readingFailed = (cause: unknown): readonly ReloadOutcome[] => [{ kind: 'fa
 export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<ConfigResult>) => {
   let inForce: HandedConfig = { kind: 'filled', filled: filledAsData(filled) }
   /** Requested; the workers may still refuse it. */
-  let asked: HandedConfig = inForce
+  let candidate: HandedConfig = inForce
   let before: Promise<unknown> = Promise.resolve()
 
   const reload = async (question: WorkerQuestion, ask: Ask): Promise<readonly unknown[]> => {
     const read = asHanded(await readConfig())
-    if (read.kind === 'filled') asked = read
+    if (read.kind === 'filled') candidate = read
     // A slow worker, which reads a site's index, applies it as well.
     const answers = await ask({ ...question, content: read }, 'until-all')
     const { kind } = reloadOutcomeOf(answers)
-    if (kind === 'applied' || kind === 'unchanged') inForce = asked
-    asked = inForce
+    if (kind === 'applied' || kind === 'unchanged') inForce = candidate
+    candidate = inForce
     return answers
   }
   return {
@@ -367,8 +367,8 @@ export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<C
       return answers
     },
     // It got one configuration at its start, and another one was applied meanwhile.
-    outdated: (told: unknown): WorkerQuestion | undefined =>
-      told === asked ? undefined : { topic: 'reload', content: asked },
+    outdated: (configOfWorker: unknown): WorkerQuestion | undefined =>
+      configOfWorker === candidate ? undefined : { topic: 'reload', content: candidate },
   }
 }
 

@@ -36,14 +36,14 @@ type PurgeSelectors =
   | { readonly kind: 'refused'; readonly detail: string }
 
 const refused = (detail: string): PurgeSelectors => ({ kind: 'refused', detail })
-const one = (selector: Selector): PurgeSelectors => ({ kind: 'selectors', selectors: [selector] })
+const selectorAlone = (selector: Selector): PurgeSelectors => ({ kind: 'selectors', selectors: [selector] })
 
 type FoundTarget = Extract<ReturnType<PublicTargets>, { kind: 'found' }>
 
 /** All that is stored for a URL; GET and QUERY may have different parameters, so it may have two forms. */
-const storedFor = (found: FoundTarget): PurgeSelectors => {
-  const { host, service } = found
-  const [get, query] = [canonicalTarget(found), canonicalTarget(found, 'QUERY')]
+const storedFor = (publicTarget: FoundTarget): PurgeSelectors => {
+  const { host, service } = publicTarget
+  const [get, query] = [canonicalTarget(publicTarget), canonicalTarget(publicTarget, 'QUERY')]
   const targets = [get, query].flatMap((canonical) => (canonical.kind === 'target' ? [canonical.target] : []))
   if (targets.length === 0 && get.kind === 'refused') return get
   const at = { kind: 'target', service: service.config.name, ...(host === '' ? {} : { host }) } as const
@@ -51,11 +51,11 @@ const storedFor = (found: FoundTarget): PurgeSelectors => {
 }
 
 const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): PurgeSelectors => {
-  const found = targets(url)
-  if (found.kind !== 'found') return refused(noServiceTexts[found.kind])
-  const { name } = found.service.config
+  const choice = targets(url)
+  if (choice.kind !== 'found') return refused(noServiceTexts[choice.kind])
+  const { name } = choice.service.config
   if (only !== undefined && only !== name) return refused('the URL belongs to another service')
-  return storedFor(found)
+  return storedFor(choice)
 }
 
 /** The part of a service under a public path; undefined when there is none. */
@@ -92,9 +92,9 @@ const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined):
   if (owner !== undefined && only !== undefined && owner !== only)
     return refused('the tag belongs to another service')
   const named = services.filter(({ config }) => only === undefined || config.name === only)
-  const sent = named.map(({ config }) => upstreamTagName(config.name, tag))
-  const reached = new Set([tag, ...sent].flatMap(tagsReachedBy))
-  return { kind: 'selectors', selectors: [...reached].map((one) => ({ kind: 'tag', tag: one })) }
+  const upstreamNames = named.map(({ config }) => upstreamTagName(config.name, tag))
+  const reached = new Set([tag, ...upstreamNames].flatMap(tagsReachedBy))
+  return { kind: 'selectors', selectors: [...reached].map((name) => ({ kind: 'tag', tag: name })) }
 }
 
 const select = (
@@ -110,7 +110,9 @@ const select = (
     case 'prefix':
       return byPrefix(parts, selection.text, service)
     case 'all':
-      return one(service === undefined ? { kind: 'all' } : { kind: 'prefix', service, prefixes: [''] })
+      return selectorAlone(
+        service === undefined ? { kind: 'all' } : { kind: 'prefix', service, prefixes: [''] },
+      )
   }
 }
 
@@ -118,9 +120,9 @@ const select = (
 const together = (selectors: readonly Selector[]): readonly Selector[] => {
   const prefixes = new Map<string, string[]>()
   const others: Selector[] = []
-  for (const one of selectors) {
-    if (one.kind !== 'prefix') others.push(one)
-    else prefixes.set(one.service, [...(prefixes.get(one.service) ?? []), ...one.prefixes])
+  for (const selector of selectors) {
+    if (selector.kind !== 'prefix') others.push(selector)
+    else prefixes.set(selector.service, [...(prefixes.get(selector.service) ?? []), ...selector.prefixes])
   }
   const joined = [...prefixes].map(([service, all]): Selector => ({ kind: 'prefix', service, prefixes: all }))
   return [...others, ...joined]
@@ -137,17 +139,17 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
       kind: 'refused',
       detail: `service: no service has this name; the services are ${names.slice(0, mostNamed).join(', ')}`,
     }
-  const found: Selector[] = []
+  const selected: Selector[] = []
   // All of them first: a purge that is refused removes nothing.
-  for (const one of selections) {
-    const selection = select(parts, one, service)
+  for (const named of selections) {
+    const selection = select(parts, named, service)
     if (selection.kind === 'refused') {
-      const shown = one.by === 'url' && selections.length > 1 ? `${one.text}: ` : ''
+      const shown = named.by === 'url' && selections.length > 1 ? `${named.text}: ` : ''
       return { kind: 'refused', detail: shown + selection.detail }
     }
-    found.push(...selection.selectors)
+    selected.push(...selection.selectors)
   }
-  const selectors = together(found)
+  const selectors = together(selected)
   const used = warm === 0 ? [] : await parts.cache.mostUsed(selectors, warm)
   const entries = await parts.cache.purge({ selectors, mode, dryRun })
   if (entries === 'unheard') return { kind: 'unheard' }
@@ -266,16 +268,16 @@ const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): 
 
 /** The documents of services with one of their own, each made on first use. */
 const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | undefined) => {
-  const known = new Map<string, Buffer>()
+  const contents = new Map<string, Buffer>()
   return (name) => {
-    const found = built.find(({ config }) => config.name === name)
-    if (found === undefined || !('document' in found.config)) return undefined
-    const { document } = found.config
-    const batch = found.contract.rows.find(({ kind }) => kind === 'batch')
+    const service = built.find(({ config }) => config.name === name)
+    if (service === undefined || !('document' in service.config)) return undefined
+    const { document } = service.config
+    const batch = service.contract.rows.find(({ kind }) => kind === 'batch')
     const content =
-      known.get(name) ??
-      Buffer.from(JSON.stringify(servedDocument(document.bundle, found.service.address.publicRoot, batch)))
-    known.set(name, content)
+      contents.get(name) ??
+      Buffer.from(JSON.stringify(servedDocument(document.bundle, service.service.address.publicRoot, batch)))
+    contents.set(name, content)
     return content
   }
 }
@@ -299,11 +301,11 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
   const targets = createPublicTargets(built, publicUrl)
   const serviceNamed = new Map(built.map(({ service }) => [service.name, service]))
   const stored = async (url: string, host: string | undefined): Promise<number> => {
-    const found = targets(url, host)
-    if (found.kind !== 'found') return 0
-    const meant = storedFor(found)
-    if (meant.kind === 'refused') return 0
-    const count = await cache.purge({ selectors: meant.selectors, mode: 'hard', dryRun: true })
+    const choice = targets(url, host)
+    if (choice.kind !== 'found') return 0
+    const selection = storedFor(choice)
+    if (selection.kind === 'refused') return 0
+    const count = await cache.purge({ selectors: selection.selectors, mode: 'hard', dryRun: true })
     return count === 'unheard' ? 0 : count
   }
   return {

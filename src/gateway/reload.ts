@@ -34,13 +34,13 @@ const ofStored = ({ service, limits }: Configured): unknown => ({
 
 /** Names of the services whose stored responses are right for `next` too. */
 const keptServices = (last: Configuration, next: Configuration): ReadonlySet<string> => {
-  const kept = last.built.filter((from) => {
+  const reusable = last.built.filter((from) => {
     const to = next.built.find(({ config }) => config.name === from.config.name)
     if (to === undefined) return false
     const before = { service: from.config, limits: last.config.limits }
     return sameSettings(ofStored(before), ofStored({ service: to.config, limits: next.config.limits }))
   })
-  return new Set(kept.map(({ config }) => config.name))
+  return new Set(reusable.map(({ config }) => config.name))
 }
 
 /** Invalidates everything of a service. */
@@ -53,14 +53,14 @@ export const everythingNotes = ({ name, contract: { tagger }, own }: Service): r
 
 /** Invalidates all services that are new in `next`, or built anew. */
 const replacedNotes = (last: Configuration, next: Configuration): readonly Note[] => {
-  const kept = keptServices(last, next)
-  return next.built.flatMap(({ service }) => (kept.has(service.name) ? [] : everythingNotes(service)))
+  const keptNames = keptServices(last, next)
+  return next.built.flatMap(({ service }) => (keptNames.has(service.name) ? [] : everythingNotes(service)))
 }
 
 /** Selects the stored responses to drop when `next` replaces `last`: those of all services with another configuration. */
 const outdatedAnswers = (last: Configuration, next: Configuration): ((service: string) => boolean) => {
-  const kept = keptServices(last, next)
-  return (service) => !kept.has(service)
+  const keptNames = keptServices(last, next)
+  return (service) => !keptNames.has(service)
 }
 
 /** Logs one line for each reload. Faults name keys and reasons, never values. */

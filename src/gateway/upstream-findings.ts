@@ -51,19 +51,19 @@ const inWords: Readonly<Record<IndexRefusal, string>> = {
 const announces = (service: ServiceConfig): service is SiteConfig => 'discovery' in service
 
 /** A service built for a check; `refusal`: why the index of its upstream could not be read. */
-type Asked = { readonly built: BuiltService; readonly refusal: string | undefined }
+type CheckedService = { readonly built: BuiltService; readonly refusal: string | undefined }
 
-const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
+const ask = async (service: ServiceConfig, config: Config): Promise<CheckedService> => {
   let refusal: IndexRefusal | undefined
   const metrics = createMetrics({ version: '', configHash: '', processMetrics: false })
   const discovery = (event: DiscoveryEvent): void => {
     if (event.kind === 'index-failed') refusal = event.reason
   }
   // A configured identity does not describe the routes of the upstream: fetch the index anyway.
-  const asked: ServiceConfig = announces(service)
+  const upstreamSource: ServiceConfig = announces(service)
     ? { ...service, discovery: { source: 'upstream', refreshMs: service.discovery.refreshMs } }
     : service
-  const built = await buildService(asked, {
+  const built = await buildService(upstreamSource, {
     config,
     publicUrl: config.publicUrl,
     clock: systemClock,
@@ -80,15 +80,15 @@ const ask = async (service: ServiceConfig, config: Config): Promise<Asked> => {
 export const withAskedServices = async <Value>(
   services: readonly ServiceConfig[],
   config: Config,
-  use: (asked: readonly Asked[]) => Value | Promise<Value>,
+  use: (checkedServices: readonly CheckedService[]) => Value | Promise<Value>,
 ): Promise<Value> => {
-  const asked: Asked[] = []
+  const checkedServices: CheckedService[] = []
   try {
-    for (const service of services) asked.push(await ask(service, config))
-    return await use(asked)
+    for (const service of services) checkedServices.push(await ask(service, config))
+    return await use(checkedServices)
   } finally {
     await closeServices(
-      asked.map(({ built }) => built),
+      checkedServices.map(({ built }) => built),
       [],
     )
   }
@@ -96,8 +96,8 @@ export const withAskedServices = async <Value>(
 
 /** Compares what the upstream of each site service announces with the contract. */
 export const driftReport = (config: Config): Promise<readonly ServiceDrift[]> =>
-  withAskedServices(config.services.filter(announces), config, (asked) =>
-    asked.map(({ built, refusal }) => ({
+  withAskedServices(config.services.filter(announces), config, (checkedServices) =>
+    checkedServices.map(({ built, refusal }) => ({
       service: built.config.name,
       outcome:
         refusal === undefined
@@ -186,16 +186,16 @@ export const describeRoutes = async (config: Config): Promise<RouteReport> => {
 
 /** The same with routes learned from the upstreams; fetches the index of each once. */
 export const describeLearnedRoutes = (config: Config): Promise<RouteReport> =>
-  withAskedServices(config.services, config, (asked) => ({
-    lines: asked.flatMap(({ built: { config: service, contract, announced } }) => [
+  withAskedServices(config.services, config, (checkedServices) => ({
+    lines: checkedServices.flatMap(({ built: { config: service, contract, announced } }) => [
       ...ruleLines(service, contract),
       ...linesOf(service, contract, announced?.listed() ?? contract.rows, 'contract'),
       ...linesOf(service, contract, announced?.learned() ?? [], 'learned'),
     ]),
-    unread: asked.flatMap(({ built, refusal }) =>
+    unread: checkedServices.flatMap(({ built, refusal }) =>
       refusal === undefined ? [] : [{ service: built.config.name, reason: refusal }],
     ),
-    refused: refusedRoutes(asked.map(({ built }) => built)).map(({ subject: service, text }) => ({
+    refused: refusedRoutes(checkedServices.map(({ built }) => built)).map(({ subject: service, text }) => ({
       service,
       text,
     })),
@@ -254,7 +254,7 @@ const asking = async <Service extends ServiceConfig, Value>(
       service,
       publicUrl: address.publicUrl.replace(/\/$/, ''),
       sharing: config.services.filter(
-        (one) => one !== service && targetsOf(one).some((origin) => servers.has(serverOf(origin))),
+        (other) => other !== service && targetsOf(other).some((origin) => servers.has(serverOf(origin))),
       ),
       contract: () => contractOf(service, limits),
     })
@@ -285,8 +285,8 @@ export const upstreamFindings = async (config: Config): Promise<readonly Upstrea
     config.services.map(async (service) => {
       const checks = checksOf(service)
       if (checks === undefined || targetsOf(service).length === 0) return []
-      const found = await asking(service, targetsOf(service), config, checks.findings)
-      return found.map((finding) => ({ service: service.name, ...finding }))
+      const serviceFindings = await asking(service, targetsOf(service), config, checks.findings)
+      return serviceFindings.map((finding) => ({ service: service.name, ...finding }))
     }),
   )
   return findings.flat()
@@ -300,20 +300,20 @@ const answerFindings = (
   target: string,
   path: string,
   service: ServiceConfig,
-  seen: Seen,
+  answer: Seen,
 ): readonly Finding[] => {
-  if (seen.kind === 'none') return []
+  if (answer.kind === 'none') return []
   const { health } = service.upstream
-  const passes = health.expect.some(([first, last]) => first <= seen.status && seen.status <= last)
-  const date = Date.parse(fieldValue(seen.fields, 'date') ?? '')
-  const aheadMs = fieldValue(seen.fields, 'age') === undefined ? date - systemClock.now() : 0
+  const passes = health.expect.some(([first, last]) => first <= answer.status && answer.status <= last)
+  const date = Date.parse(fieldValue(answer.fields, 'date') ?? '')
+  const aheadMs = fieldValue(answer.fields, 'age') === undefined ? date - systemClock.now() : 0
   return [
     ...(health.path === '' || passes
       ? []
       : [
           {
             kind: 'unhealthy',
-            text: `${target} answers the health check GET ${path} with ${seen.status}, so that it would get no requests: write a path that answers with 200 into upstream.health.path, or the status into upstream.health.expect.`,
+            text: `${target} answers the health check GET ${path} with ${answer.status}, so that it would get no requests: write a path that answers with 200 into upstream.health.path, or the status into upstream.health.expect.`,
           } as const,
         ]),
     ...(Math.abs(aheadMs) > mostClockMs
@@ -337,10 +337,10 @@ const reached = async (service: ServiceConfig, config: Config): Promise<readonly
     targetsOf(service).map((target) =>
       asking(service, [target], config, async (check) => {
         // The index of a site with one server is asked for already.
-        const seen = isAsked && upstream.health.path === '' ? undefined : await check.ask(path)
+        const answer = isAsked && upstream.health.path === '' ? undefined : await check.ask(path)
         return [
-          seen && !isAsked ? reachFinding(target, seen) : undefined,
-          ...(seen ? answerFindings(target, path, service, seen) : []),
+          answer && !isAsked ? reachFinding(target, answer) : undefined,
+          ...(answer ? answerFindings(target, path, service, answer) : []),
           ...((await serverFindings?.(check)) ?? []),
         ]
       }),
@@ -351,11 +351,11 @@ const reached = async (service: ServiceConfig, config: Config): Promise<readonly
 
 /** The same with every server of every service, and with the companions. */
 export const allUpstreamFindings = async (config: Config): Promise<readonly UpstreamFinding[]> => {
-  const [found, ...more] = await Promise.all([
+  const [indexFindings, ...more] = await Promise.all([
     upstreamFindings(config),
     ...config.services.map((service) => reached(service, config)),
   ])
-  return [...found, ...more.flat()]
+  return [...indexFindings, ...more.flat()]
 }
 
 export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: UpstreamFinding): void =>
@@ -363,8 +363,8 @@ export const warnOf = (log: Pick<Log, 'warn'>, { service, kind, text }: Upstream
 
 /** What is worth knowing about the sites, and no fault. Fetches the index of each once. */
 export const upstreamNotes = (config: Config) =>
-  withAskedServices(config.services.filter(announces), config, (asked) =>
-    asked.flatMap(
+  withAskedServices(config.services.filter(announces), config, (checkedServices) =>
+    checkedServices.flatMap(
       ({
         built: {
           config: { name: service },

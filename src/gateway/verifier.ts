@@ -46,7 +46,7 @@ type Fetched = { readonly status: number; readonly content: Buffer }
 /** Differences that wait for a write that may explain them: more would hold more responses. */
 const mostUnderWay = 32
 const mostVarying = 2_000
-const taken = 32
+const sampleSize = 32
 /** Where an upstream may take any time. */
 const longestWriteMs = 30_000
 
@@ -73,11 +73,11 @@ const parsed = (content: Buffer): unknown => {
 }
 
 /** The same status, and the same bytes or the same JSON value. */
-const meansTheSame = (one: Fetched, other: Fetched): boolean => {
-  if (one.status !== other.status) return false
-  if (one.content.equals(other.content)) return true
-  const value = parsed(one.content)
-  return value !== undefined && isDeepStrictEqual(value, parsed(other.content))
+const meansTheSame = (first: Fetched, second: Fetched): boolean => {
+  if (first.status !== second.status) return false
+  if (first.content.equals(second.content)) return true
+  const value = parsed(first.content)
+  return value !== undefined && isDeepStrictEqual(value, parsed(second.content))
 }
 
 const isCoded = (head: ResponseHead): boolean => fieldValue(head.fields, 'content-encoding') !== undefined
@@ -174,7 +174,7 @@ export const createVerifier = ({ verification, perSecond, spreadMs, ...options }
 
   const next = (): void => {
     if (underWay.size >= mostUnderWay) return
-    if (waiting.length === 0) waiting = [...verification.sample(taken)]
+    if (waiting.length === 0) waiting = [...verification.sample(sampleSize)]
     const stored = waiting.pop()
     if (stored === undefined || underWay.has(stored.key) || varying.get(stored.key) === true) return
     if (verification.isServed(stored)) void check(stored)

@@ -170,11 +170,11 @@ export const createWarmer = (options: WarmerOptions) => {
       let added = 0
       const results = targets.map((target) => {
         const name = JSON.stringify([target.service, target.host, target.scheme, target.target])
-        const one = waiting.get(name) ?? waitingFor(target)
+        const entry = waiting.get(name) ?? waitingFor(target)
         if (waiting.size < limits.max || waiting.has(name)) {
-          waiting.set(name, one)
+          waiting.set(name, entry)
           added += 1
-          return one.result
+          return entry.result
         }
         note(target.service, 'dropped')
         return Promise.resolve(dropped('more URLs wait than cache.warm.max'))

@@ -276,7 +276,7 @@ export const buildBatch = (
   config: ServiceConfig,
   { errors, items, keyFields }: Contract,
   options: BatchParts,
-): Service['own']['batch'] => {
+): Service['local']['batch'] => {
   const configured = 'batch' in config ? config.batch : undefined
   if (configured === undefined) return undefined
   const settings = { split: 'item' as const, ...configured }

@@ -97,13 +97,13 @@ export type RateLimitOptions = {
 /** draft-ietf-httpapi-ratelimit-headers-10 §3 and §4: names, quotas and windows; what is left of each, and when all of it is there again. */
 const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => {
   let policies = ''
-  let left = ''
+  let limits = ''
   for (const { name, policy, remaining, resetSeconds } of verdicts) {
     const separator = policies === '' ? '' : ', '
     policies += separator + policy
-    left += `${separator}"${name}";r=${remaining};t=${resetSeconds}`
+    limits += `${separator}"${name}";r=${remaining};t=${resetSeconds}`
   }
-  return ['RateLimit-Policy', policies, 'RateLimit', left]
+  return ['RateLimit-Policy', policies, 'RateLimit', limits]
 }
 
 const none: FieldLines = []
@@ -176,11 +176,11 @@ const recall = ({ service, request }: Received): RecalledTarget | undefined => {
 const routed = ({ service, request, path, query, admitted }: Received): Routing => {
   const { contract } = service
   const { method, fields } = request
-  const asked = { method, path, query, fields }
-  if (admitted?.service !== service) return routeOf(contract, asked)
+  const routeRequest = { method, path, query, fields }
+  if (admitted?.service !== service) return routeOf(contract, routeRequest)
   // Admission has found the row already.
-  return routeOf(contract, asked, (meant, at) =>
-    meant === method ? admitted.matching : contract.find(meant, at),
+  return routeOf(contract, routeRequest, (meantMethod, at) =>
+    meantMethod === method ? admitted.matching : contract.find(meantMethod, at),
   )
 }
 

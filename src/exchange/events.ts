@@ -13,7 +13,7 @@ export type ExchangeEvent = {
   /** Of a write: the tags that it invalidated, and the number of stored responses dropped. For lists of recent requests, never a label. */
   readonly invalidated?: Invalidated | undefined
   /** Absent for requests that cannot write. */
-  readonly taken?: WriteKind | undefined
+  readonly writeKind?: WriteKind | undefined
   readonly service: string
   /** Row template, e.g. `/site/v2/posts/{id}`; `unlisted` or `unmatched` where no row applies. */
   readonly route: string

@@ -94,7 +94,7 @@ export type Service = {
   }
   readonly memo: TargetMemo
   /** What the gateway answers itself. */
-  readonly own: {
+  readonly local: {
     readonly documents: LocalAnswers | undefined
     /** Handles each item with `run`. */
     readonly batch: ((request: LocalRequest, run: Run) => Promise<GatewayResponse>) | undefined
@@ -208,7 +208,7 @@ type ExchangeRecord = {
   /** The responses that the write invalidated. */
   invalidated: Invalidated | undefined
   /** What a request that may write was taken for. */
-  taken: WriteKind | undefined
+  writeKind: WriteKind | undefined
   /** Caches in front of the gateway may store the response: its lines say for how long. */
   isForReceivers: boolean
   /** Its open span, with a listener for attempts; undefined without traces. */
@@ -251,18 +251,18 @@ export type ItemParts = { readonly send: Send; readonly admitted: Admitted | und
 
 /** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
 export const arrived = (
-  known: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
+  parts: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
   item?: ItemParts,
 ): Received => {
   const exchange: Received & Record<keyof Omit<Ready, keyof Received>, undefined> = {
-    id: known.id,
-    origin: known.origin,
-    client: known.client,
-    generation: known.generation,
-    service: known.service,
-    request: known.request,
-    path: known.path,
-    query: known.query,
+    id: parts.id,
+    origin: parts.origin,
+    client: parts.client,
+    generation: parts.generation,
+    service: parts.service,
+    request: parts.request,
+    path: parts.path,
+    query: parts.query,
     record: {
       route: 'unmatched',
       cache: 'none',
@@ -272,7 +272,7 @@ export const arrived = (
       code: undefined,
       reason: undefined,
       invalidated: undefined,
-      taken: undefined,
+      writeKind: undefined,
       isForReceivers: false,
       trace: undefined,
     },
@@ -298,9 +298,9 @@ type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
 /** Writes to the exchange itself. */
 export const asIdentified = (exchange: Received, identity: Identity | undefined): Received => {
-  const known = exchange as Growing<Received>
-  known.identity = identity
-  return known
+  const stage = exchange as Growing<Received>
+  stage.identity = identity
+  return stage
 }
 
 /** A request of which the method that it means and the row it concerns are known. */
@@ -318,11 +318,11 @@ export const asMatched = (
   matching: Matching,
   recalled: RecalledTarget | undefined,
 ): Matched => {
-  const known = exchange as Growing<Matched>
-  known.method = method
-  known.matching = matching
-  known.recalled = recalled
-  return known
+  const stage = exchange as Growing<Matched>
+  stage.method = method
+  stage.matching = matching
+  stage.recalled = recalled
+  return stage
 }
 
 /** A request in the one form that is keyed and sent. */
@@ -338,22 +338,22 @@ export const asReady = (
   canonical: Pick<Ready, Exclude<keyof Ready & keyof Canonical, 'content'>>,
   content: Ready['content'],
 ): Ready => {
-  const known = exchange as Growing<Ready>
-  known.target = canonical.target
-  known.query = canonical.query
-  known.arguments = canonical.arguments
-  known.sendsUndeclared = canonical.sendsUndeclared
-  known.sensitive = canonical.sensitive
-  known.variant = canonical.variant
-  known.policy = canonical.policy
-  known.content = content
-  return known
+  const stage = exchange as Growing<Ready>
+  stage.target = canonical.target
+  stage.query = canonical.query
+  stage.arguments = canonical.arguments
+  stage.sendsUndeclared = canonical.sendsUndeclared
+  stage.sensitive = canonical.sensitive
+  stage.variant = canonical.variant
+  stage.policy = canonical.policy
+  stage.content = content
+  return stage
 }
 
 /** Marks the exchange as one whose target is remembered. */
 export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
-  const known = exchange as Growing<Ready>
-  known.recalled = recalled
+  const stage = exchange as Growing<Ready>
+  stage.recalled = recalled
 }
 
 /** A request as it is forwarded: again, or beside its answer. */

@@ -72,8 +72,8 @@ const errorFields = (error: GatewayError): string[] => {
 }
 
 /** The page of the service where a browser asks for one; undefined: the client gets JSON. */
-const pageFor = (shape: ErrorShape, asked: RequestFields): ErrorPage | undefined => {
-  const accept = shape.page === undefined ? undefined : requestField(asked, 'accept')
+const pageFor = (shape: ErrorShape, fields: RequestFields): ErrorPage | undefined => {
+  const accept = shape.page === undefined ? undefined : requestField(fields, 'accept')
   return accept !== undefined && prefersHtml(accept) ? shape.page : undefined
 }
 
@@ -94,23 +94,23 @@ export const errorAnswer = (
   const shape = service?.contract.errors ?? unknownService
   const page = pageFor(shape, fields)
   const { status } = error.facts
-  const own = service === undefined ? [] : shape.fields(service.address.publicRoot)
+  const serviceFields = service === undefined ? [] : shape.fields(service.address.publicRoot)
   if (page !== undefined)
     return madeAnswer(status, 'text/html; charset=utf-8', page(error, id), [
       ...['Content-Security-Policy', errorPagePolicy, 'Vary', 'Accept'],
-      ...own,
+      ...serviceFields,
       ...errorFields(error),
     ])
   const body = error.body ?? shape.body(error)
-  return madeAnswer(status, shape.contentType, shape.text(body), [...own, ...errorFields(error)])
+  return madeAnswer(status, shape.contentType, shape.text(body), [...serviceFields, ...errorFields(error)])
 }
 
 /** The same for a request that does not reach `handle`, which adds the id to all others. */
 export const earlyErrorAnswer = (
   service: Pick<Service, 'contract' | 'address'> | undefined,
   error: GatewayError,
-  asked: AskedFields,
-): GatewayResponse => withAdded(errorAnswer(service, error, asked), ['X-Request-Id', asked.id])
+  request: AskedFields,
+): GatewayResponse => withAdded(errorAnswer(service, error, request), ['X-Request-Id', request.id])
 
 /**
  * Does its refusal follow from the target alone? Without content, and without fields that validation or the response read, every
@@ -297,7 +297,7 @@ export const finish = (
     kind: 'exchange-finished',
     id,
     invalidated: record.invalidated,
-    taken: record.taken,
+    writeKind: record.writeKind,
     service: service.name,
     route: record.route,
     method: methodName(request.method),
@@ -331,14 +331,14 @@ type TakeSlot = (address: string) => (() => void) | undefined
  */
 const createCompressionSlots = (): TakeSlot => {
   const byClient = new Map<string, number>()
-  let taken = 0
+  let slotsInUse = 0
   const count = (client: string, by: 1 | -1): void => {
-    taken += by
+    slotsInUse += by
     addCount(byClient, client, by)
   }
   return (address) => {
     const client = addressGroup(address)
-    if ((byClient.get(client) ?? 0) >= mostAtOnce - taken) return undefined
+    if ((byClient.get(client) ?? 0) >= mostAtOnce - slotsInUse) return undefined
     count(client, 1)
     return () => count(client, -1)
   }
@@ -376,17 +376,17 @@ const lengthField: ReadonlySet<string> = new Set(['content-length'])
 /** A 304 has the tag and the Vary of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
 const withFieldsOfForm = (
   response: GatewayResponse,
-  asked: RequestFields,
+  requestFields: RequestFields,
   codings: readonly StreamCoding[],
 ): GatewayResponse => {
-  const list = requestField(asked, 'if-none-match')
+  const list = requestField(requestFields, 'if-none-match')
   const tag = fieldValue(response.fields, 'etag')
   if (list === undefined || tag === undefined) return response
-  const known = parseEntityTagList(list)
-  if (known === '*' || known.some(({ opaque }) => opaque === tag)) return response
+  const listedTags = parseEntityTagList(list)
+  if (listedTags === '*' || listedTags.some(({ opaque }) => opaque === tag)) return response
   const form = codings
     .map((coding) => tagOfCoded(tag, coding))
-    .find((one) => known.some(({ opaque }) => opaque === one))
+    .find((formTag) => listedTags.some(({ opaque }) => opaque === formTag))
   if (form === undefined) return response
   return { ...response, fields: withVaryByCoding(withField(response.fields, 'ETag', form)) }
 }

@@ -83,10 +83,10 @@ const allFields = (
   { exchange, withheld, extraFields, acceptEncoding }: Outgoing,
   facts: ForwardingFacts,
 ): string[] => {
-  const sent = sentFields(exchange, withheld, facts)
-  sent.push('accept-encoding', acceptEncoding)
-  for (const name of Object.keys(extraFields)) sent.push(name, extraFields[name] as string)
-  return withTraceFields(sent, exchange.record.trace)
+  const lines = sentFields(exchange, withheld, facts)
+  lines.push('accept-encoding', acceptEncoding)
+  for (const name of Object.keys(extraFields)) lines.push(name, extraFields[name] as string)
+  return withTraceFields(lines, exchange.record.trace)
 }
 
 /** A stream is framed as the client framed it: by its length, which `validate` has checked, or by chunks, which are counted. */
@@ -212,7 +212,7 @@ type Known = Pick<Matched, 'id' | 'client' | 'request' | 'service' | 'identity' 
 const quoted = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
 
 /** Fields that the gateway writes in place of the client's: Via, Forwarded (RFC 7239) and X-Forwarded-* from the connection and the configuration. */
-const written: Readonly<Record<string, (known: Known, facts: ForwardingFacts) => string>> = {
+const written: Readonly<Record<string, (exchange: Known, facts: ForwardingFacts) => string>> = {
   via: ({ request }, { via }) => {
     const before = requestField(request.fields, 'via')
     return before === undefined ? `1.1 ${via}` : `${before}, 1.1 ${via}`
@@ -241,60 +241,60 @@ const headersOf = ({ matching }: Known): readonly string[] =>
 const twinOf = (name: string): string => name.replaceAll(/[._]/g, '-')
 
 /** The key of a stored response has only the fields that its own operation declares: others are not sent, nor is the twin of a claim. */
-const declaredNames = (known: Known): ReadonlySet<string> => {
-  const names = [...known.service.contract.declaredFields, ...headersOf(known).filter(isUnusualName)]
-  return new Set(names.filter((name) => known.service.access?.claimFields.includes(twinOf(name)) !== true))
+const declaredNames = (exchange: Known): ReadonlySet<string> => {
+  const names = [...exchange.service.contract.declaredFields, ...headersOf(exchange).filter(isUnusualName)]
+  return new Set(names.filter((name) => exchange.service.access?.claimFields.includes(twinOf(name)) !== true))
 }
 
 /** The response is keyed by the declared one. */
-const twinsOf = (known: Known, declared: ReadonlySet<string>): readonly string[] => {
-  const headers = headersOf(known)
+const twinsOf = (exchange: Known, declared: ReadonlySet<string>): readonly string[] => {
+  const headers = headersOf(exchange)
   return [...declared].map(twinOf).filter((name) => !headers.includes(name))
 }
 
 /** With the fields that `access` keeps from the upstream: API keys, and what clients send in place of claims. */
 const allWithheld = (
-  known: Known,
+  exchange: Known,
   declared: ReadonlySet<string>,
   withheld: ReadonlySet<string>,
 ): ReadonlySet<string> => {
-  const { access } = known.service
+  const { access } = exchange.service
   return access === undefined && declared.size === 0
     ? withheld
-    : new Set([...withheld, ...(access?.withheld ?? []), ...twinsOf(known, declared)])
+    : new Set([...withheld, ...(access?.withheld ?? []), ...twinsOf(exchange, declared)])
 }
 
 /** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
-const sentFields = (known: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
-  const { identity, request } = known
+const sentFields = (exchange: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
+  const { identity, request } = exchange
   const { fields } = request
   if (requestField(fields, 'via')?.includes(facts.via) === true) throw new GatewayError('loop_detected')
-  const declared = declaredNames(known)
-  const sent = forwardableFields(fields, allWithheld(known, declared, withheld))
+  const declared = declaredNames(exchange)
+  const lines = forwardableFields(fields, allWithheld(exchange, declared, withheld))
   for (const name of declared) {
-    const value = declaredField(known, name, withheld)
-    if (value !== undefined) sent.push(name, value)
+    const value = declaredField(exchange, name, withheld)
+    if (value !== undefined) lines.push(name, value)
   }
-  for (const [name, valueFor] of writtenFields) sent.push(name, valueFor(known, facts))
-  if (identity !== undefined) for (const [name, value] of identity.fields) sent.push(name, value)
-  return sent
+  for (const [name, valueFor] of writtenFields) lines.push(name, valueFor(exchange, facts))
+  if (identity !== undefined) for (const [name, value] of identity.fields) lines.push(name, value)
+  return lines
 }
 
 /** The value with which `sentFields` sends one field, undefined when it does not; without making the others. */
 export const createSentField = (
-  known: Known,
+  exchange: Known,
   withheld: ReadonlySet<string>,
   facts: ForwardingFacts,
 ): ((name: string) => string | undefined) => {
-  const { fields } = known.request
-  const declared = declaredNames(known)
-  const unsent = { named: namedAway(fields), withheld: allWithheld(known, declared, withheld) }
+  const { fields } = exchange.request
+  const declared = declaredNames(exchange)
+  const unsent = { named: namedAway(fields), withheld: allWithheld(exchange, declared, withheld) }
   return (name) =>
     Object.hasOwn(written, name)
-      ? written[name]?.(known, facts)
-      : (known.identity?.fields.get(name) ??
+      ? written[name]?.(exchange, facts)
+      : (exchange.identity?.fields.get(name) ??
         (declared.has(name)
-          ? declaredField(known, name, unsent.withheld)
+          ? declaredField(exchange, name, unsent.withheld)
           : forwardableField(fields, name, unsent)))
 }
 

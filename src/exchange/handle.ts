@@ -82,8 +82,8 @@ const answered = async (context: HandleContext, exchange: Received): Promise<Gat
     const answer = act(context, ready, decisionOf(ready))
     const response = answer instanceof Promise ? await answer : answer
     const coded = context.compress?.(ready, response) ?? response
-    const sent = coded instanceof Promise ? await coded : coded
-    return withLimits(conditional(ready, sent, context.clock), limitFields) // 304, 412
+    const encoded = coded instanceof Promise ? await coded : coded
+    return withLimits(conditional(ready, encoded, context.clock), limitFields) // 304, 412
   } finally {
     reservation.release()
   }
@@ -94,7 +94,7 @@ const withLimits = (response: GatewayResponse, fields: FieldLines | undefined): 
 
 /** What to do with the request; nothing else decides it. */
 const decisionOf = (exchange: Ready): Decision => {
-  const { documents, batch } = exchange.service.own
+  const { documents, batch } = exchange.service.local
   return (
     ownOf(exchange.matching, { documents: documents !== undefined, batch: batch !== undefined }) ??
     forwardingOf(exchange)
@@ -133,7 +133,7 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
     inSpan(context.spans, exchange, 'cache', run, (response) => response)
   switch (decision.kind) {
     case 'own':
-      return own(context, exchange, decision)
+      return answerLocally(context, exchange, decision)
     case 'read':
       return inCache(() => readThrough(context, exchange, decision.caching, send))
     case 'pass':
@@ -150,7 +150,7 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
         const { sensitive } = decision
         if (sensitive !== undefined) return withStatus(response, { reason: 'bypass', detail: sensitive })
         // A write of which more is known says why it dropped less than everything.
-        const detail = record.taken === 'unknown' ? undefined : record.taken
+        const detail = record.writeKind === 'unknown' ? undefined : record.writeKind
         return withStatus(response, { reason: 'method', detail })
       })
   }
@@ -162,12 +162,12 @@ const withStatus = (
 ): GatewayResponse => withAdded(response, ['Cache-Status', forwardedStatus(forwarded)])
 
 /** Index, OPTIONS and batch. Each item of a batch is an exchange of its own. */
-const own = async (
+const answerLocally = async (
   context: HandleContext,
   exchange: Ready,
   { what, row }: Extract<Decision, { readonly kind: 'own' }>,
 ): Promise<GatewayResponse> => {
-  const { documents, batch } = exchange.service.own
+  const { documents, batch } = exchange.service.local
   if (what === 'batch') {
     if (context.overload?.admits('batch') === false) throw overloaded(context.overload)
     if (batch !== undefined) return batch(exchange, (item) => handle(context, item))

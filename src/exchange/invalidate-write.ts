@@ -20,7 +20,7 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
-import type { Said } from '../service/contract.ts'
+import type { WitnessedStatement } from '../service/contract.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
 import { type Generation, type Ready, type Service, upstreamTarget } from './exchange.ts'
 
@@ -28,9 +28,9 @@ type Invalidator = Parameters<Cache['invalidate']>[1]
 
 /** The list of a key, to be added to: a removed member may leave as many notes as a ledger stores. */
 const listAt = <Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] => {
-  const known = lists.get(key) ?? []
-  lists.set(key, known)
-  return known
+  const list = lists.get(key) ?? []
+  lists.set(key, list)
+  return list
 }
 
 /**
@@ -126,7 +126,7 @@ export const completed = async (
   if (content === undefined || Buffer.isBuffer(content)) return response
   const chunks: Buffer[] = []
   let bytes = 0
-  let taken = 0
+  let reservedBytes = 0
   const iterator = (content as Readable).iterator({ destroyOnReturn: false })
   try {
     for (;;) {
@@ -141,12 +141,12 @@ export const completed = async (
       bytes += chunk.length
       const cost = chunk.length + overheadOfChunk
       const hasRoom = reservation.reserve(cost)
-      if (hasRoom) taken += cost
+      if (hasRoom) reservedBytes += cost
       if (!hasRoom || bytes > mostBytes)
         return { ...response, content: chained(chunks, iterator, content as Readable) }
     }
   } finally {
-    reservation.shrink(taken)
+    reservation.shrink(reservedBytes)
   }
 }
 
@@ -196,9 +196,9 @@ const shownTargets = ({ service, target }: Ready, value: string | undefined): re
 /** A target as it is keyed, however the upstream spells it. */
 const spelled = (service: Service, target: string): string | undefined => {
   const at = target.indexOf('?')
-  const found = service.contract.find('GET', at === -1 ? target : target.slice(0, at))
-  if (found.kind !== 'found') return undefined
-  return at === -1 ? found.path : found.path + target.slice(at)
+  const matching = service.contract.find('GET', at === -1 ? target : target.slice(0, at))
+  if (matching.kind !== 'found') return undefined
+  return at === -1 ? matching.path : matching.path + target.slice(at)
 }
 
 /** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */
@@ -219,15 +219,15 @@ const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string 
 }
 
 /** Tags of one resource in the other services of the same upstream. As texts: a URL object would spell the query in another way. */
-const tagsOfOthers = (generation: Generation, found: Service, target: string): readonly string[] => {
+const tagsOfOthers = (generation: Generation, service: Service, target: string): readonly string[] => {
   const [path = '', ...query] = target.split('?')
-  const sent = upstreamTarget(found.address, path, query.join('?'))
-  const others = generation.sharing(found).filter(({ contract }) => contract.invalidatesTargets)
-  return others.flatMap((one) => {
-    const { basePath } = one.address
-    const rest = sent.startsWith(basePath) ? sent.slice(basePath.length) : undefined
-    const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(one, asTarget(rest)) : undefined
-    return key === undefined ? [] : targetKey(one.name, key)
+  const upstreamPath = upstreamTarget(service.address, path, query.join('?'))
+  const others = generation.sharing(service).filter(({ contract }) => contract.invalidatesTargets)
+  return others.flatMap((other) => {
+    const { basePath } = other.address
+    const rest = upstreamPath.startsWith(basePath) ? upstreamPath.slice(basePath.length) : undefined
+    const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(other, asTarget(rest)) : undefined
+    return key === undefined ? [] : targetKey(other.name, key)
   })
 }
 
@@ -236,30 +236,32 @@ const targetTags = (exchange: Ready, written: WriteResponse | undefined): readon
   const { service, generation, request, target } = exchange
   const authority = requestField(request.fields, ':authority') ?? requestField(request.fields, 'host') ?? ''
   const tags = unsafePaths(unsafeRequest(exchange), written).flatMap((path) => {
-    const found = path === service.mount + target ? service : generation.serviceAt(authority, path)
-    const named = found === undefined ? undefined : spelled(found, asTarget(path.slice(found.mount.length)))
-    if (found === undefined || named === undefined) return []
-    const isReached = found.name === service.name && !service.contract.invalidatesTargets
-    return [...(isReached ? [] : [targetKey(found.name, named)]), ...tagsOfOthers(generation, found, named)]
+    const owner = path === service.mount + target ? service : generation.serviceAt(authority, path)
+    const named = owner === undefined ? undefined : spelled(owner, asTarget(path.slice(owner.mount.length)))
+    if (owner === undefined || named === undefined) return []
+    const isReached = owner.name === service.name && !service.contract.invalidatesTargets
+    return [...(isReached ? [] : [targetKey(owner.name, named)]), ...tagsOfOthers(generation, owner, named)]
   })
   return [...new Set(tags)]
 }
 
-const documentsNotes = ({ name, own }: Service, collection: string): readonly Note[] =>
-  own.documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
+const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
+  local.documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
 /** On what only callers are shown, each what is his own. */
-const ownTags = ({ contract: { tagger } }: Service, said: Said | undefined): readonly string[] =>
-  said?.kind === 'own' && tagger.callers !== undefined ? [tagger.callers] : []
+const ownTags = (
+  { contract: { tagger } }: Service,
+  statement: WitnessedStatement | undefined,
+): readonly string[] => (statement?.kind === 'own' && tagger.callers !== undefined ? [tagger.callers] : [])
 
 /** What a write through another service reaches: all that the service holds, or the groups that the response names (RFC 9875 §3). */
 const tagsOfSharing = (
   service: Service,
   written: WriteResponse | undefined,
-  said: Said | undefined,
+  statement: WitnessedStatement | undefined,
 ): readonly string[] => {
   const { tagger } = service.contract
-  const isReported = said !== undefined && isTold(service, said)
+  const isReported = statement !== undefined && isTold(service, statement)
   const isRead = isReported || tagger.everything === undefined
   return [
     ...tagger.writtenTags(
@@ -270,7 +272,7 @@ const tagsOfSharing = (
       undefined,
       isReported,
     ),
-    ...ownTags(service, said),
+    ...ownTags(service, statement),
   ]
 }
 
@@ -278,10 +280,10 @@ const tagsOfSharing = (
 const writtenBy = (
   exchange: Ready,
   response: GatewayResponse | undefined,
-  said: Said | undefined,
+  statement: WitnessedStatement | undefined,
 ): WriteResponse | undefined => {
   // A request that was sent before may have been carried out then; 404 is the response to a second DELETE.
-  const isUnsure = response?.isRepeated === true || said?.kind === 'rows'
+  const isUnsure = response?.isRepeated === true || statement?.kind === 'rows'
   if (response === undefined || (isUnsure && response.status >= 400)) return undefined
   const content = Buffer.isBuffer(response.content) ? response.content : undefined
   return { ...response, content, created: createdPath(exchange, response) }
@@ -292,17 +294,17 @@ const ownWriteTags = (
   exchange: Ready,
   written: WriteResponse | undefined,
   shown: Shown,
-  said: Said | undefined,
+  statement: WitnessedStatement | undefined,
 ): readonly string[] => {
   const { service, method, matching, query, content, request, policy } = exchange
-  const found = matching.kind === 'found' ? matching : undefined
-  const given = (): readonly string[] | undefined =>
+  const match = matching.kind === 'found' ? matching : undefined
+  const argumentNames = (): readonly string[] | undefined =>
     givenNames(query, requestField(request.fields, 'content-type'), content)
-  const isReported = said !== undefined && isTold(service, said)
-  const isNothing = said?.kind === 'nothing' && policy.profile !== 'rfc-shared-cache'
+  const isReported = statement !== undefined && isTold(service, statement)
+  const isNothing = statement?.kind === 'nothing' && policy.profile !== 'rfc-shared-cache'
   return [
-    ...service.contract.tagger.writtenTags(found, given, method, written, shown, isReported),
-    ...ownTags(service, said),
+    ...service.contract.tagger.writtenTags(match, argumentNames, method, written, shown, isReported),
+    ...ownTags(service, statement),
     ...(isNothing ? [] : targetTags(exchange, written)),
   ]
 }
@@ -313,25 +315,28 @@ export const writeNotes = (
   response: GatewayResponse | undefined,
   /** Contents that show the state right before the write. */
   shown: Shown = () => [],
-  said?: Said,
+  statement?: WitnessedStatement,
 ): readonly Note[] => {
   const { service, generation, matching, sensitive } = exchange
-  const written = writtenBy(exchange, response, said)
-  const tags = ownWriteTags(exchange, written, shown, said)
+  const written = writtenBy(exchange, response, statement)
+  const tags = ownWriteTags(exchange, written, shown, statement)
   // It may still be carried out, until the total timeout of the upstream.
   const forMs = sensitive === 'cron' ? cronMs : service.limits.upstreamMs
-  const isOver = said !== undefined || (sensitive !== 'cron' && !mayStillRun(exchange, written))
+  const isOver = statement !== undefined || (sensitive !== 'cron' && !mayStillRun(exchange, written))
   const note = (tag: string): Note =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
   const documents = (of: Service, collection: string): readonly Note[] =>
-    said === undefined || said.kind === 'rows' ? documentsNotes(of, collection) : []
+    statement === undefined || statement.kind === 'rows' ? documentsNotes(of, collection) : []
   const isRefused =
     tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
   const others = isRefused ? [] : generation.sharing(service)
   return [
     ...tags.map(note),
     ...documents(service, matching.kind === 'found' ? matching.row.collection : ''),
-    ...others.flatMap((other) => [...tagsOfSharing(other, written, said).map(note), ...documents(other, '')]),
+    ...others.flatMap((other) => [
+      ...tagsOfSharing(other, written, statement).map(note),
+      ...documents(other, ''),
+    ]),
   ]
 }
 
@@ -343,8 +348,8 @@ export const invalidateWrite = (
 ): void => {
   const documentsOutdated = (name: string, collection: string): void =>
     [service, ...generation.sharing(service)]
-      .find((one) => one.name === name)
-      ?.own.documents?.written(collection)
+      .find((candidate) => candidate.name === name)
+      ?.local.documents?.written(collection)
   const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
   const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
   record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
@@ -365,9 +370,9 @@ export const createConcurrentWrites = () => {
   // Bounded by the services that have ever been configured. Counts instead of a Set of writes: docs/decisions/0013.
   const services = new Map<string, Writes>()
   const writesTo = (service: string): Writes => {
-    const known = services.get(service) ?? { inFlight: 0, begun: 0 }
-    services.set(service, known)
-    return known
+    const writes = services.get(service) ?? { inFlight: 0, begun: 0 }
+    services.set(service, writes)
+    return writes
   }
   return {
     /** `names`: all services whose upstream the write reaches. */
@@ -396,5 +401,5 @@ export const createConcurrentWrites = () => {
 export const concurrentWritesOf = rememberedFor((_: Cache) => createConcurrentWrites())
 
 /** Do all changes of the request that a service may show have been dropped, or is there none? */
-export const isTold = ({ witness }: Service, said: Said): boolean =>
-  said.kind !== 'rows' || (witness?.key === said.key && witness.hasApplied(said.rows))
+export const isTold = ({ witness }: Service, statement: WitnessedStatement): boolean =>
+  statement.kind !== 'rows' || (witness?.key === statement.key && witness.hasApplied(statement.rows))

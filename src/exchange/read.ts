@@ -110,9 +110,9 @@ export class ExchangeRead implements CacheRead {
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
     const { service, matching, sendsUndeclared } = this.#exchange
-    const found = matching.kind === 'found' ? matching : undefined
-    const own = service.contract.tagger.storedTags(found, this.#exchange.arguments, response)
-    return requestTags(service.contract.tagger, own, this.partition === 'public', sendsUndeclared)
+    const match = matching.kind === 'found' ? matching : undefined
+    const rowTags = service.contract.tagger.storedTags(match, this.#exchange.arguments, response)
+    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', sendsUndeclared)
   }
 }
 
@@ -146,11 +146,14 @@ const contentPart = ({ method, content, request: { fields } }: Ready): readonly 
 const partitionFor = (context: CacheContext, decision: Read, exchange: Ready): ReadPartition => {
   const { variant } = exchange
   const content = contentPart(exchange)
-  const own = decision.partition === 'credential' ? decision : undefined
-  const kind = { kind: decision.partition, ...(own === undefined ? {} : { endsAt: own.endsAt }) }
-  if ([variant, own, decision.keyed, content].every((part) => part === undefined)) return publicPart
+  const perCredential = decision.partition === 'credential' ? decision : undefined
+  const kind = {
+    kind: decision.partition,
+    ...(perCredential === undefined ? {} : { endsAt: perCredential.endsAt }),
+  }
+  if ([variant, perCredential, decision.keyed, content].every((part) => part === undefined)) return publicPart
   // Each part as JSON: no credential can be read as another combination of parts.
-  const parts = [variant?.key, own?.credential, decision.keyed, content].map((part) => part ?? null)
+  const parts = [variant?.key, perCredential?.credential, decision.keyed, content].map((part) => part ?? null)
   return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
 }
 
@@ -204,16 +207,16 @@ export const readThrough = (
       signal: extra.signal,
     }),
   )
-  return whenKnown(answer, (known) => {
+  return whenKnown(answer, (response) => {
     const { record, method, service } = exchange
-    record.cache = known.outcome
-    const { forReceivers } = known
+    record.cache = response.outcome
+    const { forReceivers } = response
     // A hit is current. Of what was awaited, such as a compressed form, something may have been invalidated meanwhile.
     record.isForReceivers =
       forReceivers !== undefined &&
       service.responses.downstream?.mayStore() === true &&
       (!(answer instanceof Promise) || context.cache.holds(forReceivers))
-    if (known.ageSeconds !== undefined) record.ageSeconds = known.ageSeconds
-    return shared === undefined ? known : permitted(known, shared.policy, shared.origin, method)
+    if (response.ageSeconds !== undefined) record.ageSeconds = response.ageSeconds
+    return shared === undefined ? response : permitted(response, shared.policy, shared.origin, method)
   })
 }

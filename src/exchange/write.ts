@@ -15,7 +15,7 @@ import {
   requestField,
   teeContent,
 } from '../http/message.ts'
-import type { HarmlessClaim, Question, Said, Witness } from '../service/contract.ts'
+import type { HarmlessClaim, Question, Witness, WitnessedStatement } from '../service/contract.ts'
 import { readContent } from './admit.ts'
 import type { WriteKind } from './events.ts'
 import type { Outgoing, Ready } from './exchange.ts'
@@ -153,15 +153,18 @@ const wasIncomplete = (error: unknown): boolean =>
   error instanceof GatewayError && (error.unsent || error.incomplete)
 
 /** What the companion states about the write; of one that was sent twice it says too little. */
-const saidIn = ({ hints, isRepeated }: GatewayResponse, question: Question | undefined): Said | undefined => {
+const statementIn = (
+  { hints, isRepeated }: GatewayResponse,
+  question: Question | undefined,
+): WitnessedStatement | undefined => {
   const statement = isRepeated === true ? undefined : question?.read(hints?.statement)
   return statement === undefined || question === undefined ? undefined : { ...statement, key: question.key }
 }
 
-const kindOf = ({ service, generation }: Ready, said: Said | undefined): WriteKind => {
-  if (said === undefined) return 'unknown'
-  if (said.kind !== 'rows') return 'nothing'
-  return [service, ...generation.sharing(service)].some((service) => isTold(service, said))
+const kindOf = ({ service, generation }: Ready, statement: WitnessedStatement | undefined): WriteKind => {
+  if (statement === undefined) return 'unknown'
+  if (statement.kind !== 'rows') return 'nothing'
+  return [service, ...generation.sharing(service)].some((service) => isTold(service, statement))
     ? 'reported'
     : 'unknown'
 }
@@ -241,7 +244,7 @@ export const forwardWrite = async (
   send: SendOutgoing,
   claim?: HarmlessClaim,
 ): Promise<GatewayResponse> => {
-  exchange.record.taken = 'unknown'
+  exchange.record.writeKind = 'unknown'
   const tracked = track(context, exchange)
   const streams = streamsResponse(exchange)
   const storable = storableResponse(context, exchange)
@@ -258,9 +261,9 @@ export const forwardWrite = async (
     const isStored =
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
     const isOver = !(response.content instanceof Readable)
-    const said = saidIn(response, question)
+    const statement = statementIn(response, question)
     const isHarmless = isShownBy(claim, response)
-    exchange.record.taken = isHarmless ? 'table' : kindOf(exchange, said)
+    exchange.record.writeKind = isHarmless ? 'table' : kindOf(exchange, statement)
     const notes = isHarmless
       ? []
       : writeNotes(
@@ -268,7 +271,7 @@ export const forwardWrite = async (
           // A content that has not been read for it does not count: the row and the path decide.
           streams || !isOver ? { ...response, content: undefined } : response,
           tracked.isAlone() ? context.cache.contentsWithTag : undefined,
-          said,
+          statement,
         )
     const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.
@@ -295,6 +298,6 @@ export const write = async (
   const { claim } = judged
   if (claim === undefined || claim.shownBy !== undefined)
     return forwardWrite(context, judged.exchange, send, claim)
-  exchange.record.taken = claim.by
+  exchange.record.writeKind = claim.by
   return send(passedOn(judged.exchange))
 }

@@ -166,7 +166,7 @@ export const buildService = async (
       anyOrigins: config.cors.origins.length > 0 ? undefined : connected?.anyOrigins,
     },
     memo,
-    own: {
+    local: {
       documents: connected?.local,
       batch: buildBatch(config, contract, {
         clock: parts.clock,

@@ -31,7 +31,7 @@ const changeNotes = (service: Service, changes: readonly Change[]): readonly Not
   if (tags === undefined) return everythingNotes(service)
   const dropped = tags.map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
   // Title and tagline are in the documents that the gateway makes.
-  const isDocumented = service.own.documents !== undefined && changes.some(({ kind }) => kind === 'option')
+  const isDocumented = service.local.documents !== undefined && changes.some(({ kind }) => kind === 'option')
   return isDocumented
     ? [...dropped, { kind: 'documents', service: service.name, collection: 'settings' }]
     : dropped
@@ -148,10 +148,10 @@ export const connectChangeFeeds = (
         identity: JSON.stringify([token, pollMs, upstream.targets, upstream.basePath]),
         applyPlain: (change) => applyPlain(name, change),
         ports: {
-          ask: async (after, incarnation, known) => {
+          ask: async (after, incarnation, newestRow) => {
             const service = serviceNamed(name)
             if (service === undefined) throw new PollError('unreachable')
-            const row = known === undefined ? '' : `&known=${known.sequence}.${known.check}`
+            const row = newestRow === undefined ? '' : `&known=${newestRow.sequence}.${newestRow.check}`
             return ask(
               service,
               changes,

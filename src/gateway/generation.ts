@@ -284,5 +284,5 @@ export const declaredServices = ({
 
 /** Marks the gateway's own documents of a site outdated after a write in another process. */
 export const outdateDocuments = (built: readonly BuiltService[], name: string, collection: string): void => {
-  built.find(({ config }) => config.name === name)?.service.own.documents?.written(collection)
+  built.find(({ config }) => config.name === name)?.service.local.documents?.written(collection)
 }

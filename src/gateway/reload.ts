@@ -44,11 +44,11 @@ const keptServices = (last: Configuration, next: Configuration): ReadonlySet<str
 }
 
 /** Invalidates everything of a service. */
-export const everythingNotes = ({ name, contract: { tagger }, own }: Service): readonly Note[] => [
+export const everythingNotes = ({ name, contract: { tagger }, local }: Service): readonly Note[] => [
   tagger.everything === undefined
     ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
     : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
-  ...(own.documents === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
+  ...(local.documents === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
 ]
 
 /** Invalidates all services that are new in `next`, or built anew. */

@@ -158,9 +158,9 @@ export const createWarmer = (options: WarmerOptions) => {
         return
       }
       mayBeginAt = now + 1000 / limits.perSecond
-      const [name, one] = next
+      const [name, entry] = next
       waiting.delete(name)
-      void begin(one)
+      void begin(entry)
     }
   }
 

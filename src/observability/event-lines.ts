@@ -175,8 +175,8 @@ const mostRoutes = 200
 type WriteCount = { readonly service: string; readonly route: string; writes: number; responses: number }
 
 /** Did the write reach all responses of a service, because nothing is known of it? */
-const emptied = ({ taken, invalidated }: ExchangeEvent): boolean =>
-  taken === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
+const emptied = ({ writeKind, invalidated }: ExchangeEvent): boolean =>
+  writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
 
 /** Once an hour, names the routes whose unknown writes removed the most. */
 const createEmptyingLog = (log: Pick<Log, 'warn'>): ((event: ExchangeEvent) => void) => {

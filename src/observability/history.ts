@@ -97,8 +97,8 @@ const withDate = <Event extends { readonly at: number }>(event: Event) => ({
 
 const short = (text: string): string => printable(redactTarget(text), longestText)
 
-const causeOf = ({ method, route, taken = 'unknown' }: ExchangeEvent): string =>
-  `${method} ${route}${taken === 'unknown' ? '' : ` (${taken})`}`
+const causeOf = ({ method, route, writeKind = 'unknown' }: ExchangeEvent): string =>
+  `${method} ${route}${writeKind === 'unknown' ? '' : ` (${writeKind})`}`
 
 /** The first texts, and long ones cut, so that a hundred events hold little memory. */
 const bounded = (texts: readonly string[]): readonly string[] =>
@@ -142,7 +142,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   }
   const timer = setInterval(take, sampleMs).unref()
   const written = (event: ExchangeEvent): void => {
-    const { id = '', service, method, route, invalidated, taken = 'unknown' } = event
+    const { id = '', service, method, route, invalidated, writeKind = 'unknown' } = event
     const { tags, entries } = invalidated ?? { tags: [], entries: 0 }
     const at = clock.now()
     if (tags.length > 0)
@@ -156,7 +156,8 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         tags: tags.length,
         entries,
       })
-    else if (taken !== 'unknown') kept.add({ at, id, service, cause: `${method} ${route}`, taken })
+    else if (writeKind !== 'unknown')
+      kept.add({ at, id, service, cause: `${method} ${route}`, taken: writeKind })
   }
   return {
     /** Of one service; '' for all together. */

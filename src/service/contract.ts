@@ -215,12 +215,12 @@ export type RequestFault = {
 export type Validator = { validate(input: ValidationInput): Validation }
 
 /** Names of the arguments that a write sets; undefined if not all of them are known. */
-type Given = () => readonly string[] | undefined
+type ArgumentNames = () => readonly string[] | undefined
 
 /** Decides which tags a stored response has and which tags a write invalidates. Pure; throws for no input. */
 export type Tagger = {
-  /** `found` is undefined for a path without a row. */
-  storedTags(found: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
+  /** `match` is undefined for a path without a row. */
+  storedTags(match: Found | undefined, args: TaggedArguments, response: TaggedResponse): readonly string[]
   /** Added to responses that are stored for one credential; undefined if no write changes the rights of a caller. */
   readonly callers: string | undefined
   /**
@@ -236,8 +236,8 @@ export type Tagger = {
    * companion has reported of this write is dropped already, or it has written nothing.
    */
   writtenTags(
-    found: Found | undefined,
-    given: Given,
+    match: Found | undefined,
+    argumentNames: ArgumentNames,
     method: string,
     response: WriteResponse | undefined,
     shown?: Shown,
@@ -249,16 +249,16 @@ export type Tagger = {
   changedTags(changes: readonly Change[]): readonly string[] | undefined
 }
 
-/** The tags of a response to such a request: `own`, those of its row, and those that its partition and its parameters add. */
+/** The tags of a response to such a request: `rowTags`, those of its row, and those that its partition and its parameters add. */
 export const requestTags = (
   { callers, undeclared }: Pick<Tagger, 'callers' | 'undeclared'>,
-  own: readonly string[],
+  rowTags: readonly string[],
   isPublic: boolean,
   sendsUndeclared: boolean,
 ): readonly string[] => {
-  if (isPublic && !sendsUndeclared) return own
+  if (isPublic && !sendsUndeclared) return rowTags
   const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined]
-  return [...new Set([...own, ...more.filter((tag) => tag !== undefined)])]
+  return [...new Set([...rowTags, ...more.filter((tag) => tag !== undefined)])]
 }
 
 /** Members of an object before or after a change, as the upstream names them; a missing member is unknown. */
@@ -313,7 +313,7 @@ export type Witness = {
 }
 
 /** A statement, with the key of the witness that made it. */
-export type Said = Statement & Pick<Witness, 'key'>
+export type WitnessedStatement = Statement & Pick<Witness, 'key'>
 
 /** What a content must be; `any`: it is not read. */
 type ContentRule = { readonly mostBytes: number; readonly isRight: (content: Buffer) => boolean }

@@ -59,7 +59,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     limits: { bodyBytes: 1024, uploadBytes: 4096, upstreamMs: 1000 },
     responses: { compresses: false, mayBeStored: true },
     memo: createTargetMemo(10),
-    own: { documents: undefined, batch: undefined },
+    local: { documents: undefined, batch: undefined },
     ...more,
   }) as Service
 

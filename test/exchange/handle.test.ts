@@ -363,7 +363,7 @@ describe('what the gateway answers itself', () => {
     const exchange = received(
       target,
       { method, content, fields },
-      siteService({ own: { documents, batch }, upstream }),
+      siteService({ local: { documents, batch }, upstream }),
     )
     expect(String((await handle(contextOf(), exchange)).content)).toBe(by)
   })

@@ -70,7 +70,7 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
     const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
     const method = methodName(event.method)
     const status = statusClass(event.status)
-    if (event.taken !== undefined) add(families.cacheWrites.series({ service, taken: event.taken }))
+    if (event.writeKind !== undefined) add(families.cacheWrites.series({ service, taken: event.writeKind }))
     if (event.origin === 'batch') {
       add(families.itemRequests.series({ service, route, method, status_class: status, cache }))
       return

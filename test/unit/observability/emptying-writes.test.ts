@@ -10,7 +10,7 @@ const hour = 3_600_000
 
 const write = (route: string, more: Partial<ExchangeEvent> = {}): ExchangeEvent => ({
   kind: 'exchange-finished',
-  taken: 'unknown',
+  writeKind: 'unknown',
   invalidated: { tags: ['blog/all'], entries: 2 },
   service: 'pages',
   route,
@@ -60,7 +60,7 @@ test('once an hour a warning names the routes whose unknown writes removed the m
 
 test.each([
   ['few', often(write('/a'), 11)],
-  ['reported', often(write('/a', { taken: 'reported' }))],
+  ['reported', often(write('/a', { writeKind: 'reported' }))],
   ['that remove nothing', often(write('/a', { invalidated: { tags: ['blog/all'], entries: 0 } }))],
   ['that reach what they name', often(write('/a', { invalidated: { tags: ['blog/posts/5'], entries: 3 } }))],
 ])('writes %s are not named', (_, events) => {

@@ -79,7 +79,7 @@ export class Line {
   send(command: readonly (string | Buffer)[]): void {
     if (!this.#isSending) return
     const { outUntil } = this.process.machine
-    this.#atServer = Math.max(this.#atServer, world.now, outUntil) + this.#delay()
+    this.#atServer = Math.max(this.#atServer, Math.max(world.now, outUntil) + this.#delay())
     world.schedule(this.#atServer, undefined, 'to redis', () => {
       if (this.#isReceived) this.server.receive(this, command)
     })
@@ -89,7 +89,7 @@ export class Line {
   answer(message: FromServer): void {
     if (!this.#isOpen) return
     const { backUntil } = this.process.machine
-    this.#atClient = Math.max(this.#atClient, world.now, backUntil) + this.#delay()
+    this.#atClient = Math.max(this.#atClient, Math.max(world.now, backUntil) + this.#delay())
     world.schedule(this.#atClient, this.process, `from redis: ${message.kind}`, () => {
       if (this.#isOpen) this.#receiver.take(message)
     })

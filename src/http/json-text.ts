@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { randomInt } from 'node:crypto'
 import { essence } from './message.ts'
 
 /** An object as JSON.parse gives it. */
@@ -216,8 +217,11 @@ type JsonReading =
  */
 export const maxJsonValues = 1 << 19
 
-/** Each name that occurs once is kept in a table of the engine: ten times the work of another value. */
-const maxJsonMembers = 1 << 16
+/** Each different name is kept in a table of the engine: ten times the work of another value. */
+export const maxJsonNames = 1 << 14
+
+/** A shorter text has neither too many values nor too many names: `"a":1` and a comma are six characters. */
+export const boundedJsonLength = 6 * maxJsonNames
 
 const refusals = {
   depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
@@ -241,31 +245,63 @@ const endOfString = (text: string, from: number): number => {
 const colon = 0x3a
 
 const depthStep = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
-/** A value follows each of these. */
-const valueStep = (code: number): number => (code === comma || opens(code) ? 1 : 0)
-const memberStep = (code: number): number => (code === colon ? 1 : 0)
+/** A value follows each of these; a list or an object costs as much as three other values. */
+const valueStep = (code: number): number => (code === comma ? 1 : opens(code) ? 3 : 0)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
-/** Checks depth and number of values of a text; gives the number of members, with those whose name is repeated. */
+const hashSeed = randomInt(2 ** 31)
+/** Of FNV-1a. */
+const hashFactor = 0x01000193
+/** Bits for each name, so that few have the same. */
+const bitsOfName = 8
+
+/** Counts names, those of a long text also by their hashes, which nobody outside can choose; a few names have the same one. */
+class NameCount {
+  readonly #words: Uint32Array | undefined
+  members = 0
+  different = 0
+
+  constructor(length: number) {
+    if (length >= boundedJsonLength) this.#words = new Uint32Array((maxJsonNames * bitsOfName) / 32)
+  }
+
+  add(text: string, from: number, to: number): void {
+    this.members += 1
+    if (this.#words === undefined) return
+    let hash = hashSeed
+    for (let at = from; at < to; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), hashFactor)
+    const bit = (hash ^ (hash >>> 15)) & (this.#words.length * 32 - 1)
+    const word = this.#words[bit >>> 5] ?? 0
+    const mask = 1 << (bit & 31)
+    if ((word & mask) === 0) this.different += 1
+    this.#words[bit >>> 5] = word | mask
+  }
+}
+
+/** Checks depth, number of values and of names of a text; gives the number of members, with those whose name is repeated. */
 export const readStructure = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | number => {
   let depth = 0
   let values = 0
-  let members = 0
+  let lastString = 0
+  let lastEnd = 0
+  const names = new NameCount(text.length)
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code === quote) {
+      lastString = i
       i = endOfString(text, i)
       if (i < 0) return 'control'
+      lastEnd = i
       continue
     }
     if (isControl(code)) return 'control'
     depth += depthStep(code)
     values += valueStep(code)
-    members += memberStep(code)
+    if (code === colon) names.add(text, lastString, lastEnd)
     if (depth > maxDepth) return 'depth'
-    if (values > maxJsonValues) return 'values'
+    if (values > maxJsonValues || names.different > maxJsonNames) return 'values'
   }
-  return members
+  return names.members
 }
 
 const escapedSurrogate = /\\u[dD][89a-fA-F]/
@@ -295,10 +331,9 @@ export const parseJson = (text: string): Exclude<JsonReading, { readonly kind: '
 export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
   if (!isUtf8(content)) return refusals.utf8
   const text = content.toString('utf8')
-  const members = readStructure(text, maxDepth)
-  if (members === 'values') return { kind: 'too-many-values' }
-  if (typeof members === 'string') return refusals[members]
-  return members > maxJsonMembers ? { kind: 'too-many-values' } : parseJson(text)
+  const structure = readStructure(text, maxDepth)
+  if (structure === 'values') return { kind: 'too-many-values' }
+  return typeof structure === 'string' ? refusals[structure] : parseJson(text)
 }
 
 /** The types of JSON Schema. */

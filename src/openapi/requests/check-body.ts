@@ -59,8 +59,9 @@ const checkValue = (
   { schema }: BodyContent,
   value: unknown,
   exact: ExactIntegers,
+  octets: number,
   { checker }: ValueParts,
-): RequestFault | undefined => refusalOf(checker.check(schema, value, exact))
+): RequestFault | undefined => refusalOf(checker.check(schema, value, exact, octets))
 
 /** A member of a form is written as a parameter of a query is. */
 const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['schema']): Parameter => ({
@@ -183,14 +184,16 @@ const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): 
   const reading = readForm(pairs, described, parts)
   if ('kind' in reading) return reading
   const { value, isRead } = reading
-  return isRead ? checkValue(described, Object.fromEntries(value), noExactIntegers, parts) : undefined
+  return isRead
+    ? checkValue(described, Object.fromEntries(value), noExactIntegers, content.length, parts)
+    : undefined
 }
 
 const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
   const reading = readExactJson(content, parts)
   return reading.kind === 'refused'
     ? invalid('', reading.detail, reading.subject)
-    : checkValue(described, reading.value, reading.exact, parts)
+    : checkValue(described, reading.value, reading.exact, content.length, parts)
 }
 
 /** The query as the one value that `in: querystring` describes. */

@@ -17,8 +17,11 @@ export type SchemaFault = {
 }
 
 export type SchemaChecker = {
-  /** The faults of a value, at most `mostFaults`; none when it fits, or when the schema cannot be checked. */
-  check(schema: RequestSchema, value: unknown, exact: ExactIntegers): readonly SchemaFault[]
+  /**
+   * The faults of a value that was written in so many octets, at most `mostFaults`; none when it fits, or when the schema cannot be
+   * checked.
+   */
+  check(schema: RequestSchema, value: unknown, exact: ExactIntegers, octets?: number): readonly SchemaFault[]
   /** Compiles the schema; the reason when it cannot be checked. */
   uncheckable(schema: RequestSchema): string | undefined
 }
@@ -91,10 +94,15 @@ const fitsAsDouble = (value: number, format: unknown): boolean => {
 const integer = /^-?(?:0|[1-9]\d*)$/
 const strictInteger = /^(?:0|-?[1-9]\d*)$/
 
+/** Integers with more digits count as their double. */
+const mostDigits = 400
+
+const isExact = (text: string): boolean => text.length <= mostDigits && integer.test(text)
+
 /** Whether the integer may be written so, and is within its bounds. */
 const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean => {
   if (schema['integerText'] === 'strict' && !strictInteger.test(text)) return false
-  return integer.test(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
+  return isExact(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
 }
 
 const decimal = /^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
@@ -107,14 +115,22 @@ const decimalOf = (text: string): Decimal => {
   return { digits: BigInt(whole + fraction), places: fraction.length - Number(exponent) }
 }
 
-/** Integers with more digits count as their double. */
-const mostDigits = 400
+/** The same for doubles of up to 51 bits after the shift; undefined where it needs more. */
+const createQuickMultiple = ({ digits, places }: Decimal): ((value: number) => boolean | undefined) => {
+  const factor = 10 ** Math.max(places, 0)
+  const divisor = Number(digits) * 10 ** Math.max(-places, 0)
+  if (factor > 1e15 || divisor > 2 ** 51) return () => undefined
+  return (value) => {
+    const shifted = Math.round(value * factor)
+    // The quotient is the double of that decimal number: no other one has so few digits.
+    return Math.abs(shifted) <= 2 ** 51 ? shifted / factor === value && shifted % divisor === 0 : undefined
+  }
+}
 
 /** By the decimal digits: 19.99 is a multiple of 0.01, though the quotient of the two doubles is no integer. */
 const isMultiple = (value: number, exact: string | undefined, of: Decimal): boolean => {
   if (!Number.isFinite(value)) return false
-  const isKnown = exact !== undefined && exact.length <= mostDigits && integer.test(exact)
-  const { digits, places } = decimalOf(isKnown ? exact : String(value))
+  const { digits, places } = decimalOf(exact !== undefined && isExact(exact) ? exact : String(value))
   const shift = BigInt(Math.abs(places - of.places))
   if (shift === 0n) return digits % of.digits === 0n
   const factor = 10n ** shift
@@ -229,11 +245,34 @@ const withNull = (schema: object, keyword: 'anyOf' | 'oneOf'): object => {
   return { ...rest, allOf: [...allOf, { if: orNull, ...onNull, else: form }] }
 }
 
+/** Work of a schema for each value, beside what its own schemas do. */
+const withSteps = (schema: object): object => {
+  const {
+    properties,
+    required,
+    contains,
+    steps = 0,
+  } = schema as {
+    readonly properties?: object
+    readonly required?: readonly unknown[]
+    readonly contains?: object
+    readonly steps?: number
+  }
+  const names = Object.keys(properties ?? {}).length + (Array.isArray(required) ? required.length : 0)
+  const more = Math.floor(names / namesOfStep)
+  return {
+    ...schema,
+    ...(more === 0 ? {} : { steps: steps + more }),
+    // An error is made for each item that does not fit.
+    ...(typeof contains === 'object' ? { contains: { allOf: [contains], steps: 4 } } : {}),
+  }
+}
+
 /** Without patterns of member names that cannot be run safely: then it is unknown which members are declared. */
 const runnable = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(runnable)
   if (typeof value !== 'object' || value === null) return value
-  const schema = withNull(withNull(value, 'anyOf'), 'oneOf')
+  const schema = withSteps(withNull(withNull(value, 'anyOf'), 'oneOf'))
   const { patternProperties } = schema as { readonly patternProperties?: Record<string, unknown> }
   const undecided = Object.keys(patternProperties ?? {}).filter((source) => safePattern(source) === undefined)
   const droppedKeywords =
@@ -251,10 +290,17 @@ const runnable = (value: unknown): unknown => {
 
 /** An undecided pattern holds for every text; `trellis check` lists them. */
 const anyText = { test: () => true, toString: () => 'undecided' }
-const regExp = Object.assign((source: string) => safePattern(source) ?? anyText, { code: 'safePattern' })
 
-/** Alternatives that contain one another double the work with each level of the value. */
-const mostSteps = 500_000
+/**
+ * Of some 0.1 µs each. Alternatives that contain one another double the work with each level of the value: a short value has fewer
+ * steps, or many of them would take a core.
+ */
+const mostSteps = (octets: number): number => Math.min(500_000, 20_000 + 4 * octets)
+
+const stepsOfPattern = 3
+const stepsOfDecimal = 16
+const stepsOfList = 6
+const namesOfStep = 8
 
 /** That many characters are copied or compared in the time of one step. */
 const charactersOfStep = 64
@@ -295,45 +341,44 @@ class TooManySteps extends Error {}
 
 const tooLong: readonly SchemaFault[] = [{ pointer: '', detail: 'takes too long to check' }]
 
-/** Equal values have equal texts: members in the order of their names. `texts`: a list inside of a list is written once. */
-const comparable = (value: unknown, texts: WeakMap<object, string>): string => {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const before = texts.get(value)
-  if (before !== undefined) return before
-  const text = Array.isArray(value)
-    ? `[${value.map((item) => comparable(item, texts)).join()}]`
-    : `{${Object.entries(value)
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner, texts)}`)
-        .join()}}`
-  texts.set(value, text)
-  return text
-}
-
 type Compiled = ValidateFunction | { readonly reason: string }
 
 /** Checks values against schemas of one document. Each schema is compiled on first use. */
 export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers
-  let stepCount = 0
+  let stepsLeft = 0
   const count = (more: number): void => {
-    stepCount += more
-    if (stepCount > mostSteps) throw new TooManySteps()
+    stepsLeft -= more
+    if (stepsLeft < 0) throw new TooManySteps()
   }
-  let texts: WeakMap<object, string> | undefined
+  /** Equal values have equal texts: members in the order of their names. */
+  const comparable = (value: unknown): string => {
+    const isNested = typeof value === 'object' && value !== null
+    count(isNested ? stepsOfList : 1)
+    if (!isNested) return JSON.stringify(value)
+    const text = Array.isArray(value)
+      ? `[${value.map(comparable).join()}]`
+      : `{${Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner)}`)
+          .join()}}`
+    count(text.length / charactersOfStep)
+    return text
+  }
   const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
-    const itemTexts = new Set<string>()
-    texts ??= new WeakMap()
+    // Numbers, texts, booleans and null as they are; others, and integers that a double does not hold, by their texts.
+    const values = new Set<unknown>()
+    const texts = new Set<string>()
     for (const [index, item] of items.entries()) {
-      // Two long integers may have one double.
+      count(1)
       const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && exactNow.size > 0
       const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
-      const text = exact ?? comparable(item, texts)
-      count(text.length / charactersOfStep)
-      itemTexts.add(text)
+      if (exact !== undefined) texts.add(exact)
+      else if (typeof item === 'object' && item !== null) texts.add(comparable(item))
+      else values.add(item)
     }
-    return itemTexts.size === items.length
+    return values.size + texts.size === items.length
   }
   const fits = (value: number, pointer: string, schema: IntegerSchema): boolean => {
     // A look-up takes as long as its pointer is.
@@ -353,14 +398,29 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   const multipleOf = (context: KeywordCxt): void => {
     const { gen, data, it, schema } = context
     const of = decimalOf(String(schema))
+    const isQuickMultiple = createQuickMultiple(of)
     const ref = (value: number, pointer: string): boolean => {
-      count(1 + pointer.length / charactersOfStep)
+      const isKnown = isQuickMultiple(value)
+      if (isKnown !== undefined) return isKnown
+      count(stepsOfDecimal + pointer.length / charactersOfStep)
       return isMultiple(value, exactNow.get(pointer), of)
     }
     const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
     const isPlain = _`Number.isSafeInteger(${data}) && ${data} % ${schema} === 0`
     context.fail(Number.isSafeInteger(schema) ? _`!(${isPlain}) && !${call}` : _`!${call}`)
   }
+  const regExp = Object.assign(
+    (source: string) => {
+      const pattern = safePattern(source)
+      if (pattern === undefined) return anyText
+      const test = (text: string): boolean => {
+        count(stepsOfPattern + text.length)
+        return pattern.test(text)
+      }
+      return { test, toString: pattern.toString }
+    },
+    { code: 'countedPattern' },
+  )
   const steps = ({ gen, schema }: KeywordCxt): void => {
     gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
   }
@@ -432,11 +492,15 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   }
   const compile = createCompiler(false)
   const compileForAll = createCompiler(true)
-  const check = (validate: Compiled, value: unknown, exact: ExactIntegers): readonly SchemaFault[] => {
+  const check = (
+    validate: Compiled,
+    value: unknown,
+    exact: ExactIntegers,
+    most: number,
+  ): readonly SchemaFault[] => {
     if (typeof validate !== 'function') return []
     exactNow = exact
-    stepCount = 0
-    texts = undefined
+    stepsLeft = most
     try {
       return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
     } catch (error) {
@@ -447,12 +511,12 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     }
   }
   return {
-    check: (schema, value, exact) => {
+    check: (schema, value, exact, octets = 0) => {
       if (schema === true) return []
       if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
-      const faults = check(compile(schema), value, exact)
+      const faults = check(compile(schema), value, exact, mostSteps(octets))
       if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
-      const allFaults = check(compileForAll(schema), value, exact)
+      const allFaults = check(compileForAll(schema), value, exact, stepsLeft)
       return allFaults === tooLong ? faults : allFaults
     },
     uncheckable: (schema) => {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import {
-  maxJsonValues,
+  boundedJsonLength,
   openBrace,
   opens,
   parseJson,
@@ -106,9 +106,6 @@ const refusalOfSizes = (
     : undefined
 }
 
-/** A shorter text has not more values than that. */
-const boundedLength = 2 * maxJsonValues
-
 /**
  * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of
  * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
@@ -116,7 +113,7 @@ const boundedLength = 2 * maxJsonValues
 export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
   if (!isUtf8(content)) return refusedReading('is not valid JSON')
   const text = content.toString('utf8')
-  const structure = text.length < boundedLength ? 0 : readStructure(text, jsonDepth)
+  const structure = text.length < boundedJsonLength ? 0 : readStructure(text, jsonDepth)
   if (structure === 'values') return refusedReading('has too many values')
   if (structure === 'depth') return refusedReading('is nested too deep')
   const reading = parseJson(text)
@@ -248,8 +245,9 @@ const checked = (
   schema: RequestSchema,
   exact: ReadonlyMap<string, string>,
   { checker }: ValueParts,
+  octets = 0,
 ): ParameterReading => {
-  const [fault] = checker.check(schema, value, exact)
+  const [fault] = checker.check(schema, value, exact, octets)
   return fault === undefined ? { kind: 'value', value } : { kind: 'fault', fault }
 }
 
@@ -277,7 +275,7 @@ const readJsonText = (text: string, schema: RequestSchema, parts: ValueParts): P
   const reading = readExactJson(Buffer.from(text), parts)
   return reading.kind === 'refused'
     ? fault(reading.detail)
-    : checked(reading.value, schema, reading.exact, parts)
+    : checked(reading.value, schema, reading.exact, parts, text.length)
 }
 
 const takesNested = ({ types }: SchemaShape): boolean =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maxJsonValues, readJson } from '../../../src/http/json-text.ts'
+import { maxJsonNames, maxJsonValues, readJson } from '../../../src/http/json-text.ts'
 import { ask, refusalOf } from './support.ts'
 
 const read = (content: string | Buffer, depth = 512) => {
@@ -10,12 +10,30 @@ const read = (content: string | Buffer, depth = 512) => {
 
 test('content with more values than fit into a megabyte is refused before it is parsed', () => {
   const list = (count: number): string => `[${Array(count).fill('1').join()}]`
-  expect(read(list(maxJsonValues))).toHaveLength(maxJsonValues)
-  expect(read(list(maxJsonValues + 1))).toBe('too-many-values')
+  // The list itself counts as three.
+  expect(read(list(maxJsonValues - 2))).toHaveLength(maxJsonValues - 2)
+  expect(read(list(maxJsonValues - 1))).toBe('too-many-values')
+  expect(
+    read(
+      `[${Array(maxJsonValues / 8)
+        .fill('[[]]')
+        .join()}]`,
+    ),
+  ).toBe('too-many-values')
   expect(read(`[${Array(maxJsonValues).fill('{}').join()}]`)).toBe('too-many-values')
   expect(read(`["${','.repeat(2 * maxJsonValues)}"]`)).toHaveLength(1)
   const asked = ask({ method: 'POST', content: list(maxJsonValues + 1) })
   expect(asked).toMatchObject({ kind: 'invalid', status: 400, code: 'trellis_too_many_parameters' })
+})
+
+test('content with more different names than that is refused before it is parsed, however it is written', () => {
+  const object = (count: number, between = ''): string =>
+    `{${Array.from({ length: count }, (_, at) => `"name ${at}"${between}:1`).join()}}`
+  // A few names have the hash of another.
+  expect(read(object(maxJsonNames))).toHaveProperty('name 7')
+  expect(read(object(1.2 * maxJsonNames))).toBe('too-many-values')
+  expect(read(object(1.2 * maxJsonNames, ' \n'))).toBe('too-many-values')
+  expect(read(`[${Array.from({ length: 20_000 }, () => '{"a":1,"b":2}').join()}]`)).toHaveLength(20_000)
 })
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)

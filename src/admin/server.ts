@@ -12,6 +12,7 @@ import {
 import type { Logger } from 'pino'
 import { createFairTurns } from '../http/bounds.ts'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
+import { parsedJson } from '../http/json-text.ts'
 import { fieldsOfLines, targetParts } from '../http/message.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'
@@ -42,44 +43,27 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+type DescribedServers = {
+  readonly servers?: readonly { readonly url: string }[]
+  readonly paths?: Readonly<Record<string, { readonly servers?: readonly { readonly url: string }[] }>>
+}
+
+const mostServers = 50
+
+/** Where a page sends requests to try an operation out: the origins of the servers in its document. */
+const serversOf = (document: Buffer | undefined): readonly string[] => {
+  const { servers = [], paths = {} } = parsedJson(document?.toString() ?? '{}') as DescribedServers
+  const all = [...servers, ...Object.values(paths).flatMap((path) => path.servers ?? [])]
+  const origins = all.flatMap(({ url }) => (URL.canParse(url) ? [new URL(url).origin] : []))
+  return [...new Set(origins)].slice(0, mostServers)
+}
+
 const pageFields = { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' }
 const html = 'text/html; charset=utf-8'
 
-const documentationPage = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Trellis: operations</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="docs/swagger-ui.css">
-<body>
-<nav><a href="docs">Services</a> <a href="docs?admin">Admin side</a></nav>
-<div id="swagger-ui"></div>
-<script src="docs/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>
-`
-
-// "Try it out" for the admin side alone: other requests would go to the public side, which is another origin. No validator: it is a service on the Internet.
-const startScript = `const asked = new URLSearchParams(location.search)
-const service = asked.get('service')
-const isAdmin = asked.has('admin')
-document.documentElement.classList.toggle('dark-mode', matchMedia('(prefers-color-scheme: dark)').matches)
-SwaggerUIBundle({
-  url: isAdmin ? 'admin-openapi.json' : service === null ? 'openapi.json' : 'openapi/' + encodeURIComponent(service) + '.json',
-  dom_id: '#swagger-ui',
-  deepLinking: true,
-  docExpansion: isAdmin ? 'list' : 'none',
-  defaultModelsExpandDepth: -1,
-  filter: true,
-  supportedSubmitMethods: isAdmin ? ['get', 'put', 'post'] : [],
-  validatorUrl: null,
-  plugins: isAdmin ? [] : [() => ({ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } })],
-})
-`
-
 const scriptType = 'text/javascript; charset=utf-8'
 
-const statusFile = (name: string) => (): string => packageFile(`public/status/${name}`).href
+const publicFile = (path: string) => (): string => packageFile(`public/${path}`).href
 
 /** In the package the files lie beside the bundle; in a checkout they are those of their own package. */
 const swaggerFile = (name: string, ofPackage: () => string) => (): string => {
@@ -99,20 +83,27 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
     scriptType,
     swaggerFile('swagger-ui-bundle.js', () => import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
   ],
-  ['/status/page.css', 'text/css; charset=utf-8', statusFile('page.css')],
+  ['/docs/page.css', 'text/css; charset=utf-8', publicFile('docs/page.css')],
+  ['/docs/start.js', scriptType, publicFile('docs/start.js')],
+  ['/status/page.css', 'text/css; charset=utf-8', publicFile('status/page.css')],
   ...['page', 'actions', 'ask', 'charts', 'draw', 'entries', 'numbers', 'views'].map(
-    (name) => [`/status/${name}.js`, scriptType, statusFile(`${name}.js`)] as const,
+    (name) => [`/status/${name}.js`, scriptType, publicFile(`status/${name}.js`)] as const,
   ),
 ]
 
 /** The pages for people: the status page and the documentation of all operations. */
-const addPages = (server: FastifyInstance): void => {
+const addPages = (server: FastifyInstance, operator: Operator): void => {
   server.get('/', async (_request, reply) => {
     const page = await readFile(packageFile('public/status/index.html'))
     return reply.headers(pageFields).type(html).send(page)
   })
-  server.get('/docs', (_request, reply) => reply.headers(pageFields).type(html).send(documentationPage))
-  server.get('/docs/start.js', (_request, reply) => reply.type(scriptType).send(startScript))
+  server.get('/docs', async (request, reply) => {
+    const { service } = request.query as Readonly<Record<string, unknown>>
+    const described = operator.openApi(typeof service === 'string' ? service : undefined)
+    const connects = `connect-src 'self' ${serversOf(described).join(' ')}`
+    reply.header('content-security-policy', policy.replace("connect-src 'self'", connects))
+    return reply.type(html).send(await readFile(packageFile('public/docs/index.html')))
+  })
   for (const [path, type, address] of assets) {
     server.get(path, async (_request, reply) => {
       reply.type(type).header('cache-control', 'private, max-age=3600')
@@ -404,6 +395,6 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   addReloadAndDrain(server, options)
   addViews(server, options.operator)
-  addPages(server)
+  addPages(server, options.operator)
   return server
 }

@@ -169,8 +169,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
   },
   media: {
     effects: {
-      // A gallery of what is attached was empty before, and left no trace.
-      create: effect(['posts', 'pages'], { ...counted, contents: 'dynamic' }),
+      // A gallery of what is attached was empty before, and left no trace; an oEmbed response in XML said that there is nothing.
+      create: effect(['posts', 'pages', 'oembed'], { ...counted, contents: 'dynamic' }),
       // Rendered images take their sizes from the media item; its comments are public as long as it is, and have its permalink in theirs.
       update: effect(['oembed', 'comments'], { ...counted, shownBy: true, contents: 'dynamic' }),
       // Its comments go with it, and so does the logo of the site.

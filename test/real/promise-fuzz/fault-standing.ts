@@ -194,6 +194,7 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
   const found = standings.filter((one) => one.found !== undefined)
   const unobservable = standings.filter((one) => one.unobservable !== undefined)
   const missed = standings.filter((one) => one.found === undefined && one.unobservable === undefined)
+  const visible = standings.length - unobservable.length
   const covered = missed.filter(isCovered)
   const others = missed.filter((one) => !isCovered(one))
   const inOrder = found.toSorted((a, b) => (a.found?.writes ?? 0) - (b.found?.writes ?? 0))
@@ -203,7 +204,7 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
     '',
     'Would writes find a missing rule of invalidation? Written by `npm run fuzz:promise -- --plant-all`, with `PROMISE_PAGE` set. A fault removes one effect from the table (`src/wordpress/tags/tags.ts`, `src/wordpress/routes/refinements.ts`). The command sends [writes that aim at the rows](../../test/real/promise-fuzz/aimed-writes.ts) to a [real WordPress that is made for them](../../test/real/promise-fuzz/aimed-site.ts), and then random ones, up to `PROMISE_WRITES` in all. It computes, after each write, which of some 300 stored responses (60 after a random write) each fault would keep. If WordPress now gives another response, the command plants the fault in a gateway and repeats the write on a copy of the earlier database. The fault is found if that gateway gives the old response. All faults share the writes.',
     '',
-    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${found.length} were found, ${within} of them within 1,000 writes. ${unobservable.length} cannot show on this site. ${covered.length} removed an effect that dropped no stored response alone: another effect of the same row reached each of them. ${others.length} were not found otherwise.`,
+    `Seed ${seed}, ${writes} writes: of ${standings.length} faults ${unobservable.length} [cannot show on this site](#without-a-visible-effect-on-this-site), each with a reason. Of the other ${visible} faults ${found.length} were found (${((100 * found.length) / visible).toFixed(1)} %), ${within} of them within 1,000 writes. ${covered.length} removed an effect that dropped no stored response alone: another effect of the same row reached each of them. ${others.length} were not found otherwise.`,
     '',
     '## Found',
     '',
@@ -234,7 +235,9 @@ export const faultsPage = (standings: readonly Standing[], writes: number, seed:
     ),
     '## Covered by other effects of their rows',
     '',
-    `${covered.map(({ plant, concerned }) => `${plant.name} (${concerned} writes)`).join(', ')}.`,
+    covered.length === 0
+      ? 'None.'
+      : `${covered.map(({ plant, concerned }) => `${plant.name} (${concerned} writes)`).join(', ')}.`,
     '',
     '## Without a visible effect on this site',
     '',

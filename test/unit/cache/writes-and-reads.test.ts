@@ -221,6 +221,15 @@ test.each<[string, Write, Read, boolean]>([
     embedding,
     false,
   ],
+  [
+    'an upload reaches an oEmbed response in XML that said that there is nothing',
+    upload({ post: null }),
+    {
+      found: found('oembed', 'lookup'),
+      body: '<?xml version="1.0"?><oembed><code>oembed_invalid_url</code></oembed>',
+    },
+    true,
+  ],
   ['a new font face reaches its family', createFace, item('font-families', 5), true],
   ['a deleted font face reaches its family', removeFace, item('font-families', 5), true],
   ['a deleted font face reaches what was attached to it', removeFace, item('media', 9, { post: 6 }), true],

@@ -43,7 +43,7 @@ import { createSemaphore, type ItemSender, type Made, type RunOptions, runItems 
 import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
-  batchMethods.find((known) => known === method) ?? '_OTHER'
+  batchMethods.find((batchMethod) => batchMethod === method) ?? '_OTHER'
 
 const outcomeTable: Readonly<Record<TaskEnd<unknown>['kind'], BatchItemOutcome>> = {
   finished: 'answered',
@@ -126,8 +126,8 @@ const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch =>
   return (item, signal, stop) => {
     if (item.method !== 'GET' || item.content !== undefined) return dispatch(item, signal, stop)
     const key = readKey(item, waits[item.index])
-    const known = begun.get(key)
-    if (known !== undefined) return known
+    const pendingAnswer = begun.get(key)
+    if (pendingAnswer !== undefined) return pendingAnswer
     const answer = dispatch(item, signal, stop)
     begun.set(key, answer)
     return answer
@@ -151,8 +151,8 @@ export type BatchRequest = BatchInput & {
 
 const partIn =
   (errors: ErrorShape) =>
-  (made: Made): AnswerPart =>
-    'content' in made ? answeredPart(made, errors) : madePart(shapedError(errors, made))
+  (answer: Made): AnswerPart =>
+    'content' in answer ? answeredPart(answer, errors) : madePart(shapedError(errors, answer))
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
 const validationPart = (item: PlannedItem, errors: ErrorShape): AnswerPart =>
@@ -190,7 +190,7 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     cancellation.release()
     await options.turn()
     const nowMs = clock.monotonic()
-    const made = items.map((item, index) => {
+    const answers = items.map((item, index) => {
       const taskEnd = end.items[index]
       const answer = madeBy(item, taskEnd)
       const method = item.kind === 'runnable' ? item.item.method : item.method
@@ -200,7 +200,7 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     const result: BatchResult = cancellation.reason() ?? 'ran'
     const batch = { result, items: items.length, durationMs: nowMs - startedMs }
     report(batchEvent(batch, { end: end.requests, waits }))
-    return made
+    return answers
   }
 
   const reportUnrun = (result: BatchResult, items: number, startedMs: number): void =>
@@ -209,15 +209,15 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
   return async (request) => {
     const startedMs = clock.monotonic()
     await options.turn()
-    const planned = planBatch(options, request)
-    const { items } = planned
-    if (planned.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
+    const plan = planBatch(options, request)
+    const { items } = plan
+    if (plan.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
       reportUnrun('validation', items.length, startedMs)
       const parts = items.map((item) => validationPart(item, errors))
       return { status: 207, content: envelopeOf(parts, 'validation') }
     }
-    const made = await run(planned, request, startedMs)
-    return { status: 207, content: envelopeOf(made.map(partOf), undefined) }
+    const answers = await run(plan, request, startedMs)
+    return { status: 207, content: envelopeOf(answers.map(partOf), undefined) }
   }
 }
 
@@ -323,7 +323,7 @@ export const buildBatch = (
       batch: exchange,
       keyFields,
       turn: shared.turn,
-      held: { bytes: 0, mostBytes: settings.answerBytes },
+      heldContents: { bytes: 0, mostBytes: settings.answerBytes },
       reservation,
       leftMs: () =>
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
@@ -334,7 +334,8 @@ export const buildBatch = (
       // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
       text: isJson(exchange) ? exchange.content.toString() : undefined,
       signal,
-      admit: (item) => admitItem(exchange, item, (one) => fieldsWithCredentials(exchange, one, keyFields)),
+      admit: (item) =>
+        admitItem(exchange, item, (batchItem) => fieldsWithCredentials(exchange, batchItem, keyFields)),
       sender: {
         flow: addressGroup(exchange.client.address),
         dispatch: (item, itemSignal, stop) => runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop)),

@@ -18,8 +18,8 @@ const barePattern = /^[A-Za-z0-9._~:+/=-]{1,255}$/
 /** Reads the field (draft-ietf-httpapi-idempotency-key-header §2.1). */
 export const readIdempotencyKey = (value: string | undefined): IdempotencyKey => {
   if (value === undefined) return { kind: 'none' }
-  const quoted = quotedPattern.exec(value)?.[1]
-  if (quoted !== undefined) return { kind: 'key', key: quoted.replaceAll(/\\(["\\])/g, '$1') }
+  const quotedKey = quotedPattern.exec(value)?.[1]
+  if (quotedKey !== undefined) return { kind: 'key', key: quotedKey.replaceAll(/\\(["\\])/g, '$1') }
   return barePattern.test(value) ? { kind: 'key', key: value } : { kind: 'malformed' }
 }
 
@@ -76,9 +76,9 @@ export const createMemoryIdempotencyStore = (options: {
     async begin(key, fingerprint) {
       const nowMs = options.clock.monotonic()
       tidy(nowMs)
-      const known = entries.get(key)
-      if (known !== undefined && known.untilMs > nowMs)
-        return known.fingerprint === fingerprint ? known.state : { kind: 'mismatch' }
+      const entry = entries.get(key)
+      if (entry !== undefined && entry.untilMs > nowMs)
+        return entry.fingerprint === fingerprint ? entry.state : { kind: 'mismatch' }
       const untilMs = nowMs + options.ttlMs
       put(key, { fingerprint, untilMs, bytes: entryBytes, state: { kind: 'in-flight' } })
       return { kind: 'begun' }
@@ -141,15 +141,15 @@ export const answeredOnce = async (
   field: string | undefined,
   run: (signal: AbortSignal) => Promise<KeptAnswer>,
 ): Promise<KeptAnswer> => {
-  const read = readIdempotencyKey(field)
-  if (read.kind === 'none') return run(exchange.request.signal)
-  if (read.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
+  const reading = readIdempotencyKey(field)
+  if (reading.kind === 'none') return run(exchange.request.signal)
+  if (reading.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
   const { name, address } = exchange.service
   const key = hashOf([
     name,
     ...(address.host === '' ? [] : [address.host]),
     ...callerOf(exchange, caller),
-    read.key,
+    reading.key,
   ])
   const type = requestField(exchange.request.fields, 'content-type') ?? ''
   const fingerprint = hashOf([type, exchange.query, contentOf(exchange)])

@@ -36,8 +36,8 @@ const itemErrorTable = {
 /** The error of that name, with the status of the upstream's own answer where there is one. */
 export const itemError = (name: keyof typeof itemErrorTable, status?: number): ItemError => {
   const { code, message, status: usual } = itemErrorTable[name]
-  const shown = status ?? usual
-  return { status: shown, body: { code, message, data: { status: shown } }, fields: [] }
+  const shownStatus = status ?? usual
+  return { status: shownStatus, body: { code, message, data: { status: shownStatus } }, fields: [] }
 }
 
 /** An error of an item in the shape of its service; one that a validator has made is in it already. */
@@ -64,9 +64,9 @@ const outcomeOf = ({ code, unsent }: GatewayError): { outcome?: 'unknown' | 'not
 export class AnswerTooLarge extends Error {}
 
 /** The error of an item that threw; that of a write states whether the write may have happened. */
-export const thrownItemError = (thrown: unknown, isWrite: boolean): ItemError => {
-  if (thrown instanceof AnswerTooLarge) return itemError('answer_too_large')
-  const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
+export const thrownItemError = (reason: unknown, isWrite: boolean): ItemError => {
+  if (reason instanceof AnswerTooLarge) return itemError('answer_too_large')
+  const error = reason instanceof GatewayError ? reason : new GatewayError('internal', { cause: reason })
   const { status, message, siteCode } = error.facts
   const { retryAfterSeconds } = error
   const retryAfter = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)]
@@ -147,19 +147,19 @@ const shownAs: ReadonlyMap<string, ShownField> = new Map(
 const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
 
 const headersJson = (fields: FieldLines): string => {
-  const found = new Map<ShownField, string>()
+  const values = new Map<ShownField, string>()
   for (let i = 0; i < fields.length; i += 2) {
     const name = shownAs.get((fields[i] as string).toLowerCase())
     if (name === undefined) continue
-    const before = found.get(name)
+    const before = values.get(name)
     const value = fields[i + 1] as string
-    found.set(name, before === undefined ? value : `${before}, ${value}`)
+    values.set(name, before === undefined ? value : `${before}, ${value}`)
   }
-  if (isApiLink(found.get('Link') ?? '')) found.delete('Link')
+  if (isApiLink(values.get('Link') ?? '')) values.delete('Link')
   // The site contract writes an empty map as an empty list.
-  if (found.size === 0) return '[]'
+  if (values.size === 0) return '[]'
   const members = shownFields.flatMap((name) => {
-    const value = found.get(name)
+    const value = values.get(name)
     return value === undefined ? [] : `"${name}":${asciiJson(value)}`
   })
   return `{${members.join(',')}}`
@@ -183,8 +183,8 @@ export const answeredPart = (
   { status, fields, content, isJson: isKnown }: ItemAnswer,
   errors: ErrorShape,
 ): AnswerPart => {
-  const marked = content.subarray(0, 3).equals(byteOrderMark)
-  const text = marked ? content.subarray(3) : content
+  const hasMark = content.subarray(0, 3).equals(byteOrderMark)
+  const text = hasMark ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
   if (isKnown === true || parsedJson(text.toString()) !== undefined)
     return part(text, status, headersJson(fields))
@@ -192,11 +192,12 @@ export const answeredPart = (
 }
 
 /** The same for an answer that the gateway made. */
-export const madePart = (made: {
+export const madePart = (answer: {
   readonly status: number
   readonly body: unknown
   readonly fields: FieldLines
-}): AnswerPart => part(Buffer.from(asciiJson(made.body), 'latin1'), made.status, headersJson(made.fields))
+}): AnswerPart =>
+  part(Buffer.from(asciiJson(answer.body), 'latin1'), answer.status, headersJson(answer.fields))
 
 /** Stands for a valid item in a batch that failed as a whole. */
 export const nullPart: AnswerPart = [Buffer.from('null')]
@@ -219,7 +220,7 @@ const closing = Buffer.from(']}')
 
 type Refusal = Extract<ItemAdmission, { kind: 'refused' }>
 
-const refused = (status: number, code: string, message: string): Refusal => ({
+const refusal = (status: number, code: string, message: string): Refusal => ({
   kind: 'refused',
   status,
   body: { code, message, data: { status } },
@@ -227,14 +228,14 @@ const refused = (status: number, code: string, message: string): Refusal => ({
 
 const refusedBy = (code: ErrorCode): ItemAdmission => {
   const { status, message, siteCode }: ErrorFacts = errorTable[code]
-  return refused(status, siteCode ?? `trellis_${code}`, message)
+  return refusal(status, siteCode ?? `trellis_${code}`, message)
 }
 
 /** The methods that the caller may use; only the upstream can check a credential, so any is taken for a valid one. */
 const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
   const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-  const allowed = hasCredential ? methods : methods.filter((method) => method === 'GET')
-  return allowed.length === 0 ? [] : ['Allow', allowed.join(', ')]
+  const allowedMethods = hasCredential ? methods : methods.filter((method) => method === 'GET')
+  return allowedMethods.length === 0 ? [] : ['Allow', allowedMethods.join(', ')]
 }
 
 /** Inside a batch no slashes are merged: two of them stand for themselves in the identifier of a template, or match nothing. */
@@ -252,13 +253,13 @@ const changesSomething = ({ contract }: Service, method: string, path: string): 
 }
 
 /** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-order.ts). */
-const reachOf = (service: Service, method: string, found: Found): ItemReach | undefined => {
+const reachOf = (service: Service, method: string, match: Found): ItemReach | undefined => {
   if (service.contract.announces) return undefined
   const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
   return {
-    shows: new Set(service.contract.tagger.storedTags(found, {}, nothingYet)),
-    changes: changesSomething(service, method, found.path)
-      ? service.contract.tagger.writtenTags(found, () => undefined, method, undefined)
+    shows: new Set(service.contract.tagger.storedTags(match, {}, nothingYet)),
+    changes: changesSomething(service, method, match.path)
+      ? service.contract.tagger.writtenTags(match, () => undefined, method, undefined)
       : [],
   }
 }
@@ -282,7 +283,7 @@ export const admitItem = (
   // A batch in a batch would multiply what one request may cost.
   if (!isAllowed || row.handledBy === 'batch') {
     const message = 'The requested route does not support batch requests.'
-    return { ...refused(400, 'rest_batch_not_allowed', message), fields }
+    return { ...refusal(400, 'rest_batch_not_allowed', message), fields }
   }
   const canonical = canonicalOf(service.contract, item.method, finding, {
     query: item.query,
@@ -416,12 +417,12 @@ export type BatchEnvelope = {
 
 /** One entry of `requests`; `bodyText` is its body as it stands in the text of the batch, when there is one. */
 export const envelopeItem = (
-  { path: given, method = 'POST', body, headers }: BatchEntry,
+  { path: entryPath, method = 'POST', body, headers }: BatchEntry,
   index: number,
   bodyText: string | undefined,
   reading: ItemReading,
 ): EnvelopeItem => {
-  const target = reading.target(given)
+  const target = reading.target(entryPath)
   if (target.kind === 'unparsable') return { kind: 'faulty', error: itemError('parse_path_failed') }
   if (target.kind === 'no-route') return { kind: 'faulty', error: itemError('no_route') }
   // A list is a body too, and its indexes are its names.

@@ -144,7 +144,10 @@ const independentPairs: readonly (readonly [string, string])[] = [
 ]
 
 const independent: ReadonlySet<string> = new Set(
-  independentPairs.flatMap(([one, other]) => [`${one} ${other}`, `${other} ${one}`]),
+  independentPairs.flatMap(([collection, otherCollection]) => [
+    `${collection} ${otherCollection}`,
+    `${otherCollection} ${collection}`,
+  ]),
 )
 
 /** `me`, a slug or an odd spelling could be any item. */
@@ -159,8 +162,8 @@ const reachOfWrite = (facts: OrderFacts): OrderReach => {
 }
 
 const reachOf = (facts: OrderFacts): OrderReach => {
-  const known = facts.kind === 'item' || facts.kind === 'collection'
-  if (facts.collection === '' || !known || facts.reach !== undefined) return 'everything'
+  const isKnown = facts.kind === 'item' || facts.kind === 'collection'
+  if (facts.collection === '' || !isKnown || facts.reach !== undefined) return 'everything'
   if (facts.kind === 'item' && !isPlainId(facts.itemId)) return 'everything'
   return facts.method === 'GET' || facts.method === 'HEAD' ? 'read' : reachOfWrite(facts)
 }
@@ -178,18 +181,20 @@ const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
 }
 
 /** One of them may change what the other shows. */
-const meet = (one: ItemReach, other: ItemReach): boolean =>
-  one.changes.some((tag) => other.shows.has(tag)) || other.changes.some((tag) => one.shows.has(tag))
+const meet = (reach: ItemReach, otherReach: ItemReach): boolean =>
+  reach.changes.some((tag) => otherReach.shows.has(tag)) ||
+  otherReach.changes.some((tag) => reach.shows.has(tag))
 
 const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
   if (earlier.facts.reach !== undefined && later.facts.reach !== undefined)
     return meet(earlier.facts.reach, later.facts.reach)
   if (earlier.reach === 'everything' || later.reach === 'everything') return true
   if (earlier.reach === 'read' && later.reach === 'read') return false
-  const one = earlier.facts
-  const other = later.facts
-  if (one.collection !== other.collection) return !independent.has(`${one.collection} ${other.collection}`)
-  if (one.itemId !== undefined && one.itemId === other.itemId) return true
+  const earlierFacts = earlier.facts
+  const laterFacts = later.facts
+  if (earlierFacts.collection !== laterFacts.collection)
+    return !independent.has(`${earlierFacts.collection} ${laterFacts.collection}`)
+  if (earlierFacts.itemId !== undefined && earlierFacts.itemId === laterFacts.itemId) return true
   return meetInCollection(earlier, later)
 }
 
@@ -226,8 +231,8 @@ export const conflictGroups = (waits: readonly Waits[]): readonly (readonly numb
   }
   for (const [index, earlier] of waits.entries()) {
     first[index] = index
-    for (const one of earlier ?? []) {
-      const [low, high] = [firstOf(one), firstOf(index)].sort((a, b) => a - b) as [number, number]
+    for (const earlierIndex of earlier ?? []) {
+      const [low, high] = [firstOf(earlierIndex), firstOf(index)].sort((a, b) => a - b) as [number, number]
       first[high] = low
     }
   }
@@ -364,9 +369,9 @@ export type PlannedBatch = {
 
 /** Reads a batch, and decides which of its items may run and in which order. */
 export const planBatch = ({ reading }: PlanOptions, { envelope, text, admit }: BatchInput): PlannedBatch => {
-  const planItem = (read: EnvelopeItem): PlannedItem => {
-    if (read.kind === 'faulty') return { kind: 'refused', error: read.error, method: undefined }
-    const { item, bodyNames } = read
+  const planItem = (entry: EnvelopeItem): PlannedItem => {
+    if (entry.kind === 'faulty') return { kind: 'refused', error: entry.error, method: undefined }
+    const { item, bodyNames } = entry
     const admission = admit(item)
     if (admission.kind === 'runnable') {
       const { admitted, conflict } = admission

@@ -60,8 +60,8 @@ const fieldLines = (headers: unknown): FieldLines => {
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
   if (!isJsonObject(headers)) return lines
   for (const [name, value] of Object.entries(headers)) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      const text = String(one)
+    for (const part of Array.isArray(value) ? value : [value]) {
+      const text = String(part)
       if (namePattern.test(name) && valuePattern.test(text)) lines.push(name, text)
     }
   }
@@ -99,9 +99,9 @@ const itemAnswers = (text: JsonText, size: number): ChunkAnswer => {
       return end
     })
   })
-  const known = answers.filter((answer) => answer !== undefined)
-  return known.length === size && answers.length === size
-    ? { kind: 'answered', answers: known }
+  const presentAnswers = answers.filter((answer) => answer !== undefined)
+  return presentAnswers.length === size && answers.length === size
+    ? { kind: 'answered', answers: presentAnswers }
     : { kind: 'broken' }
 }
 
@@ -224,8 +224,8 @@ const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'not_sent',
 ])
 
-const resultOf = (thrown: unknown): ChunkResult =>
-  thrown instanceof GatewayError && neverSent.has(thrown.code) ? 'not-sent' : 'broken'
+const resultOf = (error: unknown): ChunkResult =>
+  error instanceof GatewayError && neverSent.has(error.code) ? 'not-sent' : 'broken'
 
 /** An empty chunk; nothing is sent until all items have joined or left. */
 export const createChunk = (options: ChunkOptions): ItemChunk => {
@@ -274,18 +274,18 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
   }
 
   const send = async (): Promise<void> => {
-    const places = [...seats].sort(([one], [other]) => one - other)
+    const places = [...seats].sort(([place], [otherPlace]) => place - otherPlace)
     const present = places.map(([, seat]) => seat).filter((seat) => seat !== 'left')
     if (present.length === 0) return
-    let asked: AskedChunk
+    let reply: AskedChunk
     try {
-      asked = await ask(chunkContent(present.map(({ request }) => request)))
-    } catch (thrown) {
-      options.watch.ended(resultOf(thrown))
-      for (const { reject } of present) reject(thrown)
+      reply = await ask(chunkContent(present.map(({ request }) => request)))
+    } catch (error) {
+      options.watch.ended(resultOf(error))
+      for (const { reject } of present) reject(error)
       return
     }
-    const { response, content } = asked
+    const { response, content } = reply
     // Responses to several chunks may arrive in one turn of the event loop.
     await options.turn()
     await deliver(present, response, readChunkAnswer(response.status, content, present.length))

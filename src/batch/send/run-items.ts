@@ -33,7 +33,7 @@ export type Semaphore = {
 
 /** Lets `most` requests in at a time, and `mostOfFlow` of one flow; at least one. The open batches bound those that wait. */
 export const createSemaphore = (most: number, mostOfFlow: number): Semaphore => {
-  let taken = 0
+  let inUse = 0
   const takenBy = new Map<string, number>()
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
   const flows = new Map<string, Set<() => void>>()
@@ -51,14 +51,14 @@ export const createSemaphore = (most: number, mostOfFlow: number): Semaphore => 
   }
 
   const serve = (): void => {
-    while (taken < Math.max(1, most)) {
+    while (inUse < Math.max(1, most)) {
       const [flow, line] = next() ?? []
       const [granted] = line ?? []
       if (flow === undefined || line === undefined || granted === undefined) return
       line.delete(granted)
       flows.delete(flow)
       if (line.size > 0) flows.set(flow, line)
-      taken += 1
+      inUse += 1
       addCount(takenBy, flow, 1)
       granted()
     }
@@ -82,7 +82,7 @@ export const createSemaphore = (most: number, mostOfFlow: number): Semaphore => 
         serve()
       }),
     leave: (flow) => {
-      taken -= 1
+      inUse -= 1
       addCount(takenBy, flow, -1)
       serve()
     },
@@ -131,8 +131,8 @@ export type ItemsEnd = {
 const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<Made> => {
   try {
     return await answer
-  } catch (thrown) {
-    return thrownItemError(thrown, isWrite(item.method))
+  } catch (error) {
+    return thrownItemError(error, isWrite(item.method))
   }
 }
 

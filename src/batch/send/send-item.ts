@@ -28,7 +28,7 @@ export type OutgoingBatch = {
   /** Header fields (lower case) of the service that carry API keys. */
   readonly keyFields: readonly string[]
   /** Contents of responses that are held until the batch is complete; counted as they arrive. */
-  readonly held: { bytes: number; readonly mostBytes: number }
+  readonly heldContents: { bytes: number; readonly mostBytes: number }
   /** For the same contents, out of the budget of the process for all requests. */
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
@@ -126,7 +126,7 @@ export const runItem = async (
   signal: AbortSignal,
   send: Send,
 ): Promise<ItemAnswer> => {
-  const { held, reservation } = outgoing
+  const { heldContents, reservation } = outgoing
   let failure: unknown
   let isCrowded = false
   const itemReservation: Reservation = {
@@ -138,15 +138,14 @@ export const runItem = async (
     },
   }
   const readWhole = (answer: GatewayResponse): Promise<GatewayResponse> =>
-    completed(answer, Math.min(mostItemBytes, held.mostBytes - held.bytes), itemReservation)
+    completed(answer, Math.min(mostItemBytes, heldContents.mostBytes - heldContents.bytes), itemReservation)
   const watched: Send = async ({ record, ...request }) => {
     const began = outgoing.clock.monotonic()
     try {
       // Read here, so that `handle` takes a response that breaks off for an error.
       return await readWhole(await send(request))
-    } catch (thrown) {
-      failure =
-        thrown instanceof GatewayError ? thrown : new GatewayError('upstream_broken', { cause: thrown })
+    } catch (error) {
+      failure = error instanceof GatewayError ? error : new GatewayError('upstream_broken', { cause: error })
       throw failure
     } finally {
       if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
@@ -161,8 +160,8 @@ export const runItem = async (
     throw notHeld(item, isCrowded)
   }
   const bytes = content?.length ?? 0
-  held.bytes += bytes
-  if (held.bytes > held.mostBytes) throw new AnswerTooLarge()
+  heldContents.bytes += bytes
+  if (heldContents.bytes > heldContents.mostBytes) throw new AnswerTooLarge()
   if (!reservation.reserve(bytes)) throw notHeld(item, true)
   return { status, fields, content: content ?? Buffer.alloc(0) }
 }

@@ -130,10 +130,10 @@ const isOption = (name: string): name is OptionName => Object.hasOwn(options, na
 const longestShown = 60
 
 /** A word of the command line as a message shows it. */
-const shown = (word: string): string =>
+const shownWord = (word: string): string =>
   JSON.stringify(word.length > longestShown ? `${word.slice(0, longestShown)}…` : word)
 
-const listed = (words: readonly string[]): string =>
+const listText = (words: readonly string[]): string =>
   words.length < 2 ? `${words[0] ?? ''}` : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 
 /** Settings that other programs take as an option. */
@@ -144,19 +144,19 @@ const elsewhere: Readonly<Record<string, string>> = {
 }
 
 const unknownOption = (rawName: string, command: CommandName | undefined): string => {
-  const taken = (Object.keys(options) as OptionName[]).filter((name) =>
+  const names = (Object.keys(options) as OptionName[]).filter((name) =>
     command === undefined ? takenBy[name] === undefined : takenBy[name]?.includes(command) !== false,
   )
   const name = rawName.replace(/^-+/, '')
   const place = Object.hasOwn(elsewhere, name) ? elsewhere[name] : undefined
-  if (place !== undefined) return `unknown option ${shown(rawName)}; ${place}`
+  if (place !== undefined) return `unknown option ${shownWord(rawName)}; ${place}`
   const near =
-    name.length < 2 ? undefined : (closestName(name, taken) ?? closestName(name, Object.keys(options)))
+    name.length < 2 ? undefined : (closestName(name, names) ?? closestName(name, Object.keys(options)))
   const offered =
     near === undefined
-      ? `; ${command ?? 'trellis without a command'} takes ${listed(taken.map(shownOption))}`
+      ? `; ${command ?? 'trellis without a command'} takes ${listText(names.map(shownOption))}`
       : ` (did you mean --${near}?)`
-  return `unknown option ${shown(rawName)}${offered}`
+  return `unknown option ${shownWord(rawName)}${offered}`
 }
 
 type OptionToken = {
@@ -170,7 +170,7 @@ const valueFault = ({ rawName, value, inlineValue }: OptionToken, expected: stri
   if (value === undefined) return `${rawName} expects ${expected}`
   if (value === '') return `${rawName} expects ${expected}, found an empty text`
   if (inlineValue !== true)
-    return /^-./.test(value) ? `${rawName} expects ${expected}, found ${shown(value)}` : undefined
+    return /^-./.test(value) ? `${rawName} expects ${expected}, found ${shownWord(value)}` : undefined
   if (rawName.startsWith('--')) return undefined
   // Of a short option, `=` would be a part of the value.
   if (value.startsWith('=')) return `write ${rawName} ${value.slice(1)} without "="`
@@ -184,25 +184,25 @@ const optionFault = (token: OptionToken, command: CommandName | undefined): stri
   if (!isOption(name)) return unknownOption(rawName, command)
   const expected = expectedAfter[name]
   if (expected === undefined)
-    return value === undefined ? undefined : `${rawName} takes no value: leave out ${shown(`=${value}`)}`
+    return value === undefined ? undefined : `${rawName} takes no value: leave out ${shownWord(`=${value}`)}`
   return valueFault(token, expected)
 }
 
 const parse = (argv: readonly string[]): ParsedOptions => {
-  const read = { args: [...argv], options, allowPositionals: true } as const
-  const { tokens, positionals } = parseArgs({ ...read, strict: false, tokens: true })
+  const settings = { args: [...argv], options, allowPositionals: true } as const
+  const { tokens, positionals } = parseArgs({ ...settings, strict: false, tokens: true })
   const command = positionals.find(isCommand)
   for (const token of tokens) {
     const fault = token.kind === 'option' ? optionFault(token, command) : undefined
     if (fault !== undefined) return { fault }
   }
-  return parseArgs({ ...read, strict: true })
+  return parseArgs({ ...settings, strict: true })
 }
 
 const fileFault = (command: CommandName, files: readonly string[]): string | undefined => {
   if (files.length > 0 && command === 'schema') return 'schema takes no -c: it is the same for every file'
   return files.length > 1
-    ? `one configuration file is read, found ${files.length}: ${listed(files)}`
+    ? `one configuration file is read, found ${files.length}: ${listText(files)}`
     : undefined
 }
 
@@ -217,8 +217,8 @@ const foreignOption = (command: CommandName, values: Values): string | undefined
   )
   if (foreign === undefined) return undefined
   const takers = takenBy[foreign] ?? []
-  const rest = takers.length < 2 ? ' only' : ''
-  return `${shownOption(foreign)} is an option of ${listed(takers)}${rest}: leave it out`
+  const ending = takers.length < 2 ? ' only' : ''
+  return `${shownOption(foreign)} is an option of ${listText(takers)}${ending}: leave it out`
 }
 
 /** The value of an option that is given at most once. */
@@ -231,11 +231,11 @@ const adminFault = (values: Values): string | undefined => {
     if ((values[name]?.length ?? 0) > 1) return `--${name} is given more than once: leave out all but one`
   const url = single(values, 'admin')
   if (url !== undefined && (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)))
-    return `--admin expects ${expectedAfter.admin}, found ${shown(url)}`
+    return `--admin expects ${expectedAfter.admin}, found ${shownWord(url)}`
   const warm = single(values, 'warm')
   return warm === undefined || (/^\d{1,4}$/.test(warm) && Number(warm) <= mostWarmed)
     ? undefined
-    : `--warm expects ${expectedAfter.warm}, found ${shown(warm)}`
+    : `--warm expects ${expectedAfter.warm}, found ${shownWord(warm)}`
 }
 
 const purgeOptions = (values: Values) => ({
@@ -260,7 +260,7 @@ const targetsFault = (what: string, urls: readonly string[]): string | undefined
   const wrong = urls.find((url) => !isPublicTarget(url))
   return wrong === undefined
     ? undefined
-    : `${what} expects a path such as /plants, or a URL, found ${shown(wrong)}`
+    : `${what} expects a path such as /plants, or a URL, found ${shownWord(wrong)}`
 }
 
 const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): string | undefined => {
@@ -271,12 +271,12 @@ const purgeFault = ({ urls, tags, prefixes, all, dryRun, warm }: PurgeOptions): 
   const wrong = prefixes.find((prefix) => !prefix.startsWith('/'))
   return wrong === undefined
     ? targetsFault('--url', urls)
-    : `--prefix expects ${expectedAfter.prefix}, found ${shown(wrong)}`
+    : `--prefix expects ${expectedAfter.prefix}, found ${shownWord(wrong)}`
 }
 
 const explainFault = ([method = '', url = '']: readonly string[]): string | undefined => {
   if (!/^[!#$%&'*+.^`|~\w-]+$/.test(method))
-    return `explain expects a method, e.g. GET, found ${shown(method)}; the order is trellis explain METHOD URL`
+    return `explain expects a method, e.g. GET, found ${shownWord(method)}; the order is trellis explain METHOD URL`
   return targetsFault('explain', [url])
 }
 
@@ -288,14 +288,14 @@ const commandFault = (
   values: Values,
 ): string | undefined => {
   const { least, most, expected } = operandsOf[command]
-  const refused = (): string => {
-    const found = operands.length === 0 ? '' : `, found ${operands.slice(0, 3).map(shown).join(', ')}`
-    return `${command} ${expected}${found}`
+  const refusal = (): string => {
+    const words = operands.length === 0 ? '' : `, found ${operands.slice(0, 3).map(shownWord).join(', ')}`
+    return `${command} ${expected}${words}`
   }
-  if (operands.length < least || operands.length > most) return refused()
+  if (operands.length < least || operands.length > most) return refusal()
   const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
   if (command === 'start' && operands.length > 0 && (values.demo !== true || !isDemoDocument(operands)))
-    return refused()
+    return refusal()
   return (
     fileFault(command, files) ??
     (values.demo === true ? demoFault(command, files) : undefined) ??
@@ -347,19 +347,20 @@ const readCommand = (command: CommandName, operands: readonly string[], values: 
   if (message !== undefined) return { kind: 'fault', command, message }
   const fields = fieldsOfLines(values.header ?? [])
   if (fields === undefined) {
-    const found = (values.header ?? []).map(shown).join(', ')
-    return { kind: 'fault', command, message: `-H expects ${expectedAfter.header}, found ${found}` }
+    const words = (values.header ?? []).map(shownWord).join(', ')
+    return { kind: 'fault', command, message: `-H expects ${expectedAfter.header}, found ${words}` }
   }
   return commandOf(command, operands, values, fields)
 }
 
-const theCommands = `the commands are ${listed(commandNames)}`
+const theCommands = `the commands are ${listText(commandNames)}`
 
 /** Parses the arguments of the process, without the program's name. */
 export const readCommandLine = (argv: readonly string[]): CommandLine => {
-  const parsed = parse(argv)
-  if ('fault' in parsed) return { kind: 'fault', command: argv.find(isCommand), message: parsed.fault }
-  const { values, positionals } = parsed
+  const parsedOptions = parse(argv)
+  if ('fault' in parsedOptions)
+    return { kind: 'fault', command: argv.find(isCommand), message: parsedOptions.fault }
+  const { values, positionals } = parsedOptions
   const isHelp = positionals[0] === 'help'
   const [word, ...operands] = isHelp ? positionals.slice(1) : positionals
   if (values.version === true || word === 'version') return { kind: 'version' }
@@ -370,7 +371,7 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => {
   if (!isCommand(word)) {
     const near = closestName(word, commandNames)
     const hint = near === undefined ? `; ${theCommands}` : ` (did you mean ${near}?)`
-    return { kind: 'fault', command: undefined, message: `unknown command ${shown(word)}${hint}` }
+    return { kind: 'fault', command: undefined, message: `unknown command ${shownWord(word)}${hint}` }
   }
   return values.help === true || isHelp
     ? { kind: 'help', command: word }

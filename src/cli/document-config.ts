@@ -94,7 +94,9 @@ const kindOf = ({ method, template, effect }: Operation, templates: ReadonlySet<
   if (effect === 'writes') return 'write'
   if (parameterSegment.test(template.split('/').at(-1) ?? '')) return 'item'
   const hasItems = [...templates].some(
-    (other) => other.startsWith(`${template}/`) && parameterSegment.test(other.slice(template.length + 1)),
+    (otherTemplate) =>
+      otherTemplate.startsWith(`${template}/`) &&
+      parameterSegment.test(otherTemplate.slice(template.length + 1)),
   )
   return hasItems ? 'list' : 'read'
 }
@@ -140,7 +142,9 @@ const ruleOf = (
 ): string | undefined => {
   const { method, template, operationId, security, isAmbiguous, cache } = operation
   const ttl = suggestedTtls[kind]
-  const hasQueryKey = security.flat().some((one) => one.kind === 'apiKey' && one.location === 'query')
+  const hasQueryKey = security
+    .flat()
+    .some((scheme) => scheme.kind === 'apiKey' && scheme.location === 'query')
   if (ttl === undefined || method !== 'GET' || isAmbiguous || hasQueryKey || cache !== undefined)
     return undefined
   if (operationName.test(operationId) && isUnique(operationId))
@@ -181,9 +185,9 @@ export const documentServiceLines = (
       return [method, comment(template), kind, comment(credentialText(operation)), comment(operationId)]
     }),
   ])
-  const found = described.flatMap(({ operation, kind }) => ruleOf(operation, kind, isUnique) ?? [])
+  const ruleTexts = described.flatMap(({ operation, kind }) => ruleOf(operation, kind, isUnique) ?? [])
   const isMore = operations.length > mostLines
-  const ruleLines = ['cache:', '  rules:', ...found.slice(0, mostRules).map((rule) => `    - ${rule}`)]
+  const ruleLines = ['cache:', '  rules:', ...ruleTexts.slice(0, mostRules).map((rule) => `    - ${rule}`)]
   return [
     'services:',
     `  ${serviceName(document)}:`,
@@ -204,11 +208,11 @@ export const documentServiceLines = (
     ...(isMore ? [`    #   and ${operations.length - mostLines} more: trellis routes`] : []),
     '    # Nothing is stored unless a rule names it. Every write through Trellis drops all stored responses of the service;',
     '    # ttl limits the delay of changes that bypass it.',
-    ...(found.length === 0 ? ['    # No operation is suggested for caching.'] : []),
-    ...(found.length > 0 && rules === 'suggested'
+    ...(ruleTexts.length === 0 ? ['    # No operation is suggested for caching.'] : []),
+    ...(ruleTexts.length > 0 && rules === 'suggested'
       ? ['    # Suggested rules; remove "# " to put them in force:']
       : []),
-    ...(found.length === 0
+    ...(ruleTexts.length === 0
       ? []
       : ruleLines.map((line) => (rules === 'suggested' ? `    # ${line}` : `    ${line}`))),
   ]
@@ -225,16 +229,16 @@ export const readDocument = async (file: string, folder: string): Promise<Docume
   const result = await checkConfig(JSON.stringify(config), {}, folder)
   if (result.kind === 'faults')
     return { kind: 'faults', messages: result.faults.map(({ message }) => message) }
-  const [read] = result.config.services
-  return read !== undefined && 'document' in read
-    ? { kind: 'document', document: read.document }
+  const [configuredService] = result.config.services
+  return configuredService !== undefined && 'document' in configuredService
+    ? { kind: 'document', document: configuredService.document }
     : { kind: 'faults', messages: ['the file is not an OpenAPI document'] }
 }
 
 /** The configuration of `trellis start --demo openapi FILE`: the document, answered by its own examples; or its faults. */
 export const demoDocumentText = async (file: string): Promise<string | readonly string[]> => {
-  const read = await readDocument(file, '.')
-  if (read.kind === 'faults') return read.messages
-  const lines = documentServiceLines(read.document, file, 'mock', 'in-force')
+  const reading = await readDocument(file, '.')
+  if (reading.kind === 'faults') return reading.messages
+  const lines = documentServiceLines(reading.document, file, 'mock', 'in-force')
   return `${[...commonLines(undefined), ...lines].join('\n')}\n`
 }

@@ -157,11 +157,11 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
   const { config, hash, file } = loaded
   const notes = await notesOf(ports, config)
   if (json) {
-    const found = upstreams ? await ports.upstreamFindings(config, 'all') : []
+    const findings = upstreams ? await ports.upstreamFindings(config, 'all') : []
     const announced = upstreams ? await ports.upstreamNotes(config) : []
-    const facts = { warnings: warningsOf(loaded), notes, upstreams: found, announced }
+    const facts = { warnings: warningsOf(loaded), notes, upstreams: findings, announced }
     ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, ...facts }))
-    return found.length > 0 ? 'findings' : 'ok'
+    return findings.length > 0 ? 'findings' : 'ok'
   }
   ports.stdout.write(warningLines(loaded))
   ports.stdout.write(noteLines(notes, file))
@@ -334,10 +334,10 @@ const defaultAdmin = 'http://127.0.0.1:9090'
 
 const addressOf = (
   { host, port, token }: Config['admin'],
-  named: string | undefined,
+  url: string | undefined,
   otherToken: string,
 ): AdminAddress => ({
-  url: named ?? reachableAddress(`http://${host.includes(':') ? `[${host}]` : host}:${port}`),
+  url: url ?? reachableAddress(`http://${host.includes(':') ? `[${host}]` : host}:${port}`),
   token: token.isSet ? token.reveal() : otherToken,
 })
 
@@ -346,19 +346,19 @@ const addressOf = (
  * A file with faults is enough where its section `admin` has none: the gateway runs with an earlier one, and needs its operator now.
  */
 const adminAddress = async (ports: CliPorts, command: Command): Promise<AdminAddress | ExitReason> => {
-  const named = command.admin === undefined ? fileOf(command, ports) : command.file
+  const configFile = command.admin === undefined ? fileOf(command, ports) : command.file
   const token = ports.env['TRELLIS_ADMIN_TOKEN'] ?? ''
   const url = command.admin?.replace(/\/+$/, '')
-  if (named === undefined) return { url: url ?? defaultAdmin, token }
-  const { file, result } = await readConfig(named, ports)
+  if (configFile === undefined) return { url: url ?? defaultAdmin, token }
+  const { file, result } = await readConfig(configFile, ports)
   if (result.kind === 'ok') return addressOf(result.config.admin, url, token)
   // No file says which gateway is meant.
-  if (named === '-' || isMissing(named)) {
+  if (configFile === '-' || isMissing(configFile)) {
     ports.stderr.write(faultLines(file, result.faults))
     return 'configFaults'
   }
   const { readAdminSection } = await import('../config/load.ts')
-  const admin = await readAdminSection(named, ports.env)
+  const admin = await readAdminSection(configFile, ports.env)
   const address = admin === undefined ? { url: url ?? defaultAdmin, token } : addressOf(admin, url, token)
   const first = result.faults[0] === undefined ? '' : `, the first is ${faultLine(result.faults[0])}`
   ports.stderr.write(
@@ -384,14 +384,14 @@ const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> =>
 }
 
 const withConfig = async (ports: CliPorts, command: Command): Promise<ExitReason | 'running'> => {
-  const named = fileOf(command, ports)
-  if (named === undefined && ports.handedConfig === undefined) {
+  const configFile = fileOf(command, ports)
+  if (configFile === undefined && ports.handedConfig === undefined) {
     ports.stderr.write(noFile)
     return 'usage'
   }
-  const read = await readConfig(named, ports, command.demoDocument)
-  const file = read.file
-  const result = ports.handedConfig === undefined ? withServices(read.result) : read.result
+  const reading = await readConfig(configFile, ports, command.demoDocument)
+  const file = reading.file
+  const result = ports.handedConfig === undefined ? withServices(reading.result) : reading.result
   if (result.kind === 'faults') {
     const isCheck = command.command === 'check'
     const output = isCheck ? ports.stdout : ports.stderr

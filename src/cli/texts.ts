@@ -52,8 +52,8 @@ export const driftText = (reports: readonly ServiceDrift[]): string => {
     outcome.kind === 'compared' ? outcome.differences.map((line) => ({ service, line })) : [],
   )
   const drift = differences.filter(({ line }) => line.matters)
-  const others = differences.filter(({ line }) => !line.matters)
-  const lines = [...drift, ...others].map(({ service, line }) => cells(service, line))
+  const otherDifferences = differences.filter(({ line }) => !line.matters)
+  const lines = [...drift, ...otherDifferences].map(({ service, line }) => cells(service, line))
   const unread = reports.flatMap(({ service, outcome }) =>
     outcome.kind === 'unread'
       ? [`${service}: the index of its upstream could not be read: ${outcome.reason}\n`]
@@ -143,7 +143,7 @@ export const welcomeText = (
   const examples = config.services.flatMap((service) =>
     exampleLines(reachableAddress(gateway.publicAddress), service),
   )
-  const where = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
-  if (examples.length === 0) return where
-  return `${where}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
+  const addresses = `Trellis listens on ${gateway.publicAddress} (public) and ${gateway.adminAddress} (admin).\n`
+  if (examples.length === 0) return addresses
+  return `${addresses}\nTry:\n${examples.join('\n')}\n  curl -s ${reachableAddress(gateway.adminAddress)}/metrics | grep ^trellis_\n      # the metrics\n\n`
 }

@@ -31,13 +31,13 @@ const contentsOf = async (files: readonly string[]): Promise<string | undefined>
 /** Compares times of content and of inode; an unreadable file counts as unchanged. */
 const hasChangedSince = async (files: readonly string[], ms: number): Promise<boolean> => {
   const changes = await Promise.all(files.map((file) => stat(file).catch(() => undefined)))
-  return changes.some((one) => one !== undefined && Math.max(one.mtimeMs, one.ctimeMs) > ms)
+  return changes.some((change) => change !== undefined && Math.max(change.mtimeMs, change.ctimeMs) > ms)
 }
 
 /** Events of the file system, where available: network file systems have none, and the number of watches is limited. */
-const watchFolder = (folder: string, changed: () => void): FSWatcher | undefined => {
+const watchFolder = (folder: string, onChange: () => void): FSWatcher | undefined => {
   try {
-    const watcher = watch(folder, { persistent: false }, changed)
+    const watcher = watch(folder, { persistent: false }, onChange)
     watcher.on('error', () => watcher.close())
     return watcher
   } catch {
@@ -90,10 +90,10 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
     if (now !== undefined && now !== contents) {
       contents = now
       await reload()
-      const named = options.files()
+      const newFiles = options.files()
       // Other files than those just compared: the next comparison reloads.
-      if (named.join('\n') !== files.join('\n')) contents = undefined
-      watchFoldersOf(named)
+      if (newFiles.join('\n') !== files.join('\n')) contents = undefined
+      watchFoldersOf(newFiles)
     }
     comparing = false
     if (isCompareDue) {
@@ -123,9 +123,9 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
       return now
     }
     missingSince ??= performance.now()
-    const left = missingSince + options.missingMs - performance.now()
-    if (left <= 0) return unreadable
-    compareIn(left)
+    const leftMs = missingSince + options.missingMs - performance.now()
+    if (leftMs <= 0) return unreadable
+    compareIn(leftMs)
     return undefined
   }
   const begin = async (): Promise<void> => {

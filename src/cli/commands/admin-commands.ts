@@ -104,7 +104,7 @@ const run = async <Content>(
   return exit(content)
 }
 
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 type PurgeAnswer = { readonly entries: number; readonly warming?: number }
 
@@ -120,10 +120,10 @@ export const purge = (command: AdminCommand, options: PurgeOptions): Promise<Exi
     dryRun,
     warm,
   }
-  const done = dryRun ? 'would be removed' : soft ? 'marked stale' : 'removed'
+  const effect = dryRun ? 'would be removed' : soft ? 'marked stale' : 'removed'
   return run<PurgeAnswer>(command, ['/cache/purge', body], ({ entries, warming = 0 }) => {
     const again = warming === 0 ? '' : `, ${warming} fetched again in the background`
-    return `${counted(entries, 'stored response')} ${done}${again}\n`
+    return `${countText(entries, 'stored response')} ${effect}${again}\n`
   })
 }
 
@@ -162,7 +162,7 @@ const warmAndWait = async (command: AdminCommand, urls: readonly string[]): Prom
       ? jsonText({ warming, refused, stored, notStored })
       : printable(
           [
-            `${stored} of ${counted(urls.length, 'URL')} stored\n`,
+            `${stored} of ${countText(urls.length, 'URL')} stored\n`,
             ...lines.slice(0, mostShown),
             ...(more > 0 ? [`and ${more} more; --json prints all\n`] : []),
           ].join(''),
@@ -178,7 +178,7 @@ export const warm = (command: AdminCommand, urls: readonly string[], wait: boole
         command,
         ['/cache/warm', { urls }],
         ({ warming, refused }) =>
-          [`${counted(warming, 'URL')} fetched in the background\n`, ...refusedLines({ refused })].join(''),
+          [`${countText(warming, 'URL')} fetched in the background\n`, ...refusedLines({ refused })].join(''),
         ({ refused }) => (refused.length === 0 ? 'ok' : 'adminFailed'),
       )
 
@@ -220,12 +220,12 @@ const statusText = ({ readiness, build, ...report }: StatusReport): string => {
     ],
     [
       'cache',
-      `${counted(cache.entries, 'response')}, ${mebibytes(cache.bytes)} of ${mebibytes(cache.maxBytes)} MiB`,
+      `${countText(cache.entries, 'response')}, ${mebibytes(cache.bytes)} of ${mebibytes(cache.maxBytes)} MiB`,
     ],
     ...report.upstreams.flatMap(({ service, breaker, waiting, targets }) => [
       [
         `upstream ${service}`,
-        `breaker ${breaker}${waiting === 0 ? '' : `, ${counted(waiting, 'request')} waiting`}`,
+        `breaker ${breaker}${waiting === 0 ? '' : `, ${countText(waiting, 'request')} waiting`}`,
       ] as const,
       ...targets.map((target) => ['', `${target.target}: ${targetState(target)}`] as const),
     ]),

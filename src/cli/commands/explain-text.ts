@@ -1,7 +1,7 @@
 import type { ExplainedRequest, Explanation } from '../../gateway/explain.ts'
 import { printable, textTable } from '../texts.ts'
 
-const listed = (values: readonly string[], most: number): string => {
+const listText = (values: readonly string[], most: number): string => {
   const more = values.length - most
   return `${values.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more (--json prints all)` : ''}`
 }
@@ -10,7 +10,7 @@ const mostListed = 12
 
 const valueText = (value: unknown): string => {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return value.length === 0 ? '-' : listed(value.map(valueText), mostListed)
+  if (Array.isArray(value)) return value.length === 0 ? '-' : listText(value.map(valueText), mostListed)
   return value === undefined || value === null ? '-' : JSON.stringify(value)
 }
 
@@ -37,9 +37,9 @@ const cacheSentences = (explanation: Explanation): readonly string[] => {
     }
     case 'bypass': {
       const cookies = texts(explanation['cookiesThatMayChangeTheAnswer'])
-      const named = cookies.length === 0 ? '' : `, for ${listed(cookies, 3)}`
+      const cookieNames = cookies.length === 0 ? '' : `, for ${listText(cookies, 3)}`
       return [
-        `It goes to the upstream each time, and nothing is stored. The reason is ${detail}${named}; ${why}.`,
+        `It goes to the upstream each time, and nothing is stored. The reason is ${detail}${cookieNames}; ${why}.`,
       ]
     }
     case 'write': {
@@ -47,7 +47,7 @@ const cacheSentences = (explanation: Explanation): readonly string[] => {
       return [
         tags.length === 0
           ? 'It is a write. What it and its response name is invalidated before the client gets the response.'
-          : `It is a write. Before the client gets the response, stored responses of these are invalidated: ${listed(tags, 3)}.`,
+          : `It is a write. Before the client gets the response, stored responses of these are invalidated: ${listText(tags, 3)}.`,
       ]
     }
     default:
@@ -59,8 +59,9 @@ const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`
 
 const sentences = ({ method, target }: ExplainedRequest, explanation: Explanation): readonly string[] => {
   const { service, row, refused, answer, canonicalTarget, access } = explanation
-  const asked = `${method} ${target}`
-  if (service === undefined) return refused === undefined ? [] : [ended(`${asked} is refused: ${refused}`)]
+  const requestText = `${method} ${target}`
+  if (service === undefined)
+    return refused === undefined ? [] : [ended(`${requestText} is refused: ${refused}`)]
   const route =
     row === undefined || row === '/**'
       ? ''
@@ -68,7 +69,7 @@ const sentences = ({ method, target }: ExplainedRequest, explanation: Explanatio
         ? ', whose routes do not list it'
         : `, route ${row}`
   return [
-    `${asked} is for the service ${service}${route}.`,
+    `${requestText} is for the service ${service}${route}.`,
     ...(refused === undefined
       ? []
       : [ended(`It is refused: ${refused === '404' ? '404, no route has this path' : refused}`)]),
@@ -84,6 +85,6 @@ const sentences = ({ method, target }: ExplainedRequest, explanation: Explanatio
 /** What happens in sentences, then one line for each aspect. */
 export const explanationText = (request: ExplainedRequest, explanation: Explanation): string => {
   const aspects = Object.entries(explanation).map(([aspect, value]) => [wordsOf(aspect), valueText(value)])
-  const said = sentences(request, explanation)
-  return printable(`${said.length === 0 ? '' : `${said.join('\n')}\n\n`}${textTable(aspects)}`)
+  const lines = sentences(request, explanation)
+  return printable(`${lines.length === 0 ? '' : `${lines.join('\n')}\n\n`}${textTable(aspects)}`)
 }

@@ -53,7 +53,7 @@ const openLines = ({ origin, path }: UpstreamUrl): string[] => [
 
 /** A site known by its name gets that name as Host; a server known by its address gets the one of the target. */
 const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): string[] => {
-  const rest = quoted(root)
+  const quotedRoot = quoted(root)
   const host = isInternal
     ? 'host: target # Host that WordPress gets; preserve = that of publicUrl, once clients use it'
     : 'host: preserve # WordPress gets the Host of publicUrl; with another one it redirects'
@@ -68,10 +68,10 @@ const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): stri
     '  wordpress: # the REST API: checked, cached, invalidated by writes',
     '    contract: site',
     '    names: same # clients use the names of WordPress (wp/v2)',
-    `    mount: ${rest} # path of the REST API; /index.php/wp-json without pretty permalinks`,
+    `    mount: ${quotedRoot} # path of the REST API; /index.php/wp-json without pretty permalinks`,
     '    upstream:',
     `      targets: &targets [${quoted(origin)}]${isInternal ? '' : ' # once DNS leads to Trellis: the address of the web server'}`,
-    `      basePath: ${rest}`,
+    `      basePath: ${quotedRoot}`,
     `      ${host}`,
     '      maxConcurrent: 16 # at most the number of PHP workers',
     '      timeouts: &timeouts { headers: 90s, idle: 60s, total: 2m } # an upload waits for its thumbnails',
@@ -98,8 +98,8 @@ const defaultUrls = { wordpress: 'http://127.0.0.1:8000', open: 'http://127.0.0.
 const isKind = (word: string): word is keyof typeof defaultUrls => Object.hasOwn(defaultUrls, word)
 
 const urlFault = (kind: string, word: string, usual: string): Initial => {
-  const meant = `https://${word}`
-  const example = readUpstream(meant) === undefined ? usual : meant
+  const suggestion = `https://${word}`
+  const example = readUpstream(suggestion) === undefined ? usual : suggestion
   return fault(
     `init ${kind} expects the http or https URL of the upstream, without a credential, e.g. ${example}`,
   )
@@ -112,9 +112,9 @@ const kindFault = (word: string): Initial => {
     readUpstream(word) === undefined
       ? closestName(word, kinds)
       : `init wordpress ${word}, or init open ${word}`
-  const meant = near === undefined ? '' : ` (did you mean ${near}?)`
+  const suggestion = near === undefined ? '' : ` (did you mean ${near}?)`
   return fault(
-    `init ${JSON.stringify(word)}: expected wordpress, openapi or open, or companion, dashboards, systemd or compose${meant}`,
+    `init ${JSON.stringify(word)}: expected wordpress, openapi or open, or companion, dashboards, systemd or compose${suggestion}`,
   )
 }
 
@@ -132,10 +132,10 @@ const answerNotes = async (
   text: string,
   { initFile, upstreamFindings }: InitPorts,
 ): Promise<readonly string[]> => {
-  const checked = await checkConfig(text, {}, dirname(initFile))
-  if (checked.kind === 'faults') return []
-  const findings = await upstreamFindings(checked.config, 'all')
-  const origins = checked.config.services.flatMap(({ upstream }) => [upstream.targets].flat())
+  const result = await checkConfig(text, {}, dirname(initFile))
+  if (result.kind === 'faults') return []
+  const findings = await upstreamFindings(result.config, 'all')
+  const origins = result.config.services.flatMap(({ upstream }) => [upstream.targets].flat())
   return findings.length === 0 ? [`${origins.join(', ')} answers.`] : findings.map((finding) => finding.text)
 }
 
@@ -147,16 +147,16 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
     return fault('init openapi expects the file of a document, e.g. trellis init openapi pets.yaml')
   if (url !== undefined && readUpstream(url) === undefined) return urlFault('openapi', url, defaultUrls.open)
   const path = pathFrom(dirname(resolve(initFile)), file)
-  const read = await readDocument(path, dirname(initFile))
-  if (read.kind === 'faults') return { kind: 'document-faults', messages: read.messages }
-  const known = url === undefined ? documentServer(read.document) : readUpstream(url)
+  const reading = await readDocument(path, dirname(initFile))
+  if (reading.kind === 'faults') return { kind: 'document-faults', messages: reading.messages }
+  const namedUpstream = url === undefined ? documentServer(reading.document) : readUpstream(url)
   // A server that is only a path is on the host that clients ask.
-  const { server } = read.document
+  const { server } = reading.document
   const assumed = server?.startsWith('/') === true ? readUpstream(defaultUrls.open + server) : undefined
-  const upstream = known ?? assumed ?? (readUpstream(defaultUrls.open) as UpstreamUrl)
-  const lines = documentServiceLines(read.document, path, upstream, 'suggested')
+  const upstream = namedUpstream ?? assumed ?? (readUpstream(defaultUrls.open) as UpstreamUrl)
+  const lines = documentServiceLines(reading.document, path, upstream, 'suggested')
   const text = textOf([...commonLines(undefined), ...lines])
-  const { title, contract } = read.document
+  const { title, contract } = reading.document
   const reads = contract.operations.filter(({ method }) => method === 'GET').length
   return {
     kind: 'file',
@@ -166,7 +166,7 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
       ...(await answerNotes(text, ports)),
     ],
     next: [
-      ...(known === undefined ? [`set upstream.targets, now ${defaultUrls.open}`] : []),
+      ...(namedUpstream === undefined ? [`set upstream.targets, now ${defaultUrls.open}`] : []),
       'trellis check --upstreams',
       'trellis start',
     ],
@@ -177,9 +177,9 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
 const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
   const usual = `${upstream.path.replace(/(?:\/index\.php)?\/wp-json$/, '')}/wp-json`
   const lines = wordpressLines(upstream, usual)
-  const checked = await checkConfig(textOf(lines), {})
-  if (siteFacts === undefined || checked.kind === 'faults') return { lines, notes: [] }
-  const { root, fault, hasCompanion } = await siteFacts(checked.config)
+  const result = await checkConfig(textOf(lines), {})
+  if (siteFacts === undefined || result.kind === 'faults') return { lines, notes: [] }
+  const { root, fault, hasCompanion } = await siteFacts(result.config)
   if (root === undefined || readUpstream(upstream.origin + root) === undefined)
     return {
       lines,
@@ -198,13 +198,13 @@ const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFac
 
 /** The configuration for `trellis init [wordpress | open] [URL]` and `trellis init openapi FILE [URL]`. */
 const initialConfig = async (operands: readonly string[], ports: InitPorts): Promise<Initial> => {
-  const [kind = 'open', ...others] = operands
-  if (kind === 'openapi') return documentInitial(others, ports)
+  const [kind = 'open', ...words] = operands
+  if (kind === 'openapi') return documentInitial(words, ports)
   if (isFileSet(kind))
     return fault(`init ${kind} expects the folder to write to, e.g. trellis init ${kind} ./${kind}`)
-  const [url, ...more] = others
+  const [url, ...excess] = words
   if (!isKind(kind)) return kindFault(kind)
-  if (more.length > 0) return fault(`init ${kind} takes one URL`)
+  if (excess.length > 0) return fault(`init ${kind} takes one URL`)
   const upstream = readUpstream(url ?? defaultUrls[kind])
   if (upstream === undefined) return urlFault(kind, url ?? '', defaultUrls[kind])
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []

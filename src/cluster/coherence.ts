@@ -180,7 +180,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
     }
     // A push may have arrived before the reply.
-    const news = notes.filter((one) => one.seq > position.applied)
+    const news = notes.filter((note) => note.seq > position.applied)
     const entries = applyAll(news)
     advance(seq)
     if (isLost || news.length === 0) return
@@ -197,7 +197,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       const received = clock.monotonic()
       contact.succeeded()
       catchUp(reply, received)
-      acknowledgements.seen(reply, received)
+      acknowledgements.takeStandings(reply, received)
       if (reply.lease === 'granted') {
         // What was stored without a lease may be older than such a write; all members have found the new ledger by now.
         if (isFirstLease) options.dropAll(position)

@@ -88,7 +88,7 @@ export const storeFindings = async ({ cache: { shared } }: Config): Promise<read
       setTimeout(resolve, patienceMs, false).unref()
     })
     if (!isUp) return [{ state: 'fault', text: connectFault(host, trouble) }]
-    const found = [...infoFindings(await connection.info())]
+    const findings = [...infoFindings(await connection.info())]
     const name = `{${shared.prefix}}:doctor`
     try {
       await connection.set(name, '1', 'PX', patienceMs)
@@ -99,9 +99,9 @@ export const storeFindings = async ({ cache: { shared } }: Config): Promise<read
       await connection.del(name)
     } catch (error) {
       const text = `the user of cache.shared.url may not do what is needed (${messageOf(error).slice(0, 160)}): give it the rights of docs/scale.md`
-      found.push({ state: 'fault', text })
+      findings.push({ state: 'fault', text })
     }
-    return found.map(({ state, text }) => ({ state, text: `${host}: ${text}` }))
+    return findings.map(({ state, text }) => ({ state, text: `${host}: ${text}` }))
   } catch (error) {
     return [{ state: 'fault', text: connectFault(host, error) }]
   } finally {

@@ -96,12 +96,12 @@ const stuckInStartAfterTicks = 60
 /** Kills workers without a heartbeat. Counts ticks of this process, so that its own suspension is not held against them. Returns the function that stops it. */
 const watchSilence = (all: () => Iterable<WatchedWorker>): (() => void) => {
   const timer = setInterval(() => {
-    for (const one of all()) {
-      one.silentTicks += 1
-      const most = one.readyAt === undefined ? stuckInStartAfterTicks : stuckAfterTicks
-      if (one.silentTicks < most || one.killed) continue
-      one.killed = true
-      one.worker.process.kill('SIGKILL')
+    for (const watchedWorker of all()) {
+      watchedWorker.silentTicks += 1
+      const most = watchedWorker.readyAt === undefined ? stuckInStartAfterTicks : stuckAfterTicks
+      if (watchedWorker.silentTicks < most || watchedWorker.killed) continue
+      watchedWorker.killed = true
+      watchedWorker.worker.process.kill('SIGKILL')
     }
   }, tickMs)
   return () => clearInterval(timer)
@@ -146,21 +146,22 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     ended: { ...ended },
   })
   const tellStanding = (): void => {
-    for (const one of watched.values()) tell(one, { kind: 'standing', standing: standing() })
+    for (const watchedWorker of watched.values())
+      tell(watchedWorker, { kind: 'standing', standing: standing() })
   }
 
-  const becameReady = (one: WatchedWorker, reported: unknown): void => {
-    one.readyAt = clock.monotonic()
+  const becameReady = (watchedWorker: WatchedWorker, reported: unknown): void => {
+    watchedWorker.readyAt = clock.monotonic()
     addresses ??= reported
     complete ||= standing().ready >= options.workers
-    report({ kind: 'worker-ready', member: one.member, pid: one.worker.process.pid ?? 0 })
+    report({ kind: 'worker-ready', member: watchedWorker.member, pid: watchedWorker.worker.process.pid ?? 0 })
     tellStanding()
-    const question = options.outdated(one.settings)
-    if (question !== undefined) tell(one, { kind: 'asked', id: nobodyAsked, question })
+    const question = options.outdated(watchedWorker.settings)
+    if (question !== undefined) tell(watchedWorker, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
   }
-  const askOne = (
-    one: WatchedWorker,
+  const askWorker = (
+    watchedWorker: WatchedWorker,
     question: WorkerQuestion,
     patience: Patience,
   ): Promise<readonly unknown[]> =>
@@ -169,34 +170,36 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       const id = questions
       const end = (answers: readonly unknown[]): void => {
         clearTimeout(timer)
-        one.open.delete(id)
+        watchedWorker.open.delete(id)
         answered(answers)
       }
       const timer = patience === 'brief' ? setTimeout(end, gatherPatienceMs, []) : undefined
-      one.open.set(id, end)
-      tell(one, { kind: 'asked', id, question })
+      watchedWorker.open.set(id, end)
+      tell(watchedWorker, { kind: 'asked', id, question })
     })
   const ready = (): readonly WatchedWorker[] =>
     [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
   const askReady: Ask = async (question, patience) => {
-    const answers = await Promise.all(ready().map((one) => askOne(one, question, patience)))
+    const answers = await Promise.all(
+      ready().map((watchedWorker) => askWorker(watchedWorker, question, patience)),
+    )
     return answers.flat()
   }
   const ask = (question: WorkerQuestion): Promise<readonly unknown[]> => options.through(question, askReady)
-  const assign = (one: WatchedWorker): Assignment => {
-    one.settings = options.settings()
-    return { member: one.member, settings: one.settings }
+  const assign = (watchedWorker: WatchedWorker): Assignment => {
+    watchedWorker.settings = options.settings()
+    return { member: watchedWorker.member, settings: watchedWorker.settings }
   }
-  const take = (one: WatchedWorker, message: ToParent): void => {
-    one.silentTicks = 0
+  const take = (watchedWorker: WatchedWorker, message: ToParent): void => {
+    watchedWorker.silentTicks = 0
     switch (message.kind) {
       case 'hello':
-        tell(one, { kind: 'assigned', assignment: assign(one) })
+        tell(watchedWorker, { kind: 'assigned', assignment: assign(watchedWorker) })
         break
       case 'alive':
         break
       case 'ready':
-        becameReady(one, message.addresses)
+        becameReady(watchedWorker, message.addresses)
         break
       case 'failed':
         startup?.failed(Object.assign(new Error(message.message), message.facts))
@@ -205,37 +208,46 @@ export const startSupervisor = async (options: SupervisorOptions) => {
         options.end()
         break
       case 'call':
-        tell(one, { kind: 'called', id: message.id, answer: answerCall(ledger, one.member, message.call) })
+        tell(watchedWorker, {
+          kind: 'called',
+          id: message.id,
+          answer: answerCall(ledger, watchedWorker.member, message.call),
+        })
         break
       case 'acknowledge':
-        ledger.acknowledge(one.member, message.applied, message.entries, message.writer)
+        ledger.acknowledge(watchedWorker.member, message.applied, message.entries, message.writer)
         break
       case 'ask':
-        void ask(message.question).then((answers) => tell(one, { kind: 'answered', id: message.id, answers }))
+        void ask(message.question).then((answers) =>
+          tell(watchedWorker, { kind: 'answered', id: message.id, answers }),
+        )
         break
       case 'answer':
         // `null`: it could not answer.
-        one.open.get(message.id)?.(message.content === null ? [] : [message.content])
+        watchedWorker.open.get(message.id)?.(message.content === null ? [] : [message.content])
         break
     }
   }
 
-  const howEnded = (one: WatchedWorker, signal: string | null): WorkerEnd => {
-    if (one.killed) return 'stuck'
+  const howEnded = (watchedWorker: WatchedWorker, signal: string | null): WorkerEnd => {
+    if (watchedWorker.killed) return 'stuck'
     return signal === null ? 'exit' : 'signal'
   }
-  const gone = (one: WatchedWorker, code: number | null, signal: string | null): void => {
-    watched.delete(one.worker.id)
-    byMember.delete(one.member)
-    for (const end of one.open.values()) end([])
-    const unsettled = ledger.forget(one.member)
-    for (const other of watched.values()) tell(other, { kind: 'ended', member: one.member })
+  const gone = (watchedWorker: WatchedWorker, code: number | null, signal: string | null): void => {
+    watched.delete(watchedWorker.worker.id)
+    byMember.delete(watchedWorker.member)
+    for (const end of watchedWorker.open.values()) end([])
+    const unsettled = ledger.forget(watchedWorker.member)
+    for (const other of watched.values()) tell(other, { kind: 'ended', member: watchedWorker.member })
     if (closing) return
     startup?.failed(new Error(`a worker ended with ${signal ?? code} before it was ready`))
-    const livedMs = one.readyAt === undefined ? 0 : clock.monotonic() - one.readyAt
-    const pid = one.worker.process.pid ?? 0
-    const { member } = one
-    replace({ member, pid, end: howEnded(one, signal), code: signal ?? code ?? 0, unsettled }, livedMs)
+    const livedMs = watchedWorker.readyAt === undefined ? 0 : clock.monotonic() - watchedWorker.readyAt
+    const pid = watchedWorker.worker.process.pid ?? 0
+    const { member } = watchedWorker
+    replace(
+      { member, pid, end: howEnded(watchedWorker, signal), code: signal ?? code ?? 0, unsettled },
+      livedMs,
+    )
   }
   const replace = (ending: WorkerEnding, livedMs: number): void => {
     ended[ending.end] += 1
@@ -265,7 +277,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       worker.once('error', (error) => notStarted(member, error))
       return
     }
-    const one: WatchedWorker = {
+    const watchedWorker: WatchedWorker = {
       worker,
       member,
       settings: undefined,
@@ -274,11 +286,11 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       killed: false,
       open: new Map(),
     }
-    watched.set(worker.id, one)
-    byMember.set(member, one)
-    worker.on('message', (message) => take(one, message as ToParent))
+    watched.set(worker.id, watchedWorker)
+    byMember.set(member, watchedWorker)
+    worker.on('message', (message) => take(watchedWorker, message as ToParent))
     worker.on('error', () => undefined)
-    worker.on('exit', (code, signal) => gone(one, code, signal))
+    worker.on('exit', (code, signal) => gone(watchedWorker, code, signal))
   }
 
   const endWatch = watchSilence(() => watched.values())
@@ -290,7 +302,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     const exits = all.map(
       ({ worker }) => new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0))),
     )
-    for (const one of all) tell(one, { kind: 'drain', start })
+    for (const watchedWorker of all) tell(watchedWorker, { kind: 'drain', start })
     const hard = setTimeout(() => {
       for (const { worker } of all) worker.process.kill('SIGKILL')
     }, options.graceMs)

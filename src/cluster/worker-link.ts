@@ -199,8 +199,8 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
     line.send({ kind: 'hello' })
   })
   setInterval(() => line.send({ kind: 'alive' }), aliveEveryMs).unref()
-  const call = (one: LedgerCall): Promise<LedgerAnswer> =>
-    calls.begin((id) => line.send({ kind: 'call', id, call: one }))
+  const call = (ledgerCall: LedgerCall): Promise<LedgerAnswer> =>
+    calls.begin((id) => line.send({ kind: 'call', id, call: ledgerCall }))
 
   return {
     assignment,
@@ -219,15 +219,15 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
       leave: () => Promise.resolve(),
     },
     ask: (question) => questions.begin((id) => line.send({ kind: 'ask', id, question })),
-    onQuestion: (given) => {
-      answer = given
+    onQuestion: (listener) => {
+      answer = listener
     },
     standing: () => standing,
-    onDrain: (given) => {
-      drain = given
+    onDrain: (listener) => {
+      drain = listener
     },
-    onEnded: (given) => {
-      ended = given
+    onEnded: (listener) => {
+      ended = listener
     },
     ready: (addresses) => line.send({ kind: 'ready', addresses }),
     failed: (cause) => line.send(failureOf(cause)),

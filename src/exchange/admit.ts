@@ -277,11 +277,11 @@ const checked = (
           content: Buffer.isBuffer(content) ? content : undefined,
         })
   if (canonical.kind === 'invalid') {
-    const { code, found } = canonical
-    const response = refusalAnswer({ service, row: found.row, query, fields }, canonical)
+    const { code, match } = canonical
+    const response = refusalAnswer({ service, row: match.row, query, fields }, canonical)
     // With several hosts a refusal may contain links to the host that was asked.
-    if (service.address.host === '' && found.endpoint.readsFields !== true && isRefusedByTargetAlone(request))
-      rememberRefusal(exchange, { kind: 'refused', matching: found, code, response })
+    if (service.address.host === '' && match.endpoint.readsFields !== true && isRefusedByTargetAlone(request))
+      rememberRefusal(exchange, { kind: 'refused', matching: match, code, response })
     return { kind: 'refused', code, response }
   }
   if (canonical.undeclared !== undefined) {

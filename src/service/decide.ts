@@ -136,7 +136,7 @@ export type Canonical = {
   readonly content?: Buffer | undefined
 }
 
-type RefusedArguments = Invalid & { readonly found: Found }
+type RefusedArguments = Invalid & { readonly match: Found }
 
 type Sent = Pick<Incoming, 'query'> & {
   /** Undefined: no argument is among them. */
@@ -177,7 +177,7 @@ export const canonicalOf = (
     content,
     fields,
   })
-  if (validation.kind === 'invalid') return { ...validation, found: matching }
+  if (validation.kind === 'invalid') return { ...validation, match: matching }
   const { undeclared, variant, cookie } = validation
   return {
     kind: 'valid',

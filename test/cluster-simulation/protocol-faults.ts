@@ -328,7 +328,7 @@ const fences: readonly ProtocolFault[] = [
     "(isLeader || since === fetch.since) ? 'follow' : 'wait'",
     "true ? 'follow' : 'wait'",
   ),
-  tier('fence: an outdated entry of the tier is used', "isOutdated ? 'outdated' : made", 'made'),
+  tier('fence: an outdated entry of the tier is used', "isOutdated ? 'outdated' : record", 'record'),
   sharedTier(
     'fence: an entry of the tier is as new as the moment at which it is stored',
     'offer(outcome, since, fetch)\n',

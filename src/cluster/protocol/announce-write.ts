@@ -20,7 +20,7 @@ type Heard = { readonly all: boolean; readonly entries: number }
 type Wait = {
   readonly epoch: string
   readonly seq: number
-  readonly left: Set<string>
+  readonly pending: Set<string>
   entries: number
   readonly heard: Promise<Heard>
   readonly end: (all: boolean) => void
@@ -47,15 +47,15 @@ export const createAcknowledgements = (leaseMs: number) => {
 
   const heard = (epoch: string, member: string, applied: number, entries: number): void => {
     for (const wait of waits) {
-      if (wait.epoch !== epoch || applied < wait.seq || !wait.left.delete(member)) continue
+      if (wait.epoch !== epoch || applied < wait.seq || !wait.pending.delete(member)) continue
       if (applied === wait.seq) wait.entries += entries
-      if (wait.left.size === 0) wait.end(true)
+      if (wait.pending.size === 0) wait.end(true)
     }
   }
   /** The last acknowledgements, oldest first: one may arrive before the reply to the append. */
   const early: Parameters<typeof heard>[] = []
   /** Takes the standing of the other members from a reply that arrived at `receivedAt`. */
-  const seen = ({ epoch, members }: Pick<Synced, 'epoch' | 'members'>, receivedAt: number): void => {
+  const takeStandings = ({ epoch, members }: Pick<Synced, 'epoch' | 'members'>, receivedAt: number): void => {
     if (epoch !== beatsOf) {
       // Numbers of another ledger do not compare.
       beats.clear()
@@ -80,7 +80,7 @@ export const createAcknowledgements = (leaseMs: number) => {
     return deadlines
   }
   return {
-    seen,
+    takeStandings,
     /** The ledger is new: leases of the old one may run until this time. */
     quiet: (until: number): void => {
       quietUntil = Math.max(quietUntil, until)
@@ -91,17 +91,17 @@ export const createAcknowledgements = (leaseMs: number) => {
       heard(epoch, member, applied, entries)
     },
     wait: (appended: Appended, now: number): Promise<Heard> => {
-      seen(appended, now)
+      takeStandings(appended, now)
       const deadlines = behind(appended, now)
-      const left = [...deadlines].filter(([, deadline]) => deadline > now)
-      if (left.length === 0) return Promise.resolve({ all: deadlines.size === 0, entries: 0 })
-      const longest = Math.max(...left.map(([, deadline]) => deadline)) - now
+      const pending = [...deadlines].filter(([, deadline]) => deadline > now)
+      if (pending.length === 0) return Promise.resolve({ all: deadlines.size === 0, entries: 0 })
+      const longest = Math.max(...pending.map(([, deadline]) => deadline)) - now
       const { promise, resolve } = deferred<Heard>()
       const timer = setTimeout(() => wait.end(false), longest)
       const wait: Wait = {
         epoch: appended.epoch,
         seq: appended.seq,
-        left: new Set(left.map(([member]) => member)),
+        pending: new Set(pending.map(([member]) => member)),
         entries: 0,
         heard: promise,
         end: (all) => {
@@ -111,7 +111,7 @@ export const createAcknowledgements = (leaseMs: number) => {
         },
       }
       waits.add(wait)
-      for (const one of early) heard(...one)
+      for (const acknowledgement of early) heard(...acknowledgement)
       return promise
     },
     /** Resolves when no change waits any more. */

@@ -4,9 +4,9 @@ import { Cluster, Command, Redis } from 'ioredis'
 import { connectorFor, type ReplyLimits } from './connector.ts'
 
 /** Why the store failed: the first word of its error, the code of the connection, `timeout`, or `other`. */
-export type StoreTrouble = (typeof known)[number] | 'timeout' | 'other'
+export type StoreTrouble = (typeof troubleCodes)[number] | 'timeout' | 'other'
 
-const known = [
+const troubleCodes = [
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOTFOUND',
@@ -42,8 +42,8 @@ const troubleOf = (error: Error): StoreTrouble | undefined => {
   if (error.message.startsWith('Command timed out')) return 'timeout'
   const code = 'code' in error ? error.code : undefined
   // The first word of the error, also inside an error of a script and in a repeated one.
-  const said = error.message.replace(/^Too many Cluster redirections\. Last error: \w+: /, '')
-  return known.find((one) => one === code || said.startsWith(one)) ?? 'other'
+  const text = error.message.replace(/^Too many Cluster redirections\. Last error: \w+: /, '')
+  return troubleCodes.find((trouble) => trouble === code || text.startsWith(trouble)) ?? 'other'
 }
 
 /** Classifies an error of the store and reports it. */
@@ -133,8 +133,8 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: RedisConnectionOptions['
   if (url.protocol !== 'rediss:') return {}
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const name = serverName === '' && isIP(host) === 0 ? host : serverName
-  const given = Object.entries({ ca, cert, key, servername: name }).filter(([, text]) => text !== '')
-  return { tls: Object.fromEntries(given) }
+  const settings = Object.entries({ ca, cert, key, servername: name }).filter(([, text]) => text !== '')
+  return { tls: Object.fromEntries(settings) }
 }
 
 /** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
@@ -213,15 +213,15 @@ export const connect = (
         enableAutoPipelining: true,
         retryStrategy: pauseMs,
       })
-  let known: 'up' | 'down' | undefined
+  let last: 'up' | 'down' | undefined
   // Each failed attempt to connect emits `close` again.
-  const found = (state: 'up' | 'down') => (): void => {
-    if (state === known) return
-    known = state
+  const changeTo = (state: 'up' | 'down') => (): void => {
+    if (state === last) return
+    last = state
     changed(state)
   }
-  connection.on('ready', found('up'))
-  connection.on('close', found('down'))
+  connection.on('ready', changeTo('up'))
+  connection.on('close', changeTo('down'))
   connection.on('error', options.troubled)
   connection.connect().catch(() => undefined)
   return connection

@@ -108,23 +108,23 @@ const guardReplies = (
   purpose: ConnectionUse,
   { timeoutMs, mostReplyBytes }: ReplyLimits,
 ): void => {
-  let sent = 0
+  let commandCount = 0
   let answered = 0
   /** All commands sent by then have to be answered in time: late ones stay in the memory of the client. */
-  let mark = { sent: 0, atMs: performance.now() }
+  let mark = { commandCount: 0, atMs: performance.now() }
   const readCommands = createReplyReader(Infinity, () => {
-    sent += 1
+    commandCount += 1
     return undefined
   })
   const readReplies = createReplyReader(mostReplyBytes, (reply) => {
     if (brokenRedirect.test(reply.first)) return 'an invalid redirect'
     if (purpose === 'listens') return isMessage(reply) ? undefined : 'not a message of a channel'
     answered += 1
-    return answered > sent ? 'a reply without a command' : undefined
+    return answered > commandCount ? 'a reply without a command' : undefined
   })
   const lateness = (): string | undefined => {
     const nowMs = performance.now()
-    if (answered >= mark.sent) mark = { sent, atMs: nowMs }
+    if (answered >= mark.commandCount) mark = { commandCount, atMs: nowMs }
     return nowMs - mark.atMs > lateTimeouts * timeoutMs ? 'replies that are too late' : undefined
   }
   const { push, write } = stream
@@ -159,9 +159,9 @@ export const connectorFor = (purpose: ConnectionUse, limits: ReplyLimits) =>
     readonly #options: ConnectorOptions
 
     constructor(options: unknown) {
-      const known = options as ConnectorOptions
-      super(known.disconnectTimeout)
-      this.#options = known
+      const connectorOptions = options as ConnectorOptions
+      super(connectorOptions.disconnectTimeout)
+      this.#options = connectorOptions
     }
 
     override async connect(): Promise<Socket | TLSSocket> {

@@ -76,34 +76,34 @@ export const listen = (
       return
     }
     // The next server is chosen here, and no command waits for a connection.
-    const one = server.duplicate({
+    const connection = server.duplicate({
       Connector: connector,
       retryStrategy: null,
       enableOfflineQueue: false,
       lazyConnect: true,
     })
-    subscriber = one
-    last = addressOf(one)
+    subscriber = connection
+    last = addressOf(connection)
     unanswered = 0
-    one.on('error', troubled)
-    one.on('message', (channel, message) => {
+    connection.on('error', troubled)
+    connection.on('message', (channel, message) => {
       unanswered = 0
       hear(channel, message)
     })
-    one.once('ready', () => {
-      one.subscribe(...channels).then(
+    connection.once('ready', () => {
+      connection.subscribe(...channels).then(
         () => {
           attempts = 0
           unanswered = 0
         },
         (error: unknown) => {
           troubled(error)
-          one.disconnect()
+          connection.disconnect()
         },
       )
     })
-    one.once('end', again)
-    one.connect().catch(() => undefined)
+    connection.once('end', again)
+    connection.connect().catch(() => undefined)
   }
   begin()
   const look = setInterval(() => {

@@ -90,7 +90,7 @@ export const createIdempotencyKeys = (
   const nameOf = (key: string, fingerprint: string, status: number, contentType: string): string =>
     JSON.stringify([keyOf(key), fingerprint, status, contentType])
 
-  const kept = async (key: string, fingerprint: string): Promise<KeyState> => {
+  const finishedState = async (key: string, fingerprint: string): Promise<KeyState> => {
     const [status, contentType, content] = await connection.hmgetBuffer(
       keyOf(key),
       'status',
@@ -105,18 +105,18 @@ export const createIdempotencyKeys = (
     if (verified === undefined) throw new Error('UNSIGNED answer to an idempotency key')
     return { kind: 'finished', answer: { ...answer, content: verified } }
   }
-  const stateOf = async (key: string, fingerprint: string, said: unknown): Promise<KeyState> => {
-    switch (said) {
+  const stateOf = async (key: string, fingerprint: string, state: unknown): Promise<KeyState> => {
+    switch (state) {
       case 'begun':
       case 'in-flight':
       case 'mismatch':
       case 'not-kept':
-        return { kind: said }
+        return { kind: state }
       case 'finished':
-        return kept(key, fingerprint)
+        return finishedState(key, fingerprint)
       default:
         // Of another version, or damaged: the batch may have been carried out.
-        throw new Error(`an idempotency key in an unknown state: ${said}`)
+        throw new Error(`an idempotency key in an unknown state: ${state}`)
     }
   }
 

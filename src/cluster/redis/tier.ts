@@ -140,7 +140,7 @@ export const createTier = (options: TierOptions): SharedTier => {
     return isPossible ? ageMs + Math.max(keptMs - leftMs, -aheadMs) : undefined
   }
 
-  const taken = <Taken extends Tagged>(
+  const recordIn = <Taken extends Tagged>(
     { at, entry, leftMs }: Read,
     { key, take }: TierQuery<Taken>,
   ): Taken | 'absent' | 'outdated' | 'refused' => {
@@ -153,11 +153,11 @@ export const createTier = (options: TierOptions): SharedTier => {
     const ageMs = ageOf(head, leftMs)
     if (ageMs === undefined) return refuse('age', at)
     const { facts, tags, varyKey } = head
-    const made = take({ ageMs, content, facts, tags, varyKey })
-    if (typeof made === 'string') return refuse(made, at)
+    const record = take({ ageMs, content, facts, tags, varyKey })
+    if (typeof record === 'string') return refuse(record, at)
     // Checked last, with all notes received so far.
-    const isOutdated = noted.touchedSince([options.targetTag(key), ...made.tags], head.epoch, head.applied)
-    return isOutdated ? 'outdated' : made
+    const isOutdated = noted.touchedSince([options.targetTag(key), ...record.tags], head.epoch, head.applied)
+    return isOutdated ? 'outdated' : record
   }
 
   const lookUp = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
@@ -169,12 +169,12 @@ export const createTier = (options: TierOptions): SharedTier => {
     if (isResting()) return tell('resting')
     try {
       const read = await select(query)
-      const made = typeof read === 'string' ? read : taken(read, query)
-      if (typeof made === 'string') return tell(made)
+      const record = typeof read === 'string' ? read : recordIn(read, query)
+      if (typeof record === 'string') return tell(record)
       // The lease may have run out during the lookup.
       if (!mayTrust()) return undefined
       tell('found')
-      return made
+      return record
     } catch (cause) {
       failed('load', cause)
       return tell('failed')
@@ -235,8 +235,8 @@ export const createTier = (options: TierOptions): SharedTier => {
       if (!mayTrust() || isResting()) return unclaimed
       const token = randomBytes(9).toString('base64url')
       try {
-        const taken = await store.set(claimKey(query), token, 'PX', waitMs, 'NX')
-        if (taken === null) {
+        const reply = await store.set(claimKey(query), token, 'PX', waitMs, 'NX')
+        if (reply === null) {
           return {
             kind: 'theirs',
             wait: async () => {

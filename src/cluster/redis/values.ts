@@ -120,7 +120,7 @@ export const encodeSelected = (varyNames: readonly string[]): readonly Buffer[] 
 ]
 
 export const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string')
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 const isAmount = (value: unknown): boolean =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
@@ -130,7 +130,7 @@ const isHead = (value: unknown): value is EntryHead => {
   const head = value as Record<keyof EntryHead, unknown>
   return (
     head.version === 4 &&
-    [head.key, head.epoch, head.varyKey].every((one) => typeof one === 'string') &&
+    [head.key, head.epoch, head.varyKey].every((field) => typeof field === 'string') &&
     isTexts(head.tags) &&
     [head.applied, head.ageMs, head.keptMs, head.storedAt].every(isAmount)
   )

@@ -22,9 +22,9 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
   let characters = 0
 
   const memberOf = (name: string): LedgerMember => {
-    const known = members.get(name) ?? { applied: 0, beat: 0, pending: new Map() }
-    members.set(name, known)
-    return known
+    const member = members.get(name) ?? { applied: 0, beat: 0, pending: new Map() }
+    members.set(name, member)
+    return member
   }
   const others = (name: string): readonly LedgerStanding[] =>
     [...members]
@@ -79,8 +79,9 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
       if (applied.epoch !== epoch) return
       member.applied = Math.max(member.applied, applied.applied)
       const receivers = writer === undefined ? [...members.keys()] : [writer]
-      for (const one of receivers) {
-        if (one !== name) push(one, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
+      for (const receiver of receivers) {
+        if (receiver !== name)
+          push(receiver, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
       }
     },
     /** Notes the member's unsettled writes as writes with unknown outcome. Returns their number. */

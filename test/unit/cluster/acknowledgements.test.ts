@@ -37,7 +37,7 @@ test.each([
 
 test('members of a previous ledger are waited for until three leases after its last reply', async () => {
   const acknowledgements = createAcknowledgements(leaseMs)
-  acknowledgements.seen({ epoch: 'former', members: [] }, 0)
+  acknowledgements.takeStandings({ epoch: 'former', members: [] }, 0)
   const first = { epoch: 'e', seq: 1, members: [] }
   const waiting = acknowledgements.wait(first, 3 * leaseMs - 1)
   expect(await soon(waiting)).toBeUndefined()

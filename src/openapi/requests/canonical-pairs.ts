@@ -34,8 +34,8 @@ export type QueryOrder = {
   /** Of parameters that own every name with a bracket: `filter[`. */
   readonly brackets: readonly (readonly [start: string, position: number])[]
   readonly dropsDefaults: boolean
-  /** Several operations have this method and path, or one content describes the whole query: it keeps its order. */
-  readonly isAmbiguous: boolean
+  /** Several operations have this method and path, or one content describes the whole query: it is one text, with all that is in it. */
+  readonly isOneText: boolean
 }
 
 /** Names of credentials that an operation takes in its query. */
@@ -58,8 +58,8 @@ export const queryOrderOf = (operation: Operation, { shapeOf }: Pick<ValueParts,
   }
   for (const [index, name] of queryCredentials(operation).entries()) add(name, parameters.length + index)
   const dropsDefaults = parameters.some(({ droppedDefault }) => droppedDefault !== undefined)
-  const isAmbiguous = operation.isAmbiguous || operation.queryString !== undefined
-  return { parameters, positions, brackets, dropsDefaults, isAmbiguous }
+  const isOneText = operation.isAmbiguous || operation.queryString !== undefined
+  return { parameters, positions, brackets, dropsDefaults, isOneText }
 }
 
 const positionOf = ({ name }: Pair, { positions, brackets }: QueryOrder): number | undefined => {
@@ -152,13 +152,14 @@ const withoutDefaults = (
  */
 export const canonicalQuery = (
   order: QueryOrder,
+  text: string,
   pairs: readonly Pair[],
   parts: Pick<ValueParts, 'shapeOf'>,
   unknown: { readonly handling: 'strip' | 'forward'; isTracking(name: string): boolean },
   isForm: boolean,
 ): CanonicalQuery => {
+  if (order.isOneText) return { query: canonicalText(text), undeclared: [] }
   if (pairs.length === 0) return emptyQuery
-  if (order.isAmbiguous) return { query: queryText(pairs.map((pair) => ({ pair }))), undeclared: [] }
   const { parameters } = order
   const ranked: Required<Ranked>[] = []
   const undeclaredPairs: Ranked[] = []

@@ -1,9 +1,17 @@
 import { decodeFormText, isUnreadable } from '../../http/form-text.ts'
 import type { Invalid, RequestFault, ValidationInput } from '../../service/contract.ts'
-import { decoded, pointerStep } from '../document/bundle.ts'
+import { pointerStep } from '../document/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../document/operation.ts'
 import { contentFor } from './openapi-operation.ts'
-import { ownNames, ownsPair, type Pair, pairsOf, queryTexts } from './parameter-text.ts'
+import {
+  brokenEncoding,
+  decodedText,
+  ownNames,
+  ownsPair,
+  type Pair,
+  pairsOf,
+  queryTexts,
+} from './parameter-text.ts'
 import { createReadAlike } from './read-alike.ts'
 import { type ExactIntegers, mostFaults, noExactIntegers, type SchemaFault } from './schema-checker.ts'
 import { readExactJson, readValue, type ValueParts } from './values.ts'
@@ -211,11 +219,13 @@ export const checkQueryString = (
       errors.map((error) => ({ ...error, parameter: name, in: 'querystring' })),
     )
   if (query === '') return required ? at([{ pointer: '#', detail: 'is required' }]) : undefined
+  const text = decodedText(query, false)
+  if (text === undefined) return at([{ pointer: '#', detail: brokenEncoding }])
   const fault =
     content.reading === 'form'
       ? checkForm(Buffer.from(query), content, parts)
       : content.reading === 'json'
-        ? checkJson(Buffer.from(decoded(query)), content, parts)
+        ? checkJson(Buffer.from(text), content, parts)
         : undefined
   return fault && at(fault.errors)
 }

@@ -271,7 +271,14 @@ export const createOpenApiRequests = (
     const path = hasDecodedPaths ? encodedValues(input.pathParameters) : input.pathParameters
     const outcome = checkParameters(plan, { path, query, fields, cookies }, parts)
     if (isFault(outcome)) return refusalOf(outcome)
-    const { query: canonical, undeclared } = canonicalQuery(plan.order, query, parts, unknown, hasFormQueries)
+    const { query: canonical, undeclared } = canonicalQuery(
+      plan.order,
+      input.query,
+      query,
+      parts,
+      unknown,
+      hasFormQueries,
+    )
     const fault =
       checkQueryString(operation, input.query, parts) ??
       checkBody(operation, input, parts) ??

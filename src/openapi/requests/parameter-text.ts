@@ -24,10 +24,11 @@ export type Texts =
 const absent: Texts = { kind: 'absent' }
 const fault = (detail: string): Texts => ({ kind: 'fault', detail })
 const malformed = fault('is not written in the style of the parameter')
-const undecodable = fault('has a percent-encoding that is not valid')
+export const brokenEncoding = 'has a percent-encoding that is not valid'
+const undecodable = fault(brokenEncoding)
 
 /** Decodes strictly; `+` is a space in queries and forms. Undefined for broken escapes and for bytes that are not UTF-8. */
-const decodedText = (raw: string, plusIsSpace: boolean): string | undefined => {
+export const decodedText = (raw: string, plusIsSpace: boolean): string | undefined => {
   const spaced = plusIsSpace && raw.includes('+') ? raw.replaceAll('+', ' ') : raw
   if (!spaced.includes('%')) return spaced
   try {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkConfig } from '../../../src/config/load.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
+import { exchangeBytes } from '../../support/raw-client.ts'
 
 // What OpenAPI 3.2 has and 3.1 has not; QUERY and additionalOperations are in ../query.test.ts.
 
@@ -92,6 +93,7 @@ let folder = ''
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'version-'))
   await writeFile(join(folder, 'api.yaml'), document)
+  await writeFile(join(folder, 'form.yaml'), `x-trellis-query: form\n${document}`)
   origin = await startOrigin()
   gateway = await startTestGateway({
     services: {
@@ -100,6 +102,12 @@ beforeAll(async () => {
         document: join(folder, 'api.yaml'),
         mount: '/',
         parameters: { unknown: 'strip' },
+        upstream: { targets: [origin.origin] },
+      },
+      form: {
+        contract: 'openapi',
+        document: join(folder, 'form.yaml'),
+        mount: '/form',
         upstream: { targets: [origin.origin] },
       },
     },
@@ -134,8 +142,20 @@ test.each([
   ],
   ['/select', '400 {"pointer":"#","detail":"is required","parameter":"selector","in":"querystring"}'],
   ['/path?%24.a%5B0%5D', '200 /path?%24.a%5B0%5D'],
+  ['/path?$%5B?(@.x%3E1&&@.y%3C2)%5D', '200 /path?$%5B?(@.x%3E1&&@.y%3C2)%5D'],
+  ['/path?&', '200 /path?&'],
+  ['/form/path?a+b&&b', '200 /path?a+b&&b'],
+  ['/select?%7B%22at%22:1,%22z%22:%22a&&b&%22%7D', '200 /select?%7B%22at%22:1,%22z%22:%22a&&b&%22%7D'],
 ])('in: querystring describes the whole query, which is sent as it is: %s', async (target, expected) => {
   expect(await get(target)).toBe(expected)
+})
+
+test('a query that is one value needs escapes that every decoder reads alike', async () => {
+  const target = '/select?{"at":1,"z":"=%ff%22,%22at%22:%22x"}'
+  const bytes = `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
+  expect(await exchangeBytes(gateway.publicAddress, bytes)).toContain(
+    '"detail":"has a percent-encoding that is not valid","parameter":"selector","in":"querystring"',
+  )
 })
 
 const send = (type: string, body: string): Promise<string> =>

@@ -153,11 +153,16 @@ export const keyedFields = (fields: RequestFields, excepted: readonly string[]):
   return names.length === 0 ? undefined : withValues(fields, names)
 }
 
-/** A segment that could begin with `{` in base64, before it is decoded. */
-const maybeJson = /^(?:e[w-z\d+/_-]|[CDI])/
+/** The base64 of `{` with a quote, `}` or white space behind it, or of white space. */
+const maybeJson = /^(?:e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])|[CDI])/
+
+/** Of sixteen tokens. Text that is no JSON costs an exception each. */
+const mostSegments = 32
+
+/** Of a credential with more segments than that. */
+const expired: readonly JsonObject[] = [{ exp: 0 }]
 
 const jsonObjectOf = (segment: string): JsonObject | undefined => {
-  if (!maybeJson.test(segment)) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(segment, 'base64').toString())
     return isJsonObject(value) ? value : undefined
@@ -168,32 +173,30 @@ const jsonObjectOf = (segment: string): JsonObject | undefined => {
 
 /**
  * The JSON objects among base64 segments with dots between them, as header and claims of a JWT are (RFC 7515 §7.1), wherever they
- * stand in a value. Nothing is verified.
+ * stand in a value. Nothing is verified. A value with too many segments counts as an expired token.
  */
-export const jwtSegments = (value: string): readonly JsonObject[] =>
-  value
+export const jwtSegments = (value: string): readonly JsonObject[] => {
+  const segments = value
     .split(/[^\w+/.-]/)
     .filter((word) => word.includes('.'))
     .flatMap((word) => word.split('.'))
-    .map(jsonObjectOf)
-    .filter((object) => object !== undefined)
-
-const earliestOf = (value: string): number =>
-  Math.min(
-    ...jwtSegments(value).map(({ exp }) => (typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY)),
-  )
+    .filter((segment) => maybeJson.test(segment))
+  if (segments.length > mostSegments) return expired
+  return segments.map(jsonObjectOf).filter((object) => object !== undefined)
+}
 
 /** When the first of the tokens expires that a request has, in milliseconds since 1970; Infinity without one. It can only shorten. */
 export const credentialExpiry = (
   fields: RequestFields,
   excepted: readonly string[],
   declared: readonly string[] = none,
-): number =>
-  Math.min(
-    ...['authorization', ...credentialFieldsOf(fields, excepted, declared)].map((name) =>
-      earliestOf(requestField(fields, name) ?? ''),
-    ),
+): number => {
+  const names = ['authorization', ...credentialFieldsOf(fields, excepted, declared)]
+  const value = names.map((name) => requestField(fields, name) ?? '').join(' ')
+  return Math.min(
+    ...jwtSegments(value).map(({ exp }) => (typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY)),
   )
+}
 
 /** Fields of a response whose names look like those of tokens, and that carry none. */
 const tokenless = /^(?:access-control-|proxy-|www-authenticate$|user-agent$)|rate-?limit/

@@ -128,6 +128,12 @@ const tokenAttacks: readonly Row[] = [
     'token-malformed',
     async () => ({ lines: [['Authorization', await issuer.token()]] }),
   ],
+  [
+    'a good token without its scheme, behind more beginnings of tokens than are read',
+    401,
+    'token-malformed',
+    async () => ({ lines: [['Authorization', `${'eyJ.'.repeat(40)} ${await issuer.token()}`]] }),
+  ],
   ['the scheme alone', 401, 'token-malformed', async () => ({ lines: [['Authorization', 'Bearer']] })],
   ['text that is no token', 401, 'token-malformed', () => withToken(() => 'hello')],
   ['two parts', 401, 'token-malformed', () => withToken(() => 'e30.e30')],

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
 import type { RequestFields } from '../../../src/http/message.ts'
 import { sensitivityOf } from '../../../src/wordpress/tags/sensitivity.ts'
+import { cost } from '../../support/cost.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
 const publicRule = safePolicy()
@@ -124,6 +125,52 @@ test('under credential scope each credential has its own partition, also for dra
     endsAt: Number.POSITIVE_INFINITY,
     withhold: [],
   })
+})
+
+const endOf = (fields: RequestFields): number | undefined => {
+  const decision = decide(credentialRule, fields)
+  return decision.kind === 'read' && decision.partition === 'credential' ? decision.endsAt : undefined
+}
+const endOfToken = (token: string): number | undefined => endOf({ authorization: token })
+const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const token = (exp: number, before = ''): string =>
+  `${segment({ alg: 'ES256' })}.${Buffer.from(before + JSON.stringify({ exp })).toString('base64url')}.c2ln`
+
+test.each<[string, RequestFields]>([
+  ['alone, beside an empty object', { 'x-auth-token': `e30.${segment({ exp: 9 })}` }],
+  ['alone', { authorization: `Bearer ${token(9)}` }],
+  ['behind a later one', { authorization: `Bearer ${token(20)}, ${token(9)}` }],
+  ['in another field', { authorization: `Bearer ${token(20)}`, 'x-auth-token': token(9) }],
+  ...['\t', '\n', '\r', ' '].map((space): [string, RequestFields] => [
+    `with ${JSON.stringify(space)} in front of its claims and in them`,
+    {
+      authorization: token(9, space),
+      'x-auth-token': `a.${Buffer.from(`{${space}"exp":9}`).toString('base64')}`,
+    },
+  ]),
+  ['behind other words', { authorization: `Custom ${'example.org '.repeat(500)}token=${token(9)}` }],
+])('what is stored for a token ends with it: %s', (_, fields) => {
+  expect(endOf(fields)).toBe(9_000)
+})
+
+test('segments of more tokens than any client sends count as an expired token, wherever they stand', () => {
+  const eight = Array.from({ length: 8 }, () => token(9)).join(' ')
+  expect(endOfToken(eight)).toBe(9_000)
+  expect(endOfToken(`${'eyJ.'.repeat(40)} ${token(9)}`)).toBe(0)
+  expect(endOf(Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`x-token-${at}`, token(9)])))).toBe(
+    0,
+  )
+})
+
+test.each<[string, RequestFields]>([
+  ['a long value', { authorization: 'eyJ.'.repeat(4_000) }],
+  ['a long value of words', { authorization: 'eyJ. '.repeat(3_200) }],
+  [
+    'many fields',
+    Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`x-token-${at}`, 'eyJ.'.repeat(16)])),
+  ],
+])('beginnings of JSON in %s cost little', (_, fields) => {
+  expect(cost(() => decide(credentialRule, fields), 3)).toBeLessThan(3)
 })
 
 test('a read with content bypasses the cache', () => {

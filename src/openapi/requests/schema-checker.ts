@@ -3,6 +3,16 @@ import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFuncti
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import { rememberedFor } from '../../http/memo.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
+import {
+  createQuickMultiple,
+  decimalOf,
+  fitsAsDouble,
+  fitsAsText,
+  formatBounds,
+  type IntegerSchema,
+  int64,
+  isMultiple,
+} from './exact-numbers.ts'
 import { safePattern } from './safe-pattern.ts'
 
 /** Texts of integers that a number of 53 bits does not hold, or whose form matters, by the JSON Pointer of their value. */
@@ -31,9 +41,6 @@ export const noExactIntegers: ExactIntegers = new Map()
 /** Most faults that one refusal names. */
 export const mostFaults = 20
 
-const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
-const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n } as const
-
 const isDay = (text: string): boolean => {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
   if (day === undefined) return false
@@ -59,82 +66,6 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
     text.split('.').every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i.test(label)),
   uri: (text) => /^[a-z][a-z\d+.-]*:[!#-;=?-[\]_a-z~%]+$/i.test(text),
   byte: (text) => text.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(text),
-}
-
-type IntegerSchema = { readonly [keyword: string]: unknown }
-
-type IntegerBounds = { readonly min: bigint; readonly max: bigint }
-
-const exactBound = (value: unknown): bigint | undefined =>
-  typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
-
-const formatBounds = (format: unknown): IntegerBounds | undefined =>
-  format === 'int64' ? int64 : format === 'int32' ? int32 : undefined
-
-/** Whether an integer is within the bounds of its schema, compared without a loss of digits. */
-const fitsExactly = (value: bigint, schema: IntegerSchema): boolean => {
-  const bounds = formatBounds(schema['format'])
-  const [min, above] = [exactBound(schema['minimum']), exactBound(schema['exclusiveMinimum'])]
-  const [max, below] = [exactBound(schema['maximum']), exactBound(schema['exclusiveMaximum'])]
-  return (
-    (bounds === undefined || (value >= bounds.min && value <= bounds.max)) &&
-    (min === undefined || value >= min) &&
-    (above === undefined || value > above) &&
-    (max === undefined || value <= max) &&
-    (below === undefined || value < below)
-  )
-}
-
-/** Beyond this, a double cannot distinguish neighbouring integers. */
-const fitsAsDouble = (value: number, format: unknown): boolean => {
-  const bounds = formatBounds(format)
-  return bounds === undefined || (value >= Number(bounds.min) && value <= Number(bounds.max))
-}
-
-const integer = /^-?(?:0|[1-9]\d*)$/
-const strictInteger = /^(?:0|-?[1-9]\d*)$/
-
-/** Integers with more digits count as their double. */
-const mostDigits = 400
-
-const isExact = (text: string): boolean => text.length <= mostDigits && integer.test(text)
-
-/** Whether the integer may be written so, and is within its bounds. */
-const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean => {
-  if (schema['integerText'] === 'strict' && !strictInteger.test(text)) return false
-  return isExact(text) ? fitsExactly(BigInt(text), schema) : fitsAsDouble(value, schema['format'])
-}
-
-const decimal = /^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
-
-/** The digits of a finite number, and where its point is. */
-type Decimal = { readonly digits: bigint; readonly places: number }
-
-const decimalOf = (text: string): Decimal => {
-  const [, whole = '0', fraction = '', exponent = '0'] = decimal.exec(text) ?? []
-  return { digits: BigInt(whole + fraction), places: fraction.length - Number(exponent) }
-}
-
-/** The same for doubles of up to 51 bits after the shift; undefined where it needs more. */
-const createQuickMultiple = ({ digits, places }: Decimal): ((value: number) => boolean | undefined) => {
-  const factor = 10 ** Math.max(places, 0)
-  const divisor = Number(digits) * 10 ** Math.max(-places, 0)
-  if (factor > 1e15 || divisor > 2 ** 51) return () => undefined
-  return (value) => {
-    const shifted = Math.round(value * factor)
-    // The quotient is the double of that decimal number: no other one has so few digits.
-    return Math.abs(shifted) <= 2 ** 51 ? shifted / factor === value && shifted % divisor === 0 : undefined
-  }
-}
-
-/** By the decimal digits: 19.99 is a multiple of 0.01, though the quotient of the two doubles is no integer. */
-const isMultiple = (value: number, exact: string | undefined, of: Decimal): boolean => {
-  if (!Number.isFinite(value)) return false
-  const { digits, places } = decimalOf(exact !== undefined && isExact(exact) ? exact : String(value))
-  const shift = BigInt(Math.abs(places - of.places))
-  if (shift === 0n) return digits % of.digits === 0n
-  const factor = 10n ** shift
-  return places > of.places ? digits % (of.digits * factor) === 0n : (digits * factor) % of.digits === 0n
 }
 
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)

@@ -110,6 +110,7 @@ const guardReplies = (
 ): void => {
   let commandCount = 0
   let answered = 0
+  let isSubscribed = false
   /** All commands sent by then have to be answered in time: late ones stay in the memory of the client. */
   let mark = { commandCount: 0, atMs: performance.now() }
   const readCommands = createReplyReader(Infinity, () => {
@@ -118,7 +119,11 @@ const guardReplies = (
   })
   const readReplies = createReplyReader(mostReplyBytes, (reply) => {
     if (brokenRedirect.test(reply.first)) return 'an invalid redirect'
-    if (purpose === 'listens') return isMessage(reply) ? undefined : 'not a message of a channel'
+    if (purpose === 'listens' && !isMessage(reply)) return 'not a message of a channel'
+    const isList = reply.first.startsWith('*')
+    isSubscribed ||= purpose === 'listens' && isList
+    // From then on subscriptions, messages and signs of life come, which are lists.
+    if (isSubscribed) return isList ? undefined : 'not a message of a channel'
     answered += 1
     return answered > commandCount ? 'a reply without a command' : undefined
   })
@@ -129,7 +134,7 @@ const guardReplies = (
   }
   const { push, write } = stream
   stream.write = ((data: Buffer | string, ...rest: []) => {
-    if (purpose === 'calls') readCommands(typeof data === 'string' ? Buffer.from(data) : data)
+    readCommands(typeof data === 'string' ? Buffer.from(data) : data)
     return write.call(stream, data, ...rest)
   }) as typeof write
   stream.push = (chunk, encoding) => {

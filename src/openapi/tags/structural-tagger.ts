@@ -102,8 +102,9 @@ type BoundPath = {
 /** Longer paths have no tags: every write invalidates their responses, and a write to them everything. */
 const longestKey = 512
 
-/** Parameters that add other resources to the same response. */
-const embeds = /^(?:embed|expand|include|includes|join|populate|relations|with)$/i
+/** Parts of the names of parameters, and of their members, that add other resources to the same response. */
+const embeds =
+  /embed|expan[ds]|inclu[ds]|join|popul|relat|with|fields|select|projection|inline|nest|deep|depth|eager|load|resolv|hydrat/i
 
 const ownPath = ({ endpoint, row, path }: Found): BoundPath => {
   const segments = segmentsOf(operationOf(endpoint)?.template ?? row.template)
@@ -302,8 +303,23 @@ const createdBy = (
   return { segments, values: segments.map(oneSpelling) }
 }
 
-const showsMore = (args: TaggedArguments): boolean =>
-  Object.keys(args).some((name) => name.startsWith('query.') && embeds.test(name.slice('query.'.length)))
+/** May a parameter add other resources to the response? A value that is undefined was sent and not read. */
+const mayEmbed = (name: string, value: unknown): boolean => {
+  if (value === undefined || embeds.test(name)) return true
+  if (typeof value === 'string') return value.includes('{')
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).some(([member, inner]) => mayEmbed(member, inner))
+  )
+}
+
+/** What the content of a QUERY and a query that is one value ask for is unknown. */
+const showsMore = ({ endpoint }: Found, args: TaggedArguments): boolean => {
+  const operation = operationOf(endpoint)
+  if (operation?.method === 'QUERY' || operation?.queryString !== undefined) return true
+  return Object.entries(args).some(([name, value]) => !name.startsWith('path.') && mayEmbed(name, value))
+}
 
 /**
  * Tags from the paths of a document: a write invalidates its resource and all below it, the lists that show it, and the items
@@ -354,7 +370,7 @@ export const createStructuralTagger = ({
         length,
         ...(resource.kind === 'part' ? [segmentsOf(resource.target).length] : []),
       ])
-      const isUnknown = resource.kind === 'unknown' || showsMore(args)
+      const isUnknown = resource.kind === 'unknown' || showsMore(match, args)
       const isAbsent = response.status < 200 || response.status > 299
       const before = isAbsent ? [...path.segments.keys()] : []
       return [

@@ -29,7 +29,7 @@ beforeAll(async () => {
         upstream: { targets: [origin.origin], retry: { attempts: 1 } },
         invalidation: 'structural',
         resources: [{ operation: 'runJob', invalidates: ['/visits/{shop}'] }],
-        cache: { rules: [{ match: 'GET /**', ttl: '1h', negativeTtl: '1h' }] },
+        cache: { rules: [{ match: 'GET,QUERY /**', ttl: '1h', negativeTtl: '1h' }] },
       },
     },
   }
@@ -68,6 +68,56 @@ const targets = [
 
 beforeEach(async () => {
   for (const target of targets) await send('GET', target)
+})
+
+/** Is the response to a list of another resource stored after a write to a shop? */
+const staysAfterWrite = async (target: string, init: RequestInit = {}): Promise<boolean> => {
+  const read = async (): Promise<boolean> => {
+    const response = await fetch(gateway.publicAddress + target, init)
+    await response.text()
+    return response.headers.get('cache-status')?.includes('; hit') === true
+  }
+  await read()
+  if (!(await read())) throw new Error(`${target} is not stored`)
+  await send('PUT', '/shops/2')
+  return read()
+}
+
+describe('every write drops responses that may show other resources', () => {
+  test.each([
+    ...['$expand', '_embed', '_expand', '_include', '_revinclude', 'embed[]', 'expand[]', 'include[]'],
+    ...['embeds', 'expands', 'Includes', 'includeRelated', 'include_related', 'x-include', 'withRelations'],
+    ...['joins', 'populated', 'relation', 'sideload', 'preload', 'resolve', 'hydrate', 'nested', 'depth'],
+    ...['fields', 'opt_fields', '$select', 'projection', 'expansions', 'inclusions', 'inline', 'eager'],
+    ...['filter[include]', 'filter[include][][of]', 'options[with]'],
+  ])('by the name of a parameter: %s', async (name) => {
+    expect(await staysAfterWrite(`/visits?${encodeURIComponent(name)}=shop`)).toBe(false)
+  })
+
+  test.each([
+    ['members of JSON', '/visits?where={"any":[{"include":"shop"}]}'],
+    ['JSON in a text', '/visits?text={"include":"shop"}'],
+    ['braces in a text', '/visits?text=id,shop{id}'],
+    ['a query that is one value', '/whole?include=shop'],
+  ])('by %s', async (_what, target) => {
+    expect(await staysAfterWrite(target)).toBe(false)
+  })
+
+  test('by the content of a QUERY', async () => {
+    const init = {
+      method: 'QUERY',
+      headers: { 'content-type': 'application/json' },
+      body: '{"include":"shop"}',
+    }
+    expect(await staysAfterWrite('/visits', init)).toBe(false)
+  })
+
+  test.each(['', '?page=2&sort=name', '?width=5', '?filter[page]=2', '?where={"page":2}'])(
+    'other responses stay: %s',
+    async (query) => {
+      expect(await staysAfterWrite(`/visits${query}`)).toBe(true)
+    },
+  )
 })
 
 /** The targets that a write drops. */

@@ -1,4 +1,4 @@
-import { rememberedFor } from '../http/memo.ts'
+import { rememberedFor, rememberedLast } from '../http/memo.ts'
 import { folded, pathReadings } from '../http/targets.ts'
 import { fault, type Reading } from './fault.ts'
 
@@ -91,13 +91,13 @@ export const parseHarmlessWrite = (text: string): Reading<HarmlessWrite> => {
 }
 
 /**
- * Does a sequence match a pattern in which `isAny` items match any number of elements?
- * Backtracks to the last such item only, so the cost is at most pattern × sequence.
+ * Does a sequence match a pattern in which `any` matches any number of elements? What stands behind the last `any` is compared with
+ * the end of the sequence only, and an earlier part is placed as early as it fits: the cost is at most pattern × sequence.
  */
 const matchesSequence = (
-  pattern: ArrayLike<string>,
-  sequence: ArrayLike<string>,
-  isAny: (item: string | undefined) => boolean,
+  pattern: string | readonly string[],
+  sequence: string | readonly string[],
+  any: '*' | '**',
   isMatch: (item: string, element: string) => boolean,
 ): boolean => {
   let at = 0
@@ -105,9 +105,10 @@ const matchesSequence = (
   let resumeAt = 0
   for (let index = 0; index < sequence.length; ) {
     const item = pattern[at]
-    if (isAny(item)) {
+    if (item === any) {
       anyAt = at
       at += 1
+      if (pattern.lastIndexOf(any) === anyAt) index = Math.max(index, sequence.length - (pattern.length - at))
       resumeAt = index
     } else if (item !== undefined && isMatch(item, sequence[index] as string)) {
       at += 1
@@ -120,15 +121,13 @@ const matchesSequence = (
       index = resumeAt
     }
   }
-  while (isAny(pattern[at])) at += 1
+  while (pattern[at] === any) at += 1
   return at === pattern.length
 }
 
-const isStar = (item: string | undefined): boolean => item === '*'
-const isDoubleStar = (item: string | undefined): boolean => item === '**'
 const sameText = (item: string, element: string): boolean => item === element
 const sameSegment = (item: string, element: string): boolean =>
-  item === element || (item.includes('*') && matchesSequence(item, element, isStar, sameText))
+  item === element || (item.includes('*') && matchesSequence(item, element, '*', sameText))
 
 const segmentsOf = (path: string): readonly string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
@@ -136,7 +135,7 @@ const hasMethod = ({ methods }: RuleMatch, method: string): boolean =>
   methods.includes(method) || methods[0] === '*'
 
 const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
-  matchesSequence(pattern, path, isDoubleStar, sameSegment)
+  matchesSequence(pattern, path, '**', sameSegment)
 
 /** Does the rule apply to this method and this path (or route template) below the mount, letter by letter? */
 export const matchesRule = (match: RuleMatch, method: string, path: string): boolean =>
@@ -148,7 +147,7 @@ export const mayMatchTemplate = (match: RuleMatch, method: string, template: str
   matchesSequence(
     match.segments,
     segmentsOf(template),
-    isDoubleStar,
+    '**',
     (item, segment) => segment.includes('{') || sameSegment(item, segment),
   )
 
@@ -156,11 +155,18 @@ const foldedSegments = rememberedFor(({ segments }: RuleMatch) =>
   segmentsOf(folded(`/${segments.join('/')}`)),
 )
 
+/** A path as it was sent, and each form in which a server may read it. Every rule and limit asks for those of the same path. */
+const formsOf = rememberedLast((path) => ({
+  sent: segmentsOf(path),
+  readings: pathReadings(path).map(segmentsOf),
+}))
+
 /** For a limit: does the rule apply to this path in any form in which a server may read it? */
-export const mayMatchRule = (match: RuleMatch, method: string, path: string): boolean =>
-  hasMethod(match, method) &&
-  (fits(match.segments, segmentsOf(path)) ||
-    pathReadings(path).some((reading) => fits(foldedSegments(match), segmentsOf(reading))))
+export const mayMatchRule = (match: RuleMatch, method: string, path: string): boolean => {
+  if (!hasMethod(match, method)) return false
+  const { sent, readings } = formsOf(path)
+  return fits(match.segments, sent) || readings.some((reading) => fits(foldedSegments(match), reading))
+}
 
 /** For cache rules: the first one that applies to each form in which a server may read this path, each once; undefined for none. */
 export const firstRules = <Rule extends { readonly match: RuleMatch }>(
@@ -168,11 +174,11 @@ export const firstRules = <Rule extends { readonly match: RuleMatch }>(
   method: string,
   path: string,
 ): readonly (Rule | undefined)[] => {
-  const asSent = segmentsOf(path)
-  const first = [rules.find(({ match }) => hasMethod(match, method) && fits(match.segments, asSent))]
-  for (const reading of pathReadings(path)) {
-    const segments = reading === path ? asSent : segmentsOf(reading)
-    const rule = rules.find(({ match }) => hasMethod(match, method) && fits(foldedSegments(match), segments))
+  const { sent, readings } = formsOf(path)
+  const ofMethod = rules.filter(({ match }) => hasMethod(match, method))
+  const first = [ofMethod.find(({ match }) => fits(match.segments, sent))]
+  for (const reading of readings) {
+    const rule = ofMethod.find(({ match }) => fits(foldedSegments(match), reading))
     if (!first.includes(rule)) first.push(rule)
   }
   return first
@@ -209,7 +215,7 @@ export const matchesWrite = (match: WriteMatch, method: string, path: string, qu
     parameters?.size === match.query.length &&
     match.query.every(({ name, value }) => {
       const text = parameters.get(name)
-      return text !== undefined && (value === text || matchesSequence(value, text, isStar, sameText))
+      return text !== undefined && (value === text || matchesSequence(value, text, '*', sameText))
     })
   )
 }
@@ -220,4 +226,4 @@ const coversSegment = (item: string, element: string): boolean =>
 /** Does the first rule apply to everything that the second one applies to? A pattern is compared as a path with `*` in it. */
 export const coversRule = (first: RuleMatch, second: RuleMatch): boolean =>
   second.methods.every((method) => first.methods.includes(method)) &&
-  matchesSequence(first.segments, second.segments, isDoubleStar, coversSegment)
+  matchesSequence(first.segments, second.segments, '**', coversSegment)

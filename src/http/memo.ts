@@ -84,6 +84,17 @@ export const remembered = <Result>(
   }
 }
 
+/** The same function of a text, with its result for the last text, of any length: a request asks for the same one again and again. */
+export const rememberedLast = <Result extends object>(
+  read: (text: string) => Result,
+): ((text: string) => Result) => {
+  let last: { readonly text: string; readonly result: Result } | undefined
+  return (text) => {
+    if (last?.text !== text) last = { text, result: read(text) }
+    return last.result
+  }
+}
+
 /** The same function of an object, with its result for as long as the object exists. For objects that are never changed. */
 export const rememberedFor = <Key extends object, Result extends object>(
   read: (key: Key) => Result,

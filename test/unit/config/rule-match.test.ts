@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { matchesRule, parseRuleMatch } from '../../../src/config/rule-match.ts'
-import { cost } from '../../support/cost.ts'
+import { firstRules, matchesRule, mayMatchRule, parseRuleMatch } from '../../../src/config/rule-match.ts'
+import { pathReadings } from '../../../src/http/targets.ts'
+import { cost, costBeside } from '../../support/cost.ts'
 
 const ruleOf = (text: string) => {
   const reading = parseRuleMatch(text)
@@ -91,4 +92,28 @@ test('a pattern made for backtracking is matched in bounded time', () => {
   const path = `/${'a'.repeat(4_000)}/${'a/'.repeat(2_000)}c`
   expect(matchesRule(rule, 'GET', path)).toBe(false)
   expect(cost(() => matchesRule(rule, 'GET', path), 200)).toBeLessThan(200)
+})
+
+describe('a hundred rules and limits for one long path cost little more than its readings', () => {
+  const texts = (text: string): readonly string[] => Array.from({ length: 100 }, (_, at) => text + at)
+  const rulesOf = (text: string) => texts(text).map((rule) => ({ match: ruleOf(rule) }))
+  const shapes: [piece: string, rules: string][] = []
+  for (const piece of ['a/', 'a.php/', 'a./', 'a%2f', 'a;b/'])
+    for (const rules of ['GET /r', 'GET /a/**/r', 'GET /**/r']) shapes.push([piece, rules])
+
+  test.each(shapes)('/%s… and %s…', (piece, text) => {
+    const rules = rulesOf(text)
+    let number = 0
+    const path = (): string => {
+      number += 1
+      return `/${piece.repeat(7_900 / piece.length)}${number}`
+    }
+    const ask = (): void => {
+      const asked = path()
+      expect(rules.some(({ match }) => mayMatchRule(match, 'GET', asked))).toBe(false)
+      expect(firstRules(rules, 'GET', asked)).toEqual([undefined])
+    }
+    const readings = (): number => pathReadings(path()).map((reading) => reading.split('/')).length
+    expect(costBeside(ask, readings, 5)).toBeLessThan(5)
+  })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { remembered } from '../../../src/http/memo.ts'
+import { remembered, rememberedLast } from '../../../src/http/memo.ts'
 
 const counting = (perGeneration?: number) => {
   const readings: string[] = []
@@ -50,4 +50,17 @@ test('a long text is parsed each time', () => {
   read(long)
   read(long)
   expect(readings).toHaveLength(2)
+})
+
+test('the last text is not parsed again, however long it is, and no earlier one is kept', () => {
+  const readings: string[] = []
+  const read = rememberedLast((text) => {
+    readings.push(text)
+    return { text }
+  })
+  const long = 'x'.repeat(300)
+  expect(read(long)).toBe(read(long))
+  expect(read('y')).toEqual({ text: 'y' })
+  expect(read(long)).toEqual({ text: long })
+  expect(readings).toEqual([long, 'y', long])
 })

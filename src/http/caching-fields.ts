@@ -120,7 +120,7 @@ export const qualifiedFields = (directives: Directives, name: string): readonly 
   return named.length === 0 || !named.every((part) => fieldName.test(part)) ? undefined : named
 }
 
-/** The fields that Vary names (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match. */
+/** The fields that Vary names (RFC 9110 §12.5.5): lower-case field names in order, or `any`: nothing that a later request could match, or too many names. */
 type Vary = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'any' }
 
 /**
@@ -140,11 +140,15 @@ const ofOneRequest: ReadonlySet<string> = new Set([
 /** Not `*`, and no name that is never sent (forwardable-fields.ts): an upstream that writes `Accept_Language` reads another field. */
 const readable = /^[a-z\d-]*$/
 
+/** Each hit compares the values of all of them, for each variant whose list differs. */
+const mostMembers = 64
+
 const nothing: Vary = { kind: 'fields', names: [] }
 
 const readNames = remembered((value): Vary => {
-  const names = value.split(',').map((name) => name.trim().toLowerCase())
-  if (names.some((name) => !readable.test(name) || ofOneRequest.has(name))) return { kind: 'any' }
+  const names = value.split(',', mostMembers + 1).map((name) => name.trim().toLowerCase())
+  if (names.length > mostMembers || names.some((name) => !readable.test(name) || ofOneRequest.has(name)))
+    return { kind: 'any' }
   return { kind: 'fields', names: [...new Set(names.filter((name) => name !== ''))].sort() }
 })
 

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest'
 import { parseVary, varyKey } from '../../../src/http/caching-fields.ts'
 
+const names = (count: number): string => Array.from({ length: count }, (_, at) => `x-${at}`).join(', ')
+
+test('64 members of Vary are read; a longer list counts as one that no request can match', () => {
+  expect(parseVary(['Vary', names(64)])).toMatchObject({ kind: 'fields', names: { length: 64 } })
+  expect(parseVary(['Vary', names(65)])).toEqual({ kind: 'any' })
+  expect(parseVary(['Vary', names(64), 'Vary', 'x-0'])).toEqual({ kind: 'any' })
+})
+
 test.each([
   ['nothing', [], { kind: 'fields', names: [] }],
   ['names in any case and order', ['Vary', 'B, a'], { kind: 'fields', names: ['a', 'b'] }],

@@ -151,12 +151,12 @@ const serverErrors: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
 export const isServerError = (head: ResponseHead): boolean => serverErrors.has(head.status)
 
-const refusals: ReadonlySet<number> = new Set([
-  400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 426, 428, 429, 431,
-])
-
-/** Does it depend on the request that was sent more than on its target? The request of another reader may be answered otherwise. */
-export const isOfRequest = (head: ResponseHead): boolean => isServerError(head) || refusals.has(head.status)
+/**
+ * Does it depend on the request that was sent more than on its target? The request of another reader may be answered otherwise: a
+ * firewall refuses one `User-Agent` with 403.
+ */
+export const isOfRequest = ({ status }: ResponseHead): boolean =>
+  (status >= 400 && status < 500 && status !== 404 && status !== 410) || serverErrors.has(status)
 
 const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
 /** `safe` sends neither credentials nor cookies: so an error contains nothing private, whatever its directives say. */

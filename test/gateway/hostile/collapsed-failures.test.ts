@@ -16,9 +16,14 @@ afterEach(async () => {
   await origin?.close()
 })
 
-type Fault = 'status 500' | 'status 431' | 'status 400' | 'reset'
+type Fault = `status ${number}` | 'reset'
 
-/** The upstream answers when all wait; it fails on each request that has the field. */
+/** A field that no key has, so that others wait for the request. */
+const refused = (length = 1) => ({ 'User-Agent': `boom${'x'.repeat(length)}` })
+const isRefused = (fields: Readonly<Record<string, unknown>>): boolean =>
+  String(fields['user-agent']).startsWith('boom')
+
+/** The upstream answers when all wait; it fails on each request of that client. */
 const start = async (fault: Fault): Promise<void> => {
   origin = await startOrigin(async ({ fields }, wire, count) => {
     // The request of those that wait for no other one shows that they have come.
@@ -26,7 +31,7 @@ const start = async (fault: Fault): Promise<void> => {
       if ((await gateway.metric('trellis_in_flight_requests')) > readers) break
       await pause(20)
     }
-    if (fields['x-boom'] === undefined) return wire.respond({ fields: json, content: '[{"id":7}]' })
+    if (!isRefused(fields)) return wire.respond({ fields: json, content: '[{"id":7}]' })
     if (fault === 'reset') return wire.reset()
     return wire.respond({ status: Number(fault.slice(7)), fields: json, content: '{"code":"boom"}' })
   })
@@ -51,34 +56,41 @@ const read = (fields: Readonly<Record<string, string>>): Promise<number> =>
 const others = (): Promise<number>[] =>
   Array.from({ length: readers }, (_, at) => read({ 'User-Agent': `browser ${at}` }))
 
-test.each<Fault>(['status 500', 'status 431', 'status 400', 'reset'])(
+test.each<Fault>(['status 500', 'status 431', 'status 400', 'status 403', 'reset'])(
   'readers who joined a request that ended with %s get a healthy answer',
   async (fault) => {
     await start(fault)
-    const leader = read({ 'X-Boom': 'x'.repeat(fault === 'status 431' ? 8_000 : 1) })
+    const leader = read(refused(fault === 'status 431' ? 8_000 : 1))
     await origin.until(() => origin.received.length === 1)
     const statuses = await Promise.all(others())
     expect(statuses).toEqual(Array(readers).fill(200))
     expect(await leader).toBeGreaterThanOrEqual(400)
-    const plain = origin.received.filter(({ fields }) => fields['x-boom'] === undefined)
+    const plain = origin.received.filter(({ fields }) => !isRefused(fields))
     expect(plain).toHaveLength(1)
   },
 )
 
+test('a request that a firewall refuses does not part the readers after it', async () => {
+  await start('status 403')
+  expect(await read(refused())).toBe(403)
+  expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
+  expect(origin.received).toHaveLength(2)
+})
+
 test('readers who joined an item of a batch that failed get a healthy answer', async () => {
   await start('status 500')
-  const item = { method: 'GET', path: '/site/v2/posts', headers: { 'X-Boom': '1' } }
-  const leader = postBatch(gateway, { requests: [item] })
+  const item = { method: 'GET', path: '/site/v2/posts' }
+  const leader = postBatch(gateway, { requests: [item] }, refused())
   await origin.until(() => origin.received.length === 1)
   expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
   expect(await (await leader).json()).toMatchObject({ responses: [{ status: 500 }] })
 })
 
 test.each<readonly [string, Readonly<Record<string, string>>]>([
-  ['a range', { Range: 'bytes=0-0', 'X-Boom': '1' }],
-  ['no-store', { 'Cache-Control': 'no-store', 'X-Boom': '1' }],
-  ['max-age=0', { 'Cache-Control': 'max-age=0', 'X-Boom': '1' }],
-  ['no encoding', { 'Accept-Encoding': 'identity;q=0', 'X-Boom': '1' }],
+  ['a range', { Range: 'bytes=0-0', ...refused() }],
+  ['no-store', { 'Cache-Control': 'no-store', ...refused() }],
+  ['max-age=0', { 'Cache-Control': 'max-age=0', ...refused() }],
+  ['no encoding', { 'Accept-Encoding': 'identity;q=0', ...refused() }],
 ])('a failing request that asks for %s fails by itself', async (_, fields) => {
   await start('status 500')
   const leader = read(fields)

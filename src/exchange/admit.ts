@@ -288,7 +288,7 @@ const checked = (
     const { handling, names } = canonical.undeclared
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
   }
-  const ready = asReady(exchange, canonical, canonical.content ?? content)
+  const ready = asReady(exchange, canonical, content)
   // Only what follows from the target alone.
   const isRemembered = request.method === 'GET' && content === undefined && matching.kind === 'found'
   if (isRemembered && matching.endpoint.readsFields !== true) {

@@ -286,6 +286,7 @@ export const arrived = (
     arguments: undefined,
     sendsUndeclared: undefined,
     content: undefined,
+    keyedContent: undefined,
     sensitive: undefined,
     variant: undefined,
     policy: undefined,
@@ -293,7 +294,7 @@ export const arrived = (
   return exchange
 }
 
-/** Only `asIdentified`, `asMatched`, `asReady` and `asRecalled` write to an exchange. */
+/** Only `asIdentified`, `asMatched`, `asReady`, `asKeyed` and `asRecalled` write to an exchange. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
 /** Writes to the exchange itself. */
@@ -327,7 +328,7 @@ export const asMatched = (
 
 /** A request in the one form that is keyed and sent. */
 export type Ready = Matched &
-  Omit<Canonical, 'kind' | 'undeclared' | 'content'> & {
+  Omit<Canonical, 'kind' | 'undeclared'> & {
     /** Read and checked, or an untouched stream. */
     readonly content: Buffer | Readable | undefined
   }
@@ -335,7 +336,7 @@ export type Ready = Matched &
 /** As `asMatched`: the same object again. */
 export const asReady = (
   exchange: Matched,
-  canonical: Pick<Ready, Exclude<keyof Ready & keyof Canonical, 'content'>>,
+  canonical: Pick<Ready, keyof Ready & keyof Canonical>,
   content: Ready['content'],
 ): Ready => {
   const stage = exchange as Growing<Ready>
@@ -347,6 +348,14 @@ export const asReady = (
   stage.variant = canonical.variant
   stage.policy = canonical.policy
   stage.content = content
+  stage.keyedContent = canonical.keyedContent
+  return stage
+}
+
+/** A request that is read through the cache is sent with the content that is in its key. */
+export const asKeyed = (exchange: Ready): Ready => {
+  const stage = exchange as Growing<Ready>
+  stage.content = stage.keyedContent ?? stage.content
   return stage
 }
 

@@ -11,7 +11,7 @@ import {
   type RateLimitOptions,
   validate,
 } from './admit.ts'
-import { inSpan, type Outgoing, type Ready, type Received } from './exchange.ts'
+import { asKeyed, inSpan, type Outgoing, type Ready, type Received } from './exchange.ts'
 import {
   type CompressResponse,
   conditional,
@@ -135,7 +135,7 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
     case 'own':
       return answerLocally(context, exchange, decision)
     case 'read':
-      return inCache(() => readThrough(context, exchange, decision.caching, send))
+      return inCache(() => readThrough(context, asKeyed(exchange), decision.caching, send))
     case 'pass':
       record.cache = 'bypass'
       return inCache(async () => {

@@ -1,4 +1,4 @@
-import { isForwardable, namedAway } from './forwardable-fields.ts'
+import { isForwardable, isUnusualName, namedAway } from './forwardable-fields.ts'
 import { isJsonObject, type JsonObject } from './json-text.ts'
 import { remembered } from './memo.ts'
 import { type FieldLines, type RequestFields, requestField } from './message.ts'
@@ -91,6 +91,13 @@ const meaningOf = remembered((name): Meaning => {
   if (isHarmless) return 'harmless'
   return credentialName.test(name) || credentialWord.test(name) ? 'credential' : 'other'
 })
+
+/** Are all fields that may reach the upstream harmless, and is Authorization none of them? */
+export const areHarmless = (fields: RequestFields): boolean =>
+  Object.keys(fields).every((name) => {
+    const meaning = meaningOf(name)
+    return meaning === 'harmless' ? name !== 'authorization' : meaning === 'unsent' && !isUnusualName(name)
+  })
 
 /** May a field of this name (lower case) identify a client? A field that is not forwarded does not. */
 export const isCredentialName = (name: string): boolean => meaningOf(name) === 'credential'

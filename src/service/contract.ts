@@ -175,8 +175,8 @@ export type Validation =
       readonly cookie?: string
       /** The query contains a credential. */
       readonly hasQueryCredential?: boolean
-      /** The content of a QUERY in its one spelling, which is keyed and sent; absent: as it is. */
-      readonly content?: Buffer
+      /** The content of a QUERY in its one spelling, which is sent where it is keyed; absent: as it is. */
+      readonly keyedContent?: Buffer
     }
   | {
       readonly kind: 'invalid'

@@ -132,8 +132,8 @@ export type Canonical = {
   readonly variant: DeclaredFields | undefined
   /** From the rules for this route. */
   readonly policy: CachePolicy
-  /** The content in its one spelling; absent where it is sent as it is. */
-  readonly content?: Buffer | undefined
+  /** The content in its one spelling, for a request that is keyed; absent where it is sent as it is. */
+  readonly keyedContent?: Buffer | undefined
 }
 
 type RefusedArguments = Invalid & { readonly match: Found }
@@ -192,7 +192,7 @@ export const canonicalOf = (
         : contract.sensitivityOf(matching.path, validation.query),
     variant: variant === undefined ? undefined : { key: variant, cookie },
     policy,
-    content: validation.content,
+    keyedContent: validation.keyedContent,
   }
 }
 

@@ -44,6 +44,15 @@ paths:
       responses: { '200': { description: found } }
   /only:
     query: *found
+  /loose:
+    query:
+      requestBody: { content: { application/json: {} } }
+      responses: { '200': { description: found } }
+  /signed:
+    query:
+      parameters: [{ name: body_seal, in: header, schema: { type: string } }]
+      requestBody: { content: { application/json: {} } }
+      responses: { '200': { description: found } }
 `
 
 let origin: Origin
@@ -67,7 +76,13 @@ beforeAll(async () => {
           ],
         },
       },
-      api: { contract: 'openapi', document: file, mount: '/api', upstream },
+      api: {
+        contract: 'openapi',
+        document: file,
+        mount: '/api',
+        upstream,
+        cache: { rules: [{ match: 'QUERY /signed', ttl: '1m', scope: 'credential' }] },
+      },
     },
   })
 })
@@ -252,10 +267,41 @@ describe('an OpenAPI 3.2 document describes QUERY', () => {
     expect(isHit(await query('/api/pets', other.replace('1.0', '1.00')))).toBe(false)
   })
 
-  test('content with a digest is keyed and sent as it is', async () => {
-    const headers = { ...json, 'content-digest': 'sha-256=:x:' }
-    await query('/api/pets', '{ "most": 5 }', headers)
-    expect(origin.received.at(-1)?.content.toString()).toBe('{ "most": 5 }')
+  test.each([
+    ['Content-Digest', '', { 'content-digest': 'sha-256=:x:' }],
+    ['Signature', '', { signature: 'sig1=:x:', 'signature-input': 'sig1=()' }],
+    ['X-Signature', '', { 'x-signature': 'x' }],
+    ['X-Hub-Signature-256', '', { 'x-hub-signature-256': 'sha256=x' }],
+    ['X-Amz-Content-Sha256', '', { 'x-amz-content-sha256': 'x' }],
+    ['X-HMAC', '', { 'x-hmac': 'x' }],
+    ['X-Content-MD5', '', { 'x-content-md5': 'x' }],
+    ['DPoP', '', { dpop: 'a.b.c' }],
+    ['a field of unknown meaning', '', { 'x-seal': 'x' }],
+    ['a declared field with an underscore', '', { body_seal: 'x' }],
+    ['Authorization: AWS4-HMAC-SHA256', '', { authorization: 'AWS4-HMAC-SHA256 Credential=a, Signature=b' }],
+    ['a token, which may contain a digest', '', { authorization: 'Bearer a.b.c' }],
+    ['X-Amz-Signature in its query', '?X-Amz-Signature=x', {}],
+    ['sig in its query', '?s%69g=x', {}],
+  ])('content of a request with %s is keyed and sent as it is', async (_what, search, fields) => {
+    const contents = ['{ "most": 5 }', '{"most":5}']
+    for (const content of contents) await query(`/api/signed${search}`, content, { ...json, ...fields })
+    expect(origin.received.map(({ content }) => content.toString())).toEqual(contents)
+  })
+
+  test('content that has a signature in it is sent as it is', async () => {
+    await query('/api/pets', '{ "most": 5, "body_sig": "x" }')
+    expect(origin.received.at(-1)?.content.toString()).toBe('{ "most": 5, "body_sig": "x" }')
+  })
+
+  test.each([
+    ['that no rule stores', '/api/loose', {}, 'no-rule'],
+    ['with no-store', '/api/pets', { 'cache-control': 'no-store' }, 'request-no-store'],
+  ])('content of a request %s is sent as it is', async (_what, path, fields, detail) => {
+    const { cache } = await query(path, '{ "most": 5 }', { ...json, ...fields })
+    expect([cache, origin.received.at(-1)?.content.toString()]).toEqual([
+      `trellis; fwd=bypass; detail=${detail}`,
+      '{ "most": 5 }',
+    ])
   })
 
   test('content that does not fit is 400, another type 415, and neither reaches the upstream', async () => {

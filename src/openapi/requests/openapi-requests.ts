@@ -1,4 +1,5 @@
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
+import { areHarmless } from '../../http/credential-fields.ts'
 import { decodeFormText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
 import { namedAway } from '../../http/forwardable-fields.ts'
 import { canonicalJson } from '../../http/json-text.ts'
@@ -217,18 +218,24 @@ const isFault = (outcome: RequestFault | Readonly<Record<string, unknown>>): out
 /** Longer contents are keyed and sent as they are: their canonical text would take too long. */
 const longestCanonical = 64 * 1024
 
-/** With these a content is bound to its octets: digests, signatures, codings. */
-const isBound = (fields: RequestFields): boolean =>
-  Object.keys(fields).some((name) => /^(?:content-(?!type$|length$)|.*digest$|signature)/.test(name))
+/** Names of signatures and digests, in a query or in a content. */
+const seal =
+  /sig(?:n(?:ed|ature)?)?(?![a-z])|(?:mac|crc(?:32c?)?)(?![a-z])|digest|checksum|hash|jws|md5|sha-?\d/i
 
-/** The content of a QUERY is part of the key of its response: JSON has one text there, and other content the one that it has. */
+/**
+ * The content of a QUERY is part of the key of its response: JSON has one text there, and other content the one that it has. A signature
+ * or digest of the content binds it to its octets, and any field that is not known may be one.
+ */
 const canonicalContent = (
   operation: Operation,
+  query: string,
   { method, content, contentType, fields }: ValidationInput,
-): { readonly content?: Buffer } => {
+): { readonly keyedContent?: Buffer } => {
   if (method !== 'QUERY' || content === undefined || content.length > longestCanonical) return {}
-  if (contentFor(operation, contentType)?.reading !== 'json' || isBound(fields ?? {})) return {}
-  return { content: Buffer.from(canonicalJson(content.toString())) }
+  if (contentFor(operation, contentType)?.reading !== 'json') return {}
+  const text = content.toString()
+  if (fields === undefined || !areHarmless(fields) || seal.test(query) || seal.test(text)) return {}
+  return { keyedContent: Buffer.from(canonicalJson(text)) }
 }
 
 const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
@@ -290,7 +297,7 @@ export const createOpenApiRequests = (
       arguments: outcome,
       ...undeclaredOf(undeclared, handling),
       ...variantOf(plan, fields, cookies),
-      ...canonicalContent(operation, input),
+      ...canonicalContent(operation, canonical, input),
       ...(hasKey(query, keyParameters) ? { hasQueryCredential: true } : {}),
     }
   }

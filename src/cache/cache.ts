@@ -101,9 +101,9 @@ const listEntries = (
   limit: number,
   at: Moment,
 ): readonly CacheEntry[] => {
-  const all = store.all().flatMap(({ variants }) => variants)
+  const responses = store.all().flatMap(({ variants }) => variants)
   const rankOf = rank[order]
-  return all
+  return responses
     .sort((a, b) => rankOf(b) - rankOf(a))
     .slice(0, limit)
     .map((stored) => entryOf(stored, at))
@@ -168,7 +168,7 @@ export const createCache = (options: CacheOptions) => {
 
   const postResponse = (read: CacheRead): PostResponse => {
     const requested = readClock(clock)
-    const sent = log.sequence
+    const sequenceAtRequest = log.sequence
     return {
       maxBytes: maxEntryBytes,
       reservation: budget('fill', read.client ?? ''),
@@ -176,7 +176,10 @@ export const createCache = (options: CacheOptions) => {
         head.status === 200 &&
         isForEveryClient(head) &&
         // After another write that reaches it, the content may be from before or after that write.
-        !log.invalidatedSince([targetKeyOf(read.key), ...read.tags({ ...head, content: noContent })], sent) &&
+        !log.invalidatedSince(
+          [targetKeyOf(read.key), ...read.tags({ ...head, content: noContent })],
+          sequenceAtRequest,
+        ) &&
         hasExplicitFreshness(head, read, clock.now()) &&
         storageOf(head, read, clock.now()).kind === 'store',
       begin: (head) => {
@@ -184,10 +187,10 @@ export const createCache = (options: CacheOptions) => {
         const order = fetches.nextOrder()
         const times = { requested, received: readClock(clock) }
         return (content, invalidateAgain) => {
-          const made = storage.create({ read, order }, { head, content }, times)
-          const isCurrent = storage.describe(read, made) !== undefined && !isOvertaken(log, made, since)
+          const stored = storage.create({ read, order }, { head, content }, times)
+          const isCurrent = storage.describe(read, stored) !== undefined && !isOvertaken(log, stored, since)
           const spread = invalidateAgain()
-          if (isCurrent) storage.store(read, made, log.sequence)
+          if (isCurrent) storage.store(read, stored, log.sequence)
           return spread
         }
       },
@@ -198,23 +201,23 @@ export const createCache = (options: CacheOptions) => {
     /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
     answer: (read: CacheRead, forward: Forward) => {
       const at = readClock(clock)
-      const found = reuse(read, at)
-      switch (found.kind) {
+      const decision = reuse(read, at)
+      switch (decision.kind) {
         case 'fresh':
-          found.stored.hits += 1
-          return responder.hit(found.stored, read, found.ageMs, at)
+          decision.stored.hits += 1
+          return responder.hit(decision.stored, read, decision.ageMs, at)
         case 'stale':
-          byFetch.revalidate(read, forward, found.stored)
+          byFetch.revalidate(read, forward, decision.stored)
           report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
-          return responder.stale(found.stored, read, at, 'revalidating')
+          return responder.stale(decision.stored, read, at, 'revalidating')
         case 'unavailable':
           return partialHit(read, at) ?? responder.unavailable()
         case 'fetch': {
           const hit = partialHit(read, at)
           if (hit !== undefined) return hit
           // RFC 9211 §2.2: a part of it is stored.
-          const isPartial = found.reason === 'uri-miss' && partial.has(read)
-          return byFetch.respond(read, forward, isPartial ? { ...found, reason: 'partial' } : found)
+          const isPartial = decision.reason === 'uri-miss' && partial.has(read)
+          return byFetch.respond(read, forward, isPartial ? { ...decision, reason: 'partial' } : decision)
         }
       }
     },
@@ -229,7 +232,7 @@ export const createCache = (options: CacheOptions) => {
     /** Is what an answer was made of still stored? Otherwise it may have been invalidated since. */
     holds: (stored: { readonly key: string }) =>
       (lease === undefined || lease.isCurrent(readClock(clock))) &&
-      store.peek(stored.key).some((one) => one === stored),
+      store.peek(stored.key).some((variant) => variant === stored),
     /** Largest or oldest first; for the admin side. */
     entries: (order: EntryOrder, limit: number) => listEntries(store, order, limit, readClock(clock)),
     verification: createVerification({ store, log, unsettled, lease, clock }),

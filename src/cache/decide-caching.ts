@@ -62,10 +62,11 @@ const meaningOf = (pair: string, harmless: readonly string[]): CookieMeaning => 
   const name = nameOf(pair)
   const key = name.toLowerCase()
   if (key === '') return 'harmless'
-  const known = exact.get(key) ?? prefixes.find(({ prefix }) => key.startsWith(prefix))?.meaning ?? 'unknown'
-  if (known === 'cart' && isEmptyCart(pair)) return 'harmless'
-  if (known === 'harmless' || identifying.has(known)) return known
-  return harmless.some((pattern) => fits(pattern, name)) ? 'harmless' : known
+  const meaning =
+    exact.get(key) ?? prefixes.find(({ prefix }) => key.startsWith(prefix))?.meaning ?? 'unknown'
+  if (meaning === 'cart' && isEmptyCart(pair)) return 'harmless'
+  if (meaning === 'harmless' || identifying.has(meaning)) return meaning
+  return harmless.some((pattern) => fits(pattern, name)) ? 'harmless' : meaning
 }
 
 /** May the response depend on the Cookie field? `harmless`: names from the configuration. */
@@ -219,17 +220,18 @@ const decideCredential = (
   scope: CacheRule['scope'],
   withhold: readonly string[],
 ): CachingDecision | undefined => {
-  const sent =
+  const requestCredential =
     otherCredential(fields, harmlessFields ?? none, credentialFields) ?? requestField(fields, 'authorization')
   const verified = identity?.credential
-  if (scope === 'credential' && (sent !== undefined || verified !== undefined)) {
+  if (scope === 'credential' && (requestCredential !== undefined || verified !== undefined)) {
     // A field has no line break, so that no client can send the text of another client's verified credential.
-    const credential = verified === undefined ? (sent ?? '') : `${sent ?? ''}\n${verified}`
+    const credential =
+      verified === undefined ? (requestCredential ?? '') : `${requestCredential ?? ''}\n${verified}`
     const endsAt = credentialExpiry(fields, harmlessFields ?? none, credentialFields)
     return { kind: 'read', partition: 'credential', credential, endsAt, withhold }
   }
   // An API key is not forwarded: a response does not depend on it, and a `public` rule shares it among the clients that `access` admits.
-  return sent !== undefined || identity?.hasToken === true ? bypass('authorization') : undefined
+  return requestCredential !== undefined || identity?.hasToken === true ? bypass('authorization') : undefined
 }
 
 /** A field that is neither a credential nor known to be harmless may change the response, whether Vary names it or not. */
@@ -275,21 +277,21 @@ export const decideCaching = (facts: CachingFacts, policy: CachePolicy): Caching
 }
 
 /** The lower lifetimes, and the narrower scope. */
-const stricter = (one: CacheRule, other: CacheRule): CacheRule => ({
-  ttlMs: Math.min(one.ttlMs, other.ttlMs),
-  staleWhileRevalidateMs: Math.min(one.staleWhileRevalidateMs, other.staleWhileRevalidateMs),
-  staleIfErrorMs: Math.min(one.staleIfErrorMs, other.staleIfErrorMs),
-  override: one.override,
-  negativeTtlMs: Math.min(one.negativeTtlMs, other.negativeTtlMs),
-  scope: one.scope === 'credential' ? one.scope : other.scope,
+const stricter = (rule: CacheRule, other: CacheRule): CacheRule => ({
+  ttlMs: Math.min(rule.ttlMs, other.ttlMs),
+  staleWhileRevalidateMs: Math.min(rule.staleWhileRevalidateMs, other.staleWhileRevalidateMs),
+  staleIfErrorMs: Math.min(rule.staleIfErrorMs, other.staleIfErrorMs),
+  override: rule.override,
+  negativeTtlMs: Math.min(rule.negativeTtlMs, other.negativeTtlMs),
+  scope: rule.scope === 'credential' ? rule.scope : other.scope,
 })
 
 /** Does the upstream decide about the lifetime under both rules, or under neither, and a heuristic under both or neither? */
 const isComparable =
-  (profile: CachePolicy['profile'], one: CacheRule) =>
+  (profile: CachePolicy['profile'], rule: CacheRule) =>
   (other: CacheRule): boolean =>
-    one.override === other.override &&
-    (profile === 'safe' || one.override || one.ttlMs > 0 === other.ttlMs > 0)
+    rule.override === other.override &&
+    (profile === 'safe' || rule.override || rule.ttlMs > 0 === other.ttlMs > 0)
 
 /**
  * The policy for a path that servers read in several ways, for each of which another rule may come first: no response lives longer or

@@ -48,7 +48,7 @@ const halves = (rest: string): readonly [string, string] | undefined => {
   return at < 0 ? undefined : [rest.slice(0, at), rest.slice(at + 1)]
 }
 
-const parsed = (code: string, rest: string): Note | undefined => {
+const noteOf = (code: string, rest: string): Note | undefined => {
   const [service, behind] = halves(rest) ?? []
   const isWhole = service !== undefined && behind !== undefined
   switch (code) {
@@ -77,7 +77,7 @@ const parsed = (code: string, rest: string): Note | undefined => {
  */
 export const decodeNote = (text: string): Note => {
   const [code, rest] = halves(text) ?? []
-  return (code !== undefined && rest !== undefined && parsed(code, rest)) || everything
+  return (code !== undefined && rest !== undefined && noteOf(code, rest)) || everything
 }
 
 type PurgeSelector =
@@ -125,12 +125,12 @@ const usedTarget = ({ key, variants }: StoredVariants): UsedTarget | undefined =
 }
 
 /** Each target once, those with most hits first. */
-export const mostHits = (found: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
+export const mostHits = (targets: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
   const byTarget = new Map<string, UsedTarget>()
-  for (const one of found) {
-    const name = JSON.stringify([one.service, one.host, one.scheme, one.target])
-    const hits = Math.max(one.hits, byTarget.get(name)?.hits ?? 0)
-    byTarget.set(name, { ...one, hits })
+  for (const target of targets) {
+    const name = JSON.stringify([target.service, target.host, target.scheme, target.target])
+    const hits = Math.max(target.hits, byTarget.get(name)?.hits ?? 0)
+    byTarget.set(name, { ...target, hits })
   }
   return [...byTarget.values()].sort((a, b) => b.hits - a.hits).slice(0, limit)
 }
@@ -276,7 +276,7 @@ export const createInvalidation = (options: InvalidationOptions) => {
     const at = readClock(clock)
     return (entry) => {
       const variants = store.currentVariants(entry)
-      for (const one of variants) limitLifetime(one, currentAgeMs(one, at))
+      for (const variant of variants) limitLifetime(variant, currentAgeMs(variant, at))
       return variants.length
     }
   }
@@ -307,14 +307,14 @@ export const createInvalidation = (options: InvalidationOptions) => {
   function* using(selectors: readonly PurgeSelector[], limit: number): Generator<undefined, UsedTarget[]> {
     let used: readonly UsedTarget[] = []
     for (const selector of selectors) {
-      const found: UsedTarget[] = [...used]
+      const targets: UsedTarget[] = [...used]
       yield* visiting(select(selector), (entry) => {
-        const one = usedTarget(entry)
-        if (one !== undefined) found.push(one)
-        if (found.length > 4 * limit) found.splice(0, found.length, ...mostHits(found, limit))
+        const target = usedTarget(entry)
+        if (target !== undefined) targets.push(target)
+        if (targets.length > 4 * limit) targets.splice(0, targets.length, ...mostHits(targets, limit))
         return 0
       })
-      used = mostHits(found, limit)
+      used = mostHits(targets, limit)
     }
     return [...used]
   }

@@ -159,8 +159,8 @@ const fromTier = (
   if (stored.initialAgeMs >= stored.lifetimeMs) return 'stale'
   if (storage.describe(read, stored) === undefined) return 'not-storable'
   // Tags follow from the response; those that the entry has besides can only invalidate it earlier.
-  const all = new Set([...stored.tags, ...tags])
-  return all.size === stored.tags.length ? stored : setTags(stored, [...all])
+  const allTags = new Set([...stored.tags, ...tags])
+  return allTags.size === stored.tags.length ? stored : setTags(stored, [...allTags])
 }
 
 /** Responses to credentials stay in the memory of one process, and so do partial ones. */
@@ -195,8 +195,8 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
       secondary: (names) => varyKey(names, read),
       take: (entry) => fromTier(entry, fetch, readClock(clock), options),
     }
-    const found = await tier.load(query)
-    if (found !== undefined) return found
+    const stored = await tier.load(query)
+    if (stored !== undefined) return stored
     const claim = await tier.claim(query)
     if (claim.kind === 'mine') return claim.release
     return (await claim.wait()) ?? (() => undefined)
@@ -221,13 +221,13 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
 
   return async (fetch) => {
     if (!mayUseTier(fetch) || hitForPass.has(fetch.read.key, clock.monotonic())) return fetchUpstream(fetch)
-    const found = await loadOrClaim(fetch)
-    if (typeof found === 'function') return fetchAndOffer(fetch, found)
+    const entry = await loadOrClaim(fetch)
+    if (typeof entry === 'function') return fetchAndOffer(fetch, entry)
     return {
       kind: 'shareable',
-      stored: found,
-      notStored: storage.storeIfCurrent(fetch.read, found, fetch.since),
-      upstreamStatus: found.status,
+      stored: entry,
+      notStored: storage.storeIfCurrent(fetch.read, entry, fetch.since),
+      upstreamStatus: entry.status,
       ownFields: [],
       validated: false,
       fromTier: true,

@@ -100,8 +100,8 @@ const isOfBoth = (service: string, tag: string): boolean =>
 
 /** The names for the tags of the table on responses that are described completely. */
 export const namesInDescribed = (service: string): TagNames => {
-  const own = createTagNames(service)
-  const { all, callers, upstream, moreUpstream, companion, companionUnknown, described } = own
+  const names = createTagNames(service)
+  const { all, callers, upstream, moreUpstream, companion, companionUnknown, described } = names
   const shared = { all, callers, upstream, moreUpstream, companion, companionUnknown, described }
   return { ...createTagNames(`${service}/described`), ...shared }
 }
@@ -136,16 +136,16 @@ const none: readonly string[] = []
 export const upstreamTags = (names: TagNames, fields: FieldLines): readonly string[] => {
   // Most responses have none.
   if (!hasField(fields, taggingFields)) return none
-  const all = new Set([
+  const allTags = new Set([
     ...tagFields.flatMap(({ name, separator }) =>
       fieldValues(fields, name).flatMap((line) => line.split(separator)),
     ),
     ...groupsIn(fields, 'cache-groups'),
   ])
-  all.delete('')
-  const kept = [...all].filter((tag) => tag.length <= longestTag).slice(0, mostTags)
-  const tags = kept.map((tag) => names.upstream(ownText(tag)))
-  return kept.length < all.size ? [...tags, names.moreUpstream] : tags
+  allTags.delete('')
+  const fittingTags = [...allTags].filter((tag) => tag.length <= longestTag).slice(0, mostTags)
+  const tags = fittingTags.map((tag) => names.upstream(ownText(tag)))
+  return fittingTags.length < allTags.size ? [...tags, names.moreUpstream] : tags
 }
 
 /** Tags for groups that the response to a write invalidates (RFC 9875 §3); the size of its head bounds them. */
@@ -212,11 +212,11 @@ const withoutScheme = (url: string): string => url.replace(/^https?:/, '')
  */
 const behind = (roots: readonly string[], url: URL): readonly string[] => {
   url.hash = ''
-  const named = withoutScheme(url.href)
+  const text = withoutScheme(url.href)
   return roots
     .map(withoutScheme)
-    .filter((root) => named === root || named.startsWith(`${root}/`) || named.startsWith(`${root}?`))
-    .map((root) => asTarget(named.slice(root.length)))
+    .filter((root) => text === root || text.startsWith(`${root}/`) || text.startsWith(`${root}?`))
+    .map((root) => asTarget(text.slice(root.length)))
 }
 
 /** Field values are octets, one to a character. Upstreams write names of pages as they are, in UTF-8. */
@@ -257,13 +257,13 @@ export const unsafePaths = (
     roots: [publicRoot.slice(0, publicRoot.length - mount.length)],
   }
   const inResponse = response === undefined ? [] : ['location', 'content-location']
-  const named = [destination, ...inResponse.map((name) => fieldValue(response?.fields ?? [], name))].flatMap(
+  const paths = [destination, ...inResponse.map((name) => fieldValue(response?.fields ?? [], name))].flatMap(
     (value) => [
-      ...namedTargets(value, request).map((own) => mount + own),
+      ...namedTargets(value, request).map((path) => mount + path),
       ...namedTargets(value, forClients),
     ],
   )
-  return [...new Set([mount + target, ...named])]
+  return [...new Set([mount + target, ...paths])]
 }
 
 let last: { readonly content: Buffer; readonly parsed: unknown } | undefined

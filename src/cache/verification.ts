@@ -34,7 +34,7 @@ export const createVerification = ({ store, log, unsettled, lease, clock }: Veri
     return (
       (lease === undefined || lease.isCurrent(at)) &&
       lifetimeAt(stored, at) > currentAgeMs(stored, at) &&
-      store.peek(stored.key).some((one) => one === stored)
+      store.peek(stored.key).some((variant) => variant === stored)
     )
   }
   const isVerifiable = (stored: StoredResponse): boolean => {

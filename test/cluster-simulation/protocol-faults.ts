@@ -336,8 +336,8 @@ const fences: readonly ProtocolFault[] = [
   ),
   sharedTier(
     'fence: an entry of the tier is stored although a note came meanwhile',
-    'storage.storeIfCurrent(fetch.read, found, fetch.since)',
-    'storage.storeIfCurrent(fetch.read, found, Number.MAX_SAFE_INTEGER)',
+    'storage.storeIfCurrent(fetch.read, entry, fetch.since)',
+    'storage.storeIfCurrent(fetch.read, entry, Number.MAX_SAFE_INTEGER)',
   ),
   write('fence: the own memory keeps what a write changes', '  invalidateWrite(cache, exchange, notes)\n'),
 ]

@@ -106,18 +106,19 @@ export class InFlightTable<Fetch extends FetchInFlight<Fetch>> {
 
   /** Does nothing for a fetch that is not in the table. */
   remove(fetch: Fetch): void {
-    this.#removeWhere(fetch.key, (one) => one === fetch)
+    this.#removeWhere(fetch.key, (candidate) => candidate === fetch)
   }
 
   /** Returns the number of fetches removed. */
   removeAll(key: string): number {
-    return this.#removeWhere(key, (one) => one.key === key)
+    return this.#removeWhere(key, (fetch) => fetch.key === key)
   }
 
   /** Returns the number of fetches removed. */
   clear(): number {
     let count = 0
-    for (const first of this.#first) for (let one = first; one !== undefined; one = one.next) count += 1
+    for (const first of this.#first)
+      for (let fetch = first; fetch !== undefined; fetch = fetch.next) count += 1
     this.#first.fill(undefined)
     return count
   }

@@ -94,10 +94,10 @@ export const createFetch = (options: FetchOptions): RunFetch => {
 
   const shareable = (
     { read, since }: FetchRequest,
-    made: StoredResponse,
+    stored: StoredResponse,
     facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownFields'>,
   ): ShareableOutcome => {
-    const result = storage.store(read, made, since)
+    const result = storage.store(read, stored, since)
     if (result.notStored === undefined) partial.forget(read)
     return { kind: 'shareable', ...result, ...facts }
   }
@@ -122,9 +122,9 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   const complete = (
     fetch: FetchRequest,
     { response }: UpstreamResponse,
-    made: StoredResponse,
+    stored: StoredResponse,
   ): ShareableOutcome =>
-    shareable(fetch, made, {
+    shareable(fetch, stored, {
       upstreamStatus: response.status,
       validated: false,
       ownFields: fieldsNotStored(response),
@@ -134,26 +134,26 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   const completeOrError = (
     fetch: FetchRequest,
     upstream: UpstreamResponse,
-    made: StoredResponse,
+    stored: StoredResponse,
     isStored: boolean,
-  ): FetchOutcome => (isStored ? complete(fetch, upstream, made) : { kind: 'server-error', stored: made })
+  ): FetchOutcome => (isStored ? complete(fetch, upstream, stored) : { kind: 'server-error', stored })
 
   /** The form in which the upstream sent it is kept, for clients that accept it. */
   const storeDecoded = (
     fetch: FetchRequest,
     upstream: UpstreamResponse,
-    sent: Buffer,
+    codedContent: Buffer,
     coding: Decodable,
     content: Buffer,
     isStored: boolean,
   ): FetchOutcome => {
     const { response, times } = upstream
     const head = decodedHead(response)
-    const made = storage.create(fetch, { head, content }, times, {
+    const stored = storage.create(fetch, { head, content }, times, {
       upstreamTag: fieldValue(response.fields, 'etag'),
-      forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(sent) }],
+      forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(codedContent) }],
     })
-    return completeOrError(fetch, upstream, made, isStored)
+    return completeOrError(fetch, upstream, stored, isStored)
   }
 
   /**
@@ -168,9 +168,9 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     isStored: boolean,
   ): Promise<FetchOutcome> => {
     const { response } = upstream
-    let sent = content
-    if (!Buffer.isBuffer(sent)) {
-      const fill = new Fill(response, sent, maxEntryBytes, reservationFor(fetch))
+    let codedContent = content
+    if (!Buffer.isBuffer(codedContent)) {
+      const fill = new Fill(response, codedContent, maxEntryBytes, reservationFor(fetch))
       const end = await fill.endOrLongerThan(maxEntryBytes, holdOf(response, isStored))
       if (end === undefined) return decodeOnTheWay(fetch, upstream, fill, coding)
       if (end.kind === 'failed') throw end.error
@@ -180,16 +180,17 @@ export const createFetch = (options: FetchOptions): RunFetch => {
           { ...response, content: fill.reader(fetch.read.client) },
           fill.reasonOfOverflow,
         )
-      sent = end.content
+      codedContent = end.content
     }
     const decoder = createDecoder(coding)
-    decoder.end(sent)
+    decoder.end(codedContent)
     const fill = new Fill(decodedHead(response), decoder, maxEntryBytes, reservationFor(fetch))
     const end = await fill.done
-    if (end.kind === 'complete') return storeDecoded(fetch, upstream, sent, coding, end.content, isStored)
+    if (end.kind === 'complete')
+      return storeDecoded(fetch, upstream, codedContent, coding, end.content, isStored)
     fill.abandon()
     const reason = end.kind === 'failed' ? 'coding' : fill.reasonOfOverflow
-    return unshareable(fetch, { ...response, content: sent }, reason)
+    return unshareable(fetch, { ...response, content: codedContent }, reason)
   }
 
   const readStream = async (
@@ -293,17 +294,16 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   ): FetchOutcome => {
     const head = freshenedHead(stored, response, times.received.now)
     const decision = storageOf(head, fetch.read, times.received.now)
-    const made = storage.create(fetch, { head, content: stored.content }, times, {
+    const replacement = storage.create(fetch, { head, content: stored.content }, times, {
       upstreamTag: fieldValue(response.fields, 'etag') ?? stored.upstreamTag,
       forms: stored.forms,
     })
     if (decision.kind === 'no-store') {
       store.delete(stored.key)
-      const { status, fields, content } = made
-      const own: GatewayResponse = { status, fields, content }
-      return unshareable(fetch, own, decision.reason, response.status)
+      const { status, fields, content } = replacement
+      return unshareable(fetch, { status, fields, content }, decision.reason, response.status)
     }
-    return shareable(fetch, made, { upstreamStatus: response.status, validated: true, ownFields: [] })
+    return shareable(fetch, replacement, { upstreamStatus: response.status, validated: true, ownFields: [] })
   }
 
   /** Has no content to store, but may describe the one that is stored (RFC 9111 §4.3.5). */
@@ -324,8 +324,8 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     whole: CompleteResponse,
   ): FetchOutcome | undefined => {
     if (storageOf(whole.head, fetch.read, times.received.now).kind === 'no-store') return undefined
-    const made = storage.create(fetch, whole, times)
-    return shareable(fetch, made, { upstreamStatus: 206, validated: false, ownFields: [] })
+    const stored = storage.create(fetch, whole, times)
+    return shareable(fetch, stored, { upstreamStatus: 206, validated: false, ownFields: [] })
   }
 
   /** Requests what is missing of the whole, or validates the stored part; undefined: the whole has to be requested. */

@@ -16,8 +16,8 @@ const emptyChunk = (): Chunk => ({ bytes: undefined, next: undefined, readers: 0
 
 /** One reader of a fill, at its own pace. */
 class FillReader extends Readable {
-  readonly #wanted: (reader: FillReader) => void
-  readonly #gone: (reader: FillReader) => void
+  readonly #onRead: (reader: FillReader) => void
+  readonly #onDestroy: (reader: FillReader) => void
   /** For turns: the address of its client. */
   readonly client: string
   /** The chunk that it gets next; undefined once the content is complete. */
@@ -34,25 +34,25 @@ class FillReader extends Readable {
   constructor(
     client: string,
     next: Chunk | undefined,
-    wanted: (reader: FillReader) => void,
-    gone: (reader: FillReader) => void,
+    onRead: (reader: FillReader) => void,
+    onDestroy: (reader: FillReader) => void,
   ) {
     super({ highWaterMark: 16 * 1024 })
     this.client = client
     this.next = next
-    this.#wanted = wanted
-    this.#gone = gone
+    this.#onRead = onRead
+    this.#onDestroy = onDestroy
     // It may fail before a listener is added: a later reader still gets the error.
     this.on('error', () => {})
   }
 
   override _read(): void {
     this.isWaiting = true
-    this.#wanted(this)
+    this.#onRead(this)
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#gone(this)
+    this.#onDestroy(this)
     callback(error)
   }
 }
@@ -179,8 +179,8 @@ export class Fill {
     const reader = new FillReader(
       client,
       this.#content === undefined ? first : undefined,
-      (one) => this.#serveInTurn(one),
-      (one) => this.#gone(one),
+      (reader) => this.#serveInTurn(reader),
+      (reader) => this.#gone(reader),
     )
     this.#readers.add(reader)
     if (this.#failure !== undefined) this.#endReader(reader, this.#failure)

@@ -58,12 +58,12 @@ const rangeResponse = (
   const length = total ?? Number.POSITIVE_INFINITY
   const selection = rangeOf(reader.fields, { status: 200, fields: stored.fields }, length, now)
   if (selection.kind !== 'parts') return undefined
-  const [wanted, ...others] = selection.ranges
-  if (wanted === undefined || others.length > 0) return undefined
-  const content = sliceOf(stored, wanted)
+  const [range, ...others] = selection.ranges
+  if (range === undefined || others.length > 0) return undefined
+  const content = sliceOf(stored, range)
   if (content === undefined) return undefined
   const fields = withField(stored.fields, 'Content-Length', String(content.length))
-  fields.push('Content-Range', formatContentRange({ ...wanted, total }))
+  fields.push('Content-Range', formatContentRange({ ...range, total }))
   return { status: 206, fields, content }
 }
 
@@ -92,9 +92,9 @@ const strongTagOf = (fields: FieldLines) => {
 }
 
 const sharesStrongTag = (stored: ResponseHead, response: ResponseHead): boolean => {
-  const one = strongTagOf(stored.fields)
-  const other = strongTagOf(response.fields)
-  return one !== undefined && other !== undefined && matchesStrongly(one, other)
+  const storedTag = strongTagOf(stored.fields)
+  const responseTag = strongTagOf(response.fields)
+  return storedTag !== undefined && responseTag !== undefined && matchesStrongly(storedTag, responseTag)
 }
 
 const validationOf = (
@@ -204,11 +204,11 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
   const storeOrCombine = (fetch: FetchRequest, upstream: UpstreamResponse, part: PartialContent): void => {
     const { response, times } = upstream
     const stored = find(fetch.read)
-    const both =
+    const combination =
       stored !== undefined && sharesStrongTag(stored, response) ? combined(stored, part) : undefined
-    if (stored === undefined || both === undefined || both.content.length > maxEntryBytes) {
+    if (stored === undefined || combination === undefined || combination.content.length > maxEntryBytes) {
       storePart(fetch, upstream, response, part)
-    } else storePart(fetch, upstream, freshenedHead(stored, response, times.received.now), both)
+    } else storePart(fetch, upstream, freshenedHead(stored, response, times.received.now), combination)
   }
 
   /** Drops it, and returns undefined, when it may not be stored any longer. */
@@ -281,10 +281,14 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
       }
       const rest = await readContent(response, maxEntryBytes, reservation)
       const part = rest === undefined ? undefined : partOf(range, rest)
-      const both = part === undefined ? undefined : combined(stored, part)
-      if (both === undefined || !isWhole(both.partial) || both.content.length > maxEntryBytes)
+      const combination = part === undefined ? undefined : combined(stored, part)
+      if (
+        combination === undefined ||
+        !isWhole(combination.partial) ||
+        combination.content.length > maxEntryBytes
+      )
         return undefined
-      return wholeOf(freshenedHead(stored, response, times.received.now), both.content)
+      return wholeOf(freshenedHead(stored, response, times.received.now), combination.content)
     },
     /** Freshens by a 304 (RFC 9111 §4.3.4); undefined when that is about something else or does not answer the reader. */
     confirm: (

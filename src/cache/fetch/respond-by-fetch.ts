@@ -59,12 +59,14 @@ const retryAlone: Resolution = { kind: 'retry', alone: true, afterFailure: false
 const retryAfterFailure: Resolution = { kind: 'retry', alone: false, afterFailure: true }
 
 /** Would the upstream be sent the same request for both? */
-const sendsTheSame = (one: CacheRead, other: CacheRead): boolean => {
-  if (one === other || one.fields === other.fields) return true
-  const names = Object.keys(one.fields)
-  const others = Object.keys(other.fields)
-  if (names.length !== others.length) return false
-  return varyKey(names, one) === varyKey(names, other) && varyKey(others, one) === varyKey(others, other)
+const sendsTheSame = (read: CacheRead, other: CacheRead): boolean => {
+  if (read === other || read.fields === other.fields) return true
+  const names = Object.keys(read.fields)
+  const otherNames = Object.keys(other.fields)
+  if (names.length !== otherNames.length) return false
+  return (
+    varyKey(names, read) === varyKey(names, other) && varyKey(otherNames, read) === varyKey(otherNames, other)
+  )
 }
 
 /** The fields that identify the caller of a request, as one text. */
@@ -223,8 +225,8 @@ const createResolveWaiter = (
       const fields = [...head.fields, ...ownFields]
       const response = { status: head.status, fields, content } as const
       const reason = fill.reasonOfOverflow
-      const own: UnshareableOutcome = { kind: 'unshareable', response, upstreamStatus, reason }
-      return respond(() => responder.unshareable(own, read, waiting.need.reason, readClock(clock)))
+      const unshareable: UnshareableOutcome = { kind: 'unshareable', response, upstreamStatus, reason }
+      return respond(() => responder.unshareable(unshareable, read, waiting.need.reason, readClock(clock)))
     } catch (error) {
       content?.destroy()
       throw error
@@ -406,15 +408,15 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
       return
     }
     const at = readClock(clock)
-    const found = reuse(reader.read, at)
-    if (found.kind === 'fresh') {
+    const decision = reuse(reader.read, at)
+    if (decision.kind === 'fresh') {
       inTurn(reader, isLeader, () =>
-        reader.resolve(responder.collapsed(found.stored, reader.read, reader.first.reason, at)),
+        reader.resolve(responder.collapsed(decision.stored, reader.read, reader.first.reason, at)),
       )
       return
     }
     wait(reader, {
-      need: found.kind === 'fetch' ? found : attempt.need,
+      need: decision.kind === 'fetch' ? decision : attempt.need,
       alone: retriesAlone(resolution, attempt.waits) || reader.read.isOutdated?.() === true,
       hasRetried: attempt.hasRetried || resolution.afterFailure,
       waits: attempt.waits + 1,

@@ -183,7 +183,7 @@ const heuristicShare = 0.1
 const longestHeuristicMs = 86_400_000
 
 /** Seconds of a directive as a lifetime; invalid freshness information makes a response stale (RFC 9111 §4.2.1). */
-const stated = (seconds: number | 'invalid'): Freshness => ({
+const fromSeconds = (seconds: number | 'invalid'): Freshness => ({
   lifetimeMs: seconds === 'invalid' ? 0 : seconds * 1000,
   source: 'upstream',
 })
@@ -204,8 +204,8 @@ const fromUpstream = (
   control: ResponseControl,
   responseTime: number,
 ): Freshness | undefined => {
-  if (control.sMaxAge !== undefined) return stated(control.sMaxAge)
-  if (control.maxAge !== undefined) return stated(control.maxAge)
+  if (control.sMaxAge !== undefined) return fromSeconds(control.sMaxAge)
+  if (control.maxAge !== undefined) return fromSeconds(control.maxAge)
   return control.source === 'targeted' ? undefined : fromExpires(head, responseTime)
 }
 
@@ -302,9 +302,9 @@ const heardLifetime = (
   return mostMs === whileHeard.lifetimeMs ? whileHeard : { ...whileHeard, lifetimeMs: mostMs }
 }
 
-const windowMs = (stated: number | 'invalid' | undefined, ruled: number | undefined): number => {
-  if (stated === 'invalid') return 0
-  return stated === undefined ? (ruled ?? 0) : stated * 1000
+const windowMs = (seconds: number | 'invalid' | undefined, ruled: number | undefined): number => {
+  if (seconds === 'invalid') return 0
+  return seconds === undefined ? (ruled ?? 0) : seconds * 1000
 }
 
 /** How long and under which conditions a response may be reused: RFC 9111 §4.2, RFC 5861, and the rule. */

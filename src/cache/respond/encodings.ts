@@ -74,8 +74,8 @@ const tags = new WeakMap<ResponseHead, string>()
 
 /** The entity tag of a response as its field spells it; '' when it has none that is valid. */
 export const currentTag = (response: ResponseHead): string => {
-  const known = tags.get(response)
-  if (known !== undefined) return known
+  const knownTag = tags.get(response)
+  if (knownTag !== undefined) return knownTag
   const value = fieldValue(response.fields, 'etag') ?? ''
   const tag = parseEntityTag(value) === undefined ? '' : value
   tags.set(response, tag)
@@ -159,7 +159,7 @@ export const createEncodings = (options: EncodingsOptions) => {
   const unfit = new WeakSet<Buffer>()
 
   const formIn = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
-    const form = stored.forms.find((one) => one.coding === coding)
+    const form = stored.forms.find((codedForm) => codedForm.coding === coding)
     if (form?.content === undefined) return undefined
     form.response ??= codedResponse(stored, coding, form.content)
     return form.response
@@ -174,7 +174,7 @@ export const createEncodings = (options: EncodingsOptions) => {
   }
 
   /** Never rejects: readers without a form get the uncoded one. */
-  const made = async (stored: StoredResponse, coding: Coding): Promise<CodedForm> => {
+  const makeForm = async (stored: StoredResponse, coding: Coding): Promise<CodedForm> => {
     try {
       const content = await compress(stored.content, coding)
       const form = { coding, content: content === undefined ? undefined : ownBytes(content) }
@@ -196,7 +196,7 @@ export const createEncodings = (options: EncodingsOptions) => {
     const now = making.get(stored.content)
     if (now !== undefined) return now.coding === coding ? now.form : undefined
     if (making.size >= mostAtOnce || unfit.has(stored.content)) return undefined
-    const form = made(stored, coding)
+    const form = makeForm(stored, coding)
     making.set(stored.content, { coding, form })
     return form
   }
@@ -212,19 +212,19 @@ export const createEncodings = (options: EncodingsOptions) => {
 
   /** A client that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
   const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms<Coding>) => {
-    const chosen = best(stored, accepted)
+    const bestForm = best(stored, accepted)
     const { fields } = reader
     const isRevalidation = fields['if-none-match'] !== undefined
-    if (isRevalidation ? asksForTag(fields, currentTag(chosen)) : fields['if-match'] === undefined)
-      return chosen
+    if (isRevalidation ? asksForTag(fields, currentTag(bestForm)) : fields['if-match'] === undefined)
+      return bestForm
     const coded = accepted.codings.map((coding) => codedResponse(stored, coding, stored.content))
-    const forms = [chosen, ...(isRevalidation ? coded : []), ...(accepted.uncoded ? [stored] : [])]
+    const forms = [bestForm, ...(isRevalidation ? coded : []), ...(accepted.uncoded ? [stored] : [])]
     const name = isRevalidation ? 'if-none-match' : 'if-match'
-    return forms.find((form) => meets(reader, form, name)) ?? chosen
+    return forms.find((form) => meets(reader, form, name)) ?? bestForm
   }
 
-  const isMade = (stored: StoredResponse, wanted: Coding): boolean =>
-    stored.forms.some(({ coding }) => coding === wanted)
+  const isMade = (stored: StoredResponse, preferredCoding: Coding): boolean =>
+    stored.forms.some(({ coding }) => coding === preferredCoding)
 
   return {
     // A caller's own responses only where the service allows it: the length of a compressed secret can reveal it (BREACH).
@@ -240,14 +240,15 @@ export const createEncodings = (options: EncodingsOptions) => {
     formFor: (stored: StoredResponse, reader: ReaderFacts) => {
       if (!stored.codable || reader.fields['accept-encoding'] === undefined) return stored
       const accepted = acceptedBy(reader)
-      const [wanted] = accepted.codings
-      if (wanted === undefined || isMade(stored, wanted)) return formOf(stored, reader, accepted)
-      const form = make(stored, wanted)
-      const chosen = formOf(stored, reader, accepted)
+      const [preferredCoding] = accepted.codings
+      if (preferredCoding === undefined || isMade(stored, preferredCoding))
+        return formOf(stored, reader, accepted)
+      const form = make(stored, preferredCoding)
+      const bestForm = formOf(stored, reader, accepted)
       // With another coded form, or with a precondition, which mostly leads to a 304, there is nothing to wait for.
-      if (form === undefined || chosen !== stored || isConditional(reader.fields)) return chosen
-      return form.then((one) =>
-        one.content === undefined ? stored : codedResponse(stored, wanted, one.content),
+      if (form === undefined || bestForm !== stored || isConditional(reader.fields)) return bestForm
+      return form.then((codedForm) =>
+        codedForm.content === undefined ? stored : codedResponse(stored, preferredCoding, codedForm.content),
       )
     },
   }

@@ -91,7 +91,7 @@ const preparedFor = (
 ): PreparedAnswers | undefined => {
   const { prepared } = stored
   if (prepared === ageSeconds) {
-    const made: PreparedAnswers = {
+    const answers: PreparedAnswers = {
       of: stored,
       ageSeconds,
       ttlSeconds,
@@ -100,8 +100,8 @@ const preparedFor = (
       head: undefined,
       'not-modified': undefined,
     }
-    stored.prepared = made
-    return made
+    stored.prepared = answers
+    return answers
   }
   // Age and ttl need not change at the same moment.
   const isCurrent =
@@ -143,8 +143,8 @@ const headTextOf = (
 ): HeadText | undefined => {
   if (form === 'not-modified') return headText(fields, status)
   // A coded form is made of another stored response, and has other fields.
-  const sent = stored.sentFields ?? stored.fields
-  if (stored.headText?.of !== sent) stored.headText = headText(sent, stored.status)
+  const lines = stored.sentFields ?? stored.fields
+  if (stored.headText?.of !== lines) stored.headText = headText(lines, stored.status)
   return headText(fields, status, stored.headText)
 }
 
@@ -182,11 +182,11 @@ export const createResponder = (encodings: Encodings) => {
     if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
     const isRepeated = stored.prepared !== -1
     const prepared = preparedFor(stored, seconds(ageMs), ttl)
-    const made = prepared?.[form]
-    if (prepared !== undefined && made !== undefined) {
+    const preparedAnswer = prepared?.[form]
+    if (prepared !== undefined && preparedAnswer !== undefined) {
       prepared.readers += 1
       if (prepared.readers === readersOfText && prepared.whole !== undefined) keepText(prepared.whole)
-      return made
+      return preparedAnswer
     }
     const answer = freshAnswer(stored, read, ageMs, ttl, at)
     if (isRepeated) answer.headText = headTextOf(answer, form, stored)

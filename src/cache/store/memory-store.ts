@@ -119,8 +119,8 @@ const bytesOf = (variants: readonly StoredResponse[]): number =>
 /** Tags of all variants, and the target, which finds the entries of all partitions but the public one: that has its own key. */
 const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly string[] => {
   const [first, ...others] = variants
-  const own = first?.tags ?? []
-  const tags = others.length === 0 ? own : [...new Set(variants.flatMap((stored) => stored.tags))]
+  const firstTags = first?.tags ?? []
+  const tags = others.length === 0 ? firstTags : [...new Set(variants.flatMap((stored) => stored.tags))]
   return isPublicKey(key) ? tags : [targetKeyOf(key), ...tags]
 }
 
@@ -174,14 +174,14 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
   }
   /** Newest last; the oldest variants are dropped when there are too many of them or when together they are too large. */
   const fitting = (variants: readonly StoredResponse[]): readonly StoredResponse[] => {
-    let kept = variants.length > mostVariants ? variants.slice(-mostVariants) : variants
-    while (kept.length > 1 && bytesOf(kept) > maxEntryBytes * 4) kept = kept.slice(1)
-    return bytesOf(kept) > maxBytes ? kept.slice(-1) : kept
+    let newest = variants.length > mostVariants ? variants.slice(-mostVariants) : variants
+    while (newest.length > 1 && bytesOf(newest) > maxEntryBytes * 4) newest = newest.slice(1)
+    return bytesOf(newest) > maxBytes ? newest.slice(-1) : newest
   }
   function* withTag(tag: string): Generator<StoredVariants> {
     yield* index.holders(tag)
-    const own = lru.peek(publicKeyOf(tag))
-    if (own !== undefined) yield own
+    const publicEntry = lru.peek(publicKeyOf(tag))
+    if (publicEntry !== undefined) yield publicEntry
   }
   /** Another variant that was stored meanwhile may have replaced the entry. */
   const current = (entry: StoredVariants): StoredVariants | undefined =>
@@ -213,9 +213,9 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     },
     /** Returns the number of responses removed. */
     delete: (key: string) => {
-      const dropped = lru.peek(key)?.variants.length ?? 0
+      const count = lru.peek(key)?.variants.length ?? 0
       lru.delete(key)
-      return dropped
+      return count
     },
     /**
      * As `delete` for every reader, at a tenth of its cost: `sweep` removes them from the index, and from the bytes that are counted,
@@ -223,12 +223,12 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
      */
     markDeleted: (marked: StoredVariants) => {
       const entry = current(marked)
-      const dropped = entry?.variants.length ?? 0
-      if (entry === undefined || dropped === 0) return 0
-      responses -= dropped
+      const count = entry?.variants.length ?? 0
+      if (entry === undefined || count === 0) return 0
+      responses -= count
       entry.variants = none
       deleted.push(entry)
-      return dropped
+      return count
     },
     /** The responses now stored under its key. */
     currentVariants: (entry: StoredVariants) => current(entry)?.variants ?? none,
@@ -257,14 +257,14 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     countWithTags: (tags: readonly string[]) => tags.reduce((sum, tag) => sum + index.holders(tag).length, 0),
     /** At once, however many there are; returns the number of responses removed. */
     clear: () => {
-      const dropped = responses
+      const count = responses
       // New ones, and the old ones for the garbage collector: to remove each entry would take too long.
       index = createTagIndex<StoredVariants>()
       lru = createLru()
       deleted = []
       responses = 0
       heapBytes = 0
-      return dropped
+      return count
     },
     usedShare: () => Math.max(lru.calculatedSize / maxBytes, heapBytes / maxHeapBytes),
     stats: () => ({ entries: responses, bytes: lru.calculatedSize, tags: index.size }),
@@ -381,11 +381,11 @@ export const createResponseStorage = (options: StorageOptions) => {
     const isUndisputed = log.sequence === since && unsettled.isEmpty
     const doubt = isUndisputed ? undefined : doubtAbout(stored, since)
     if (doubt !== undefined) return doubt
-    const known = store.peek(stored.key)
-    if (known.some((other) => other.order > stored.order && other.varyKey === stored.varyKey)) {
+    const variants = store.peek(stored.key)
+    if (variants.some((variant) => variant.order > stored.order && variant.varyKey === stored.varyKey)) {
       return 'overtaken'
     }
-    if (known.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
+    if (variants.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
     addForReceivers(read, stored)
     return store.put(stored) ? undefined : 'too-large'
   }
@@ -397,14 +397,14 @@ export const createResponseStorage = (options: StorageOptions) => {
      * sent one.
      */
     createHead: (storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse => {
-      const made = create(storedFor, { head: response, content: noContent }, times)
+      const stored = create(storedFor, { head: response, content: noContent }, times)
       const declared = declaredLength(response)
       const hasTag = fieldValue(response.fields, 'etag') !== undefined
       const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
-      const fields = withoutFields(made.fields, unknown)
+      const fields = withoutFields(stored.fields, unknown)
       if (declared !== undefined) fields.push('Content-Length', String(declared))
-      const isCoded = isCodable(made, declared ?? Number.MAX_SAFE_INTEGER, codedFrom(storedFor.read))
-      return { ...made, fields: isCoded ? withVaryByCoding(fields) : fields, content: noContent }
+      const isCoded = isCodable(stored, declared ?? Number.MAX_SAFE_INTEGER, codedFrom(storedFor.read))
+      return { ...stored, fields: isCoded ? withVaryByCoding(fields) : fields, content: noContent }
     },
     describe,
     storeIfCurrent,

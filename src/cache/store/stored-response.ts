@@ -218,17 +218,17 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
 type Writable = { -readonly [Name in keyof StoredResponse]: StoredResponse[Name] }
 
 /** Sets the tags that invalidate it, and counts its bytes. Changes the record itself. */
-export const setTags = (made: StoredResponse, tags: readonly string[]): StoredResponse => {
-  const writable: Writable = made
+export const setTags = (stored: StoredResponse, tags: readonly string[]): StoredResponse => {
+  const writable: Writable = stored
   writable.tags = tags.length === 0 ? noTags : tags
-  writable.bytes = sizeOf(made)
+  writable.bytes = sizeOf(stored)
   return writable
 }
 
 /** Sets what caches in front of the gateway get, and counts its bytes. Changes the record itself. */
-export const setForReceivers = (made: StoredResponse, lines: FieldLines): void => {
-  const writable: Writable = made
-  writable.sentFields = [...withoutFields(made.fields, receiverFields), ...lines]
+export const setForReceivers = (stored: StoredResponse, lines: FieldLines): void => {
+  const writable: Writable = stored
+  writable.sentFields = [...withoutFields(stored.fields, receiverFields), ...lines]
   writable.bytes += 8 * writable.sentFields.length
   for (const text of lines) writable.bytes += text.length + overheadOfLine
 }

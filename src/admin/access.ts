@@ -26,7 +26,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 /** Compares in constant time; the time does not depend on the length of the token either. */
 const createTokenCheck = (token: string): ((given: string) => boolean) => {
   const expected = digest(token)
-  return (given) => timingSafeEqual(digest(given), expected)
+  return (candidate) => timingSafeEqual(digest(candidate), expected)
 }
 
 const isLoopback = (address: string): boolean =>

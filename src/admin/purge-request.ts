@@ -33,70 +33,72 @@ const isText = (value: unknown): value is string =>
 
 /** A kind of selector: a member for one, and a member for a list of several. */
 type SelectorRow = {
-  readonly one: 'url' | 'tag' | 'prefix'
-  readonly several: string
+  readonly singular: 'url' | 'tag' | 'prefix'
+  readonly plural: string
   readonly expected: string
 }
 
 const rows: readonly SelectorRow[] = [
   {
-    one: 'url',
-    several: 'urls',
+    singular: 'url',
+    plural: 'urls',
     expected: `a public URL or path of 1 to ${longest} characters`,
   },
   {
-    one: 'tag',
-    several: 'tags',
+    singular: 'tag',
+    plural: 'tags',
     expected: `a text of 1 to ${longest} characters`,
   },
   {
-    one: 'prefix',
-    several: 'prefixes',
+    singular: 'prefix',
+    plural: 'prefixes',
     expected: `a path that begins with "/", of 1 to ${longest} characters`,
   },
 ]
 
-const selectorNames = [...rows.flatMap(({ one, several }) => [one, several]), 'all']
-const known: ReadonlySet<string> = new Set([...selectorNames, 'mode', 'dryRun', 'service', 'warm'])
+const selectorNames = [...rows.flatMap(({ singular, plural }) => [singular, plural]), 'all']
+const memberNames: ReadonlySet<string> = new Set([...selectorNames, 'mode', 'dryRun', 'service', 'warm'])
 
-const selected = ({ one }: SelectorRow, value: unknown): PurgeSelection | undefined =>
-  isText(value) && (one !== 'prefix' || value.startsWith('/')) ? { by: one, text: value } : undefined
+const selected = ({ singular }: SelectorRow, value: unknown): PurgeSelection | undefined =>
+  isText(value) && (singular !== 'prefix' || value.startsWith('/'))
+    ? { by: singular, text: value }
+    : undefined
 
 /** The selections of one kind, or the fault of the first wrong one. */
 const selectionsOf = (row: SelectorRow, members: JsonObject): PurgeSelection[] | string => {
-  const { one, several, expected } = row
-  const found: PurgeSelection[] = []
-  if (members[one] !== undefined) {
-    const selection = selected(row, members[one])
-    if (selection === undefined) return `${one}: expected ${expected}`
-    found.push(selection)
+  const { singular, plural, expected } = row
+  const selections: PurgeSelection[] = []
+  if (members[singular] !== undefined) {
+    const selection = selected(row, members[singular])
+    if (selection === undefined) return `${singular}: expected ${expected}`
+    selections.push(selection)
   }
-  const list = members[several]
-  if (list === undefined) return found
-  if (!Array.isArray(list) || list.length === 0) return `${several}: expected a list with at least one entry`
+  const list = members[plural]
+  if (list === undefined) return selections
+  if (!Array.isArray(list) || list.length === 0) return `${plural}: expected a list with at least one entry`
   for (const [at, value] of list.entries()) {
     const selection = selected(row, value)
-    if (selection === undefined) return `${several}[${at}]: expected ${expected}`
-    found.push(selection)
+    if (selection === undefined) return `${plural}[${at}]: expected ${expected}`
+    selections.push(selection)
   }
-  return found
+  return selections
 }
 
 const readSelections = (members: JsonObject): PurgeSelection[] | string => {
-  const given = selectorNames.filter((name) => members[name] !== undefined)
-  if (given.length === 0) return `expected at least one of ${selectorNames.join(', ')}`
+  const selectors = selectorNames.filter((name) => members[name] !== undefined)
+  if (selectors.length === 0) return `expected at least one of ${selectorNames.join(', ')}`
   if (members['all'] !== undefined) {
     if (members['all'] !== true) return 'all: expected true'
-    return given.length === 1 ? [{ by: 'all' }] : 'all: it includes everything else; leave out the others'
+    return selectors.length === 1 ? [{ by: 'all' }] : 'all: it includes everything else; leave out the others'
   }
-  const found: PurgeSelection[] = []
+  const all: PurgeSelection[] = []
   for (const row of rows) {
     const selections = selectionsOf(row, members)
     if (typeof selections === 'string') return selections
-    found.push(...selections)
+    all.push(...selections)
   }
-  return found.length <= mostSelectors
-    ? found
+  return all.length <= mostSelectors
+    ? all
     : `expected at most ${mostSelectors} selectors in one request; use a tag, a prefix or all`
 }
 
@@ -109,8 +111,8 @@ const warmCount = (warm: unknown): number | undefined => {
 /** Reads the content of POST /cache/purge. Strict: a misspelt key must not turn into a larger purge. */
 export const readPurgeRequest = (content: unknown): RequestReading<PurgeRequest> => {
   if (!isJsonObject(content)) return fault('expected a JSON object')
-  if (Object.keys(content).some((name) => !known.has(name))) {
-    return fault(`unknown member; known are ${[...known].join(', ')}`)
+  if (Object.keys(content).some((name) => !memberNames.has(name))) {
+    return fault(`unknown member; known are ${[...memberNames].join(', ')}`)
   }
   const selections = readSelections(content)
   if (typeof selections === 'string') return fault(selections)

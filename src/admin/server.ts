@@ -252,8 +252,8 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     // The route has its own credential.
     if (url === changesPath && request.method === 'POST') return undefined
     const isOpen = url === '/metrics'
-    const asked: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }
-    const decision = access(asked)
+    const adminRequest: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }
+    const decision = access(adminRequest)
     if (decision.kind === 'granted') {
       // `curl -X POST -d ''` names a type all the same, and Fastify would parse nothing as JSON.
       if (isWithoutContent(request.headers)) delete request.headers['content-type']

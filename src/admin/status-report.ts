@@ -29,9 +29,9 @@ export const readExposition = (text: string): ReadSamples => {
   const lines = new Map<string, string[][]>()
   for (const line of text.split('\n')) {
     const [, name = '', ...rest] = sampleLine.exec(line) ?? []
-    const known = lines.get(name)
-    if (known === undefined) lines.set(name, [rest])
-    else known.push(rest)
+    const labelsAndValues = lines.get(name)
+    if (labelsAndValues === undefined) lines.set(name, [rest])
+    else labelsAndValues.push(rest)
   }
   const samples = new Map<SampleName, readonly Sample[]>()
   return (name) => {
@@ -59,15 +59,18 @@ const addedUp = <Name extends string>(
 ): readonly (Readonly<Record<Name, string>> & Count)[] => {
   const sums = new Map<string, { labels: Readonly<Record<Name, string>>; count: number }>()
   for (const { labels, value } of samples) {
-    const kept = Object.fromEntries(names.map((name) => [name, labels[name] ?? ''])) as Record<Name, string>
-    const key = JSON.stringify(names.map((name) => kept[name]))
+    const chosenLabels = Object.fromEntries(names.map((name) => [name, labels[name] ?? ''])) as Record<
+      Name,
+      string
+    >
+    const key = JSON.stringify(names.map((name) => chosenLabels[name]))
     const sum = sums.get(key)
-    if (sum === undefined) sums.set(key, { labels: kept, count: value })
+    if (sum === undefined) sums.set(key, { labels: chosenLabels, count: value })
     else sum.count += value
   }
   return [...sums.values()]
     .map(({ labels, count }) => ({ ...labels, count }))
-    .sort((one, other) => other.count - one.count)
+    .sort((first, second) => second.count - first.count)
 }
 
 /** Many counters are there with 0 from the start. */
@@ -87,13 +90,13 @@ const routes = (read: ReadSamples) => {
   return addedUp(requests, ['service', 'route'])
     .slice(0, mostRows)
     .map(({ service, route, count }) => {
-      const own = matching(requests, { service, route })
+      const ofRoute = matching(requests, { service, route })
       return {
         service,
         route,
         requests: count,
-        hits: total(own.filter(({ labels }) => isHit.has(labels['cache']))),
-        errors: total(matching(own, { status_class: '5xx' })),
+        hits: total(ofRoute.filter(({ labels }) => isHit.has(labels['cache']))),
+        errors: total(matching(ofRoute, { status_class: '5xx' })),
         seconds: total(matching(read('trellis_route_duration_seconds_sum'), { service, route })),
       }
     })
@@ -173,14 +176,14 @@ const notCached = (read: ReadSamples) =>
     .flatMap(([what, metric]) =>
       happened(addedUp(read(metric), ['service', 'reason'])).map((row) => ({ what, ...row })),
     )
-    .sort((one, other) => other.count - one.count)
+    .sort((first, second) => second.count - first.count)
     .slice(0, mostRows)
 
 /** Cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
 const bucketsOf = (samples: readonly Sample[]) =>
   addedUp(samples, ['le'])
     .map(({ le, count }) => ({ le: le === '+Inf' ? null : Number(le), count }))
-    .sort((one, other) => (one.le ?? Number.POSITIVE_INFINITY) - (other.le ?? Number.POSITIVE_INFINITY))
+    .sort((first, second) => (first.le ?? Number.POSITIVE_INFINITY) - (second.le ?? Number.POSITIVE_INFINITY))
 
 /**
  * Stored responses that were compared, and the nines that these support: with 95 % confidence at most 10 to the power of -nines of all

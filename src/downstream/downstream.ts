@@ -54,12 +54,12 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   const tags = outwardTagsOf(service, config, options.tagOfAll)
   const { everything } = tags
   let isBehind = false
-  const receivers = config.receivers.map((one, at) => {
-    const before = config.receivers.slice(0, at).filter(({ type }) => type === one.type).length
+  const receivers = config.receivers.map((receiverConfig, at) => {
+    const before = config.receivers.slice(0, at).filter(({ type }) => type === receiverConfig.type).length
     return createReceiver({
-      config: one,
+      config: receiverConfig,
       service,
-      name: before === 0 ? one.type : `${one.type}-${before + 1}`,
+      name: before === 0 ? receiverConfig.type : `${receiverConfig.type}-${before + 1}`,
       everything,
       clock,
       random,
@@ -92,17 +92,17 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     const lacks = ends.some(({ end, receiver }) => end !== 'confirmed' && receiver.onFailure === 'refuse')
     return lacks ? 'unconfirmed' : 'done'
   }
-  const line = (own: readonly string[]): string =>
+  const line = (outwardTags: readonly string[]): string =>
     config.tags === 'Cache-Groups'
-      ? own.map((tag) => `"${tag}"`).join(separators[config.tags])
-      : own.join(separators[config.tags])
+      ? outwardTags.map((tag) => `"${tag}"`).join(separators[config.tags])
+      : outwardTags.join(separators[config.tags])
 
   return {
     mayStore: () => !isBehind,
-    linesFor: (own, lifetimeMs): FieldLines | undefined => {
+    linesFor: (storedTags, lifetimeMs): FieldLines | undefined => {
       const seconds = Math.floor(lifetimeMs(config.lifetimeMs) / 1000)
       if (seconds < 1) return undefined
-      return [config.tags, line(tags.of(own)), ...receiverControl(`max-age=${seconds}`)]
+      return [config.tags, line(tags.of(storedTags)), ...receiverControl(`max-age=${seconds}`)]
     },
     start: () => {
       for (const receiver of receivers) receiver.hold()

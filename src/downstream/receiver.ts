@@ -150,7 +150,7 @@ export const createReceiver = (options: ReceiverOptions) => {
       await sendAll([...tags])
     } catch (error) {
       add(tags)
-      for (const one of heard) if (!one.isOver) listeners.add(one)
+      for (const listener of heard) if (!listener.isOver) listeners.add(listener)
       await failed(error)
       return
     }
@@ -159,7 +159,7 @@ export const createReceiver = (options: ReceiverOptions) => {
     report({ kind: 'purge-sent', service, receiver, outcome: 'confirmed' })
     // What failed before went with it.
     setBehind(undefined)
-    for (const one of heard) one.confirmed()
+    for (const listener of heard) listener.confirmed()
   }
 
   const run = async (): Promise<void> => {

@@ -5,12 +5,12 @@ const groupsOf = (address: string): readonly string[] => {
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::')
   const parts = (text: string): string[] =>
     text === '' ? [] : text.split(':').flatMap((part) => (part.includes('.') ? ['v', '4'] : [part]))
-  const left = parts(head)
-  if (tail === undefined) return left
+  const leading = parts(head)
+  if (tail === undefined) return leading
   const right = parts(tail)
   return [
-    ...left,
-    ...Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0'),
+    ...leading,
+    ...Array.from({ length: Math.max(0, 8 - leading.length - right.length) }, () => '0'),
     ...right,
   ]
 }
@@ -179,18 +179,18 @@ export class OpenList<One extends Listed> {
     return this.#all
   }
 
-  add(one: One): void {
-    one.index = this.#all.length
-    this.#all.push(one)
+  add(item: One): void {
+    item.index = this.#all.length
+    this.#all.push(item)
   }
 
   /** The last one moves to the free position. */
-  remove(one: One): void {
-    const { index } = one
+  remove(item: One): void {
+    const { index } = item
     if (index === -1) return
-    one.index = -1
+    item.index = -1
     const last = this.#all.pop()
-    if (last === undefined || last === one) return
+    if (last === undefined || last === item) return
     this.#all[index] = last
     last.index = index
   }

@@ -59,8 +59,8 @@ export const unreadableDirectives = (value: string): Directives =>
   )
 
 /** For no-cache and private, which may name fields: without an argument they mean the whole response, and that wins. */
-const mergeQualified = (known: string | undefined, added: string | undefined): string | undefined =>
-  known === undefined || added === undefined ? undefined : `${known},${added}`
+const mergeQualified = (first: string | undefined, second: string | undefined): string | undefined =>
+  first === undefined || second === undefined ? undefined : `${first},${second}`
 
 const isQualifiable = (name: string): boolean => name === 'no-cache' || name === 'private'
 

@@ -284,6 +284,6 @@ const memberText = ([coding, weight]: [string, number]): string =>
 
 /** A client's Accept-Encoding as it is forwarded: known codings, each once. Without any, `identity`: the client can decode none. */
 export const forwardedCodings = (value: string): string => {
-  const known = [...weightsIn(value)].filter(([coding]) => askable.has(coding))
-  return known.length === 0 ? 'identity' : known.map(memberText).join(', ')
+  const codings = [...weightsIn(value)].filter(([coding]) => askable.has(coding))
+  return codings.length === 0 ? 'identity' : codings.map(memberText).join(', ')
 }

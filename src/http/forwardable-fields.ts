@@ -243,12 +243,12 @@ export const namedAway = (fields: RequestFields): ReadonlySet<string> =>
 /** The client's fields that go to the upstream, as lines in their order. */
 export const forwardableFields = (fields: RequestFields, withheld: ReadonlySet<string>): string[] => {
   const unsent = { named: namedAway(fields), withheld }
-  const sent: string[] = []
+  const lines: string[] = []
   for (const name of Object.keys(fields)) {
     const value = requestField(fields, name)
-    if (value !== undefined && isSent(name, unsent)) sent.push(name, value)
+    if (value !== undefined && isSent(name, unsent)) lines.push(name, value)
   }
-  return sent
+  return lines
 }
 
 /** The value of one of them; undefined where it does not go. Names may come from upstreams: every object has a `constructor`. */
@@ -292,10 +292,10 @@ const traceNames: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 export const withTraceFields = (fields: string[], open: TraceContext | undefined): string[] => {
   const parent = fieldValue(fields, 'traceparent')
   const state = fieldValue(fields, 'tracestate')
-  const sent = parent === undefined && state === undefined ? fields : withoutFields(fields, traceNames)
-  const known = parseTraceParent(parent)
-  if (open !== undefined) sent.push('traceparent', formatted(open))
-  else if (known !== undefined) sent.push('traceparent', parent as string)
-  if (known !== undefined && state !== undefined) sent.push('tracestate', state)
-  return sent
+  const lines = parent === undefined && state === undefined ? fields : withoutFields(fields, traceNames)
+  const clientParent = parseTraceParent(parent)
+  if (open !== undefined) lines.push('traceparent', formatted(open))
+  else if (clientParent !== undefined) lines.push('traceparent', parent as string)
+  if (clientParent !== undefined && state !== undefined) lines.push('tracestate', state)
+  return lines
 }

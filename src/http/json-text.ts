@@ -130,23 +130,23 @@ export const visitMembers = (
 
 /** The text of a member: the last one where the name is repeated, as in JSON.parse. */
 export const memberText = (text: JsonText, wanted: string): JsonText | undefined => {
-  let found: JsonText | undefined
+  let member: JsonText | undefined
   visitMembers(text, (name, from, end) => {
-    if (name === wanted) found = text.slice(from, end)
+    if (name === wanted) member = text.slice(from, end)
   })
-  return found
+  return member
 }
 
 /** The texts of a list's elements; undefined for anything else. */
 export const elementTexts = (text: JsonText): readonly JsonText[] | undefined => {
   if (!text.startsWith('[')) return undefined
-  const found: JsonText[] = []
+  const elements: JsonText[] = []
   visitValues(text, 0, (from) => {
     const end = valueEnd(text, from)
-    found.push(text.slice(from, end))
+    elements.push(text.slice(from, end))
     return end
   })
-  return found
+  return elements
 }
 
 const byName = ([one]: readonly [string, string], [other]: readonly [string, string]): number =>

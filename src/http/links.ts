@@ -75,8 +75,10 @@ const dotSegment = /\/(?:\.|%2e){1,2}(?:\/|$)/i
 /** With its dot segments resolved, as clients do before they use it (RFC 3986 §5.2.4). */
 const withoutDotSegments = (path: string): string => {
   const end = path.search(/[?#]/)
-  const own = end === -1 ? path : path.slice(0, end)
-  return dotSegment.test(own) ? new URL(`http://h${own}`).pathname + path.slice(own.length) : path
+  const pathname = end === -1 ? path : path.slice(0, end)
+  return dotSegment.test(pathname)
+    ? new URL(`http://h${pathname}`).pathname + path.slice(pathname.length)
+    : path
 }
 
 /** `//host` would name a host (RFC 3986 §4.2); browsers skip tabs and read a backslash as a slash. */
@@ -131,15 +133,17 @@ export const createPublicLinks = (options: PublicLinksOptions) => {
   }
 
   const absolute = (reference: string, start: string, scheme: string | undefined, authority: string) => {
-    const sent = scheme?.toLowerCase() ?? protocol
-    const named = hostIn(sent, authority)
-    const found = named === undefined ? undefined : origins.get(named)
+    const effectiveScheme = scheme?.toLowerCase() ?? protocol
+    const named = hostIn(effectiveScheme, authority)
+    const origin = named === undefined ? undefined : origins.get(named)
     const path = publicPath(reference.slice(start.length))
-    if (named === undefined || found === undefined || path === undefined) return undefined
-    const shown = found.slice(protocol.length)
+    if (named === undefined || origin === undefined || path === undefined) return undefined
+    const shown = origin.slice(protocol.length)
     if (scheme === undefined) return shown + path
     // A client is never sent from https back to http on its own host.
-    return (publicHosts.has(named) && sent === 'https:' ? sent : protocol) + shown + path
+    return (
+      (publicHosts.has(named) && effectiveScheme === 'https:' ? effectiveScheme : protocol) + shown + path
+    )
   }
 
   /** Paths climb to the root, and clients may ask for a mount without its slash: both sides may read such a reference differently. */
@@ -149,10 +153,10 @@ export const createPublicLinks = (options: PublicLinksOptions) => {
     const atUpstream = `http://h${basePath}${path}`
     if (!URL.canParse(reference, atUpstream)) return undefined
     const { pathname, search, hash } = new URL(reference, atUpstream)
-    const meant = behindMount(pathname)
-    if (meant === undefined) return undefined
+    const publicForm = behindMount(pathname)
+    if (publicForm === undefined) return undefined
     const read = new URL(reference, `http://h${isRoot ? mount : mount + path}`).pathname
-    return read === meant ? undefined : asReference(meant + search + hash)
+    return read === publicForm ? undefined : asReference(publicForm + search + hash)
   }
 
   const mapped = (reference: string, path: string): string | undefined => {
@@ -168,8 +172,9 @@ export const createPublicLinks = (options: PublicLinksOptions) => {
   /** The fields of the response to `path`, a path below the mount; the same lines where nothing changes. */
   return (lines: FieldLines, path: string): FieldLines => {
     let changed: string[] | undefined
-    let left = mostReferences
-    const map = (reference: string): string | undefined => (left-- > 0 ? mapped(reference, path) : undefined)
+    let referencesLeft = mostReferences
+    const map = (reference: string): string | undefined =>
+      referencesLeft-- > 0 ? mapped(reference, path) : undefined
     for (let i = 0; i < lines.length; i += 2) {
       const value = lines[i + 1] as string
       const shown = mapReferences((lines[i] as string).toLowerCase(), value, map)

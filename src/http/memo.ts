@@ -17,8 +17,8 @@ export const createRecentValues = <Value>(mostValues: number) => {
   }
   return {
     get: (text: string): Value | undefined => {
-      const known = young.get(text)
-      if (known !== undefined) return known
+      const recent = young.get(text)
+      if (recent !== undefined) return recent
       const aged = old.get(text)
       if (aged !== undefined) set(text, aged)
       return aged
@@ -76,8 +76,8 @@ export const remembered = <Result>(
 ): ((text: string) => Result) => {
   const recent = createRecentValues<{ readonly result: Result }>(2 * perGeneration)
   return (text) => {
-    const known = recent.get(text)
-    if (known !== undefined) return known.result
+    const entry = recent.get(text)
+    if (entry !== undefined) return entry.result
     const result = read(text)
     if (text.length <= longest) recent.set(text, { result })
     return result
@@ -99,12 +99,12 @@ export const rememberedLast = <Result extends object>(
 export const rememberedFor = <Key extends object, Result extends object>(
   read: (key: Key) => Result,
 ): ((key: Key) => Result) => {
-  const known = new WeakMap<Key, Result>()
+  const results = new WeakMap<Key, Result>()
   return (key) => {
-    let result = known.get(key)
+    let result = results.get(key)
     if (result === undefined) {
       result = read(key)
-      known.set(key, result)
+      results.set(key, result)
     }
     return result
   }

@@ -119,19 +119,19 @@ export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean
 }
 
 export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): string[] => {
-  const kept: string[] = []
+  const remaining: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] as string
-    if (!names.has(name.toLowerCase())) kept.push(name, lines[i + 1] as string)
+    if (!names.has(name.toLowerCase())) remaining.push(name, lines[i + 1] as string)
   }
-  return kept
+  return remaining
 }
 
 /** The lines with every line of one field replaced by a single new one, at the end. */
 export const withField = (lines: FieldLines, name: string, value: string): string[] => {
-  const kept = withoutFields(lines, new Set([name.toLowerCase()]))
-  kept.push(name, value)
-  return kept
+  const changed = withoutFields(lines, new Set([name.toLowerCase()]))
+  changed.push(name, value)
+  return changed
 }
 
 /** Fields that replace those of a response, and names of fields that are removed from it, in lower case. */
@@ -139,9 +139,9 @@ export type FieldChanges = { readonly set: FieldLines; readonly removed: Readonl
 
 /** The lines with the changes applied; `removed` includes the names in `set`. */
 export const withChanges = (lines: FieldLines, { set, removed }: FieldChanges): string[] => {
-  const kept = withoutFields(lines, removed)
-  kept.push(...set)
-  return kept
+  const changed = withoutFields(lines, removed)
+  changed.push(...set)
+  return changed
 }
 
 const knownMethods: ReadonlySet<string> = new Set([
@@ -238,9 +238,9 @@ let last: ContentText | undefined
 /** Makes the text of a content once for all that read it in a row: a site response is searched twice, parsed and sent. */
 export const contentText = (content: Buffer): ContentText => {
   if (last?.of === content) return last
-  const made = { of: content, latin1: content.toString('latin1') }
-  if (content.length <= longestText) last = made
-  return made
+  const text = { of: content, latin1: content.toString('latin1') }
+  if (content.length <= longestText) last = text
+  return text
 }
 
 /** Field lines as they are written, checked: those of `begin`, the same object in many responses, and then `text`. */

@@ -23,9 +23,9 @@ const fail = (): never => {
 /** Sticky patterns without nested repetition: each is linear. */
 const take = (cursor: Cursor, pattern: RegExp): string | undefined => {
   pattern.lastIndex = cursor.at
-  const found = pattern.exec(cursor.text)?.[0]
-  if (found !== undefined) cursor.at += found.length
-  return found
+  const text = pattern.exec(cursor.text)?.[0]
+  if (text !== undefined) cursor.at += text.length
+  return text
 }
 
 const spaces = / */y

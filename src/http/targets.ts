@@ -27,14 +27,14 @@ export const createHostTable = <Value>(
   return {
     /** The values for a host, those of the most specific pattern first: the host itself, then the longest wildcard. */
     matching: (host: string): readonly Value[] => {
-      const found = [...(exact.get(host) ?? [])]
+      const matches = [...(exact.get(host) ?? [])]
       // No name has an empty label (RFC 1034 §3.1).
-      if (host.startsWith('.') || host.includes('..')) return found
+      if (host.startsWith('.') || host.includes('..')) return matches
       // A suffix begins with its dot, so that `*.shop.example` does not match `shop.example`.
       for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
-        found.push(...(bySuffix.get(host.slice(dot)) ?? []))
+        matches.push(...(bySuffix.get(host.slice(dot)) ?? []))
       }
-      return found
+      return matches
     },
   }
 }

@@ -108,10 +108,10 @@ const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
     log.info({ service, answers }, 'stale-answers-ended')
   }
   return ({ service, failure }) => {
-    const known = counts.get(service)
-    if (known !== undefined) {
-      known.answers += 1
-      known.timer.refresh()
+    const running = counts.get(service)
+    if (running !== undefined) {
+      running.answers += 1
+      running.timer.refresh()
       return
     }
     counts.set(service, { answers: 1, timer: setTimeout(end, quietMs, service).unref() })

@@ -131,14 +131,14 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
     const changed = new Map(samples.get(at))
     for (const [service, row] of [...now].slice(0, mostServices)) {
       const steps = difference(row, last.get(service))
-      const known = changed.get(service)
+      const previous = changed.get(service)
       if (steps.some((step) => step !== 0))
-        changed.set(service, known === undefined ? steps : sum([known, steps]))
+        changed.set(service, previous === undefined ? steps : sum([previous, steps]))
     }
     last = now
     until = at
     samples.set(at, changed)
-    for (const one of samples.keys()) if (one <= at - mostSamples || one > at) samples.delete(one)
+    for (const time of samples.keys()) if (time <= at - mostSamples || time > at) samples.delete(time)
   }
   const timer = setInterval(take, sampleMs).unref()
   const written = (event: ExchangeEvent): void => {
@@ -175,8 +175,8 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       refusals: refusals.newestFirst().map(withDate),
       invalidations: invalidations
         .newestFirst()
-        .map((one) => withDate({ ...one, cause: short(one.cause), reach: one.reach.map(short) })),
-      kept: kept.newestFirst().map((one) => withDate({ ...one, cause: short(one.cause) })),
+        .map((event) => withDate({ ...event, cause: short(event.cause), reach: event.reach.map(short) })),
+      kept: kept.newestFirst().map((event) => withDate({ ...event, cause: short(event.cause) })),
     }),
     purged: ({ cause, reach, entries }: PurgeRecord): void =>
       invalidations.add({
@@ -198,7 +198,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       }
       if (event.kind !== 'exchange-finished') return
       const { id = '', service, route, status } = event
-      if (status >= 500 && !errors.some((one) => one.id === id))
+      if (status >= 500 && !errors.some((recentError) => recentError.id === id))
         errors.add({ at: clock.now(), id, service, route, status, code: '' })
       written(event)
     },
@@ -240,8 +240,8 @@ const quantile = (counts: readonly number[], bounds: readonly number[], share: n
 export const historyView = (parts: readonly HistoryPart[], bounds: readonly number[]) => {
   const byTime = new Map<number, readonly number[]>()
   for (const [at, ...row] of parts.flatMap(({ rows }) => rows)) {
-    const known = byTime.get(at)
-    byTime.set(at, known === undefined ? row : sum([known, row]))
+    const previous = byTime.get(at)
+    byTime.set(at, previous === undefined ? row : sum([previous, row]))
   }
   // Times without a sample would look like a fall to 0.
   const end = Math.max(...parts.map(({ until }) => until))
@@ -270,7 +270,7 @@ const newest = <Value extends { readonly at: string }>(
 ): readonly Value[] =>
   lists
     .flat()
-    .sort((one, other) => (one.at < other.at ? 1 : -1))
+    .sort((first, second) => (first.at < second.at ? 1 : -1))
     .slice(0, mostEvents)
 
 export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({

@@ -75,14 +75,14 @@ export const createSampled = (everyMs: number, monotonic: () => number) => {
   return {
     /** Number of lines held back since the last one passed; undefined: hold this one back too. */
     pass: (key: string): number | undefined => {
-      const known = last.get(key)
+      const lastLine = last.get(key)
       const now = monotonic()
-      if (known !== undefined && now - known.at < everyMs) {
-        known.held += 1
+      if (lastLine !== undefined && now - lastLine.at < everyMs) {
+        lastLine.held += 1
         return undefined
       }
       last.set(key, { at: now, held: 0 })
-      return known?.held ?? 0
+      return lastLine?.held ?? 0
     },
   }
 }

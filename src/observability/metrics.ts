@@ -84,8 +84,8 @@ const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['standing
   families.changesState.clear()
   families.changesLag.clear()
   for (const { service, state, lagSeconds } of feeds) {
-    for (const one of feedStates) {
-      families.changesState.series({ service, state: one }).value = one === state ? 1 : 0
+    for (const feedState of feedStates) {
+      families.changesState.series({ service, state: feedState }).value = feedState === state ? 1 : 0
     }
     if (lagSeconds !== undefined) families.changesLag.series({ service }).value = lagSeconds
   }
@@ -237,10 +237,10 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
     if (status_class === '5xx') total[2] = (total[2] ?? 0) + value
   }
   for (const [{ service = '' }, { counts }] of routeSeconds.entries()) {
-    const known = durations.get(service)
+    const previous = durations.get(service)
     durations.set(
       service,
-      known === undefined ? [...counts] : known.map((count, at) => count + (counts[at] ?? 0)),
+      previous === undefined ? [...counts] : previous.map((count, at) => count + (counts[at] ?? 0)),
     )
   }
   return new Map(
@@ -318,8 +318,8 @@ export const createMetrics = (options: MetricsOptions) => {
     /** One function for each folder's events; none of them throws. */
     observe: createEventObservers(families),
     /** Where the gauges come from; without it they are absent. */
-    readAtScrape(given: ScrapeSource): void {
-      source = given
+    readAtScrape(scrapeSource: ScrapeSource): void {
+      source = scrapeSource
     },
     setConfig,
     /** The counts that the history is made of. */

@@ -172,11 +172,11 @@ const createExchangeSpans = (
 
   const openSpans: OpenSpans = (exchange, name) => {
     const { record, request } = exchange
-    const known = open.get(record)
-    if (known === undefined) return undefined
-    const parent = known.innermost
+    const openTrace = open.get(record)
+    if (openTrace === undefined) return undefined
+    const parent = openTrace.innermost
     const span = tracer.startSpan(name, { kind: SpanKind.INTERNAL }, under(parent))
-    known.innermost = span
+    openTrace.innermost = span
     const opened: OpenSpan = {
       attempted: (attempt) => attemptSpan(tracer, request.method, span, attempt),
       end: (head) => {
@@ -190,7 +190,7 @@ const createExchangeSpans = (
       },
     }
     const close = (): void => {
-      if (known.innermost === span) known.innermost = parent
+      if (openTrace.innermost === span) openTrace.innermost = parent
       span.end()
     }
     // The upstream gets this span as its parent.

@@ -155,9 +155,9 @@ const metricsOf = (snapshot: readonly MetricSnapshot[], times: Times): MetricDat
   const byName = new Map<string, MetricData>()
   for (const metric of snapshot) {
     const data = metricData(metric, times)
-    const known = byName.get(data.descriptor.name)
-    if (known === undefined) byName.set(data.descriptor.name, data)
-    else (known.dataPoints as DataPoint<unknown>[]).push(...data.dataPoints)
+    const previous = byName.get(data.descriptor.name)
+    if (previous === undefined) byName.set(data.descriptor.name, data)
+    else (previous.dataPoints as DataPoint<unknown>[]).push(...data.dataPoints)
   }
   return [...byName.values()].filter(({ dataPoints }) => dataPoints.length > 0)
 }

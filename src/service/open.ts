@@ -81,9 +81,9 @@ type OpenOptions = Pick<Contract, 'policyFor' | 'sensitivityOf' | 'actsAsWrite'>
 /** Any HTTP service: nothing is known of it but HTTP. */
 export const createOpenContract = (
   config: Pick<OpenConfig, 'name' | 'cache'> & Partial<Pick<OpenConfig, 'errorPage'>>,
-  { limits, ...known }: OpenOptions,
+  { limits, ...contractParts }: OpenOptions,
 ): Contract => ({
-  ...known,
+  ...contractParts,
   name: 'open',
   rows: openRows,
   announced: openRows,

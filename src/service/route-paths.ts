@@ -224,9 +224,9 @@ const isDeterministic = (parts: readonly RoutePart[]): boolean =>
 const hasLiterals = (literals: readonly string[], endsLiterally: boolean, lower: string): boolean => {
   let at = 0
   for (const literal of literals) {
-    const found = lower.indexOf(literal, at)
-    if (found === -1) return false
-    at = found + literal.length
+    const position = lower.indexOf(literal, at)
+    if (position === -1) return false
+    at = position + literal.length
   }
   return !endsLiterally || lower.endsWith(literals.at(-1) ?? '')
 }

@@ -76,14 +76,14 @@ const indexRows = (rows: readonly Row[]) => {
   })
 
   const find: RowIndex = (lower) => {
-    const found = [...(literal.get(lower) ?? [])]
+    const candidates = [...(literal.get(lower) ?? [])]
     let end = 0
     for (let depth = 0; depth < deepest; depth++) {
       end = lower.indexOf('/', end) + 1
       if (end === 0) break
-      found.push(...(byPrefix.get(lower.slice(0, end)) ?? []))
+      candidates.push(...(byPrefix.get(lower.slice(0, end)) ?? []))
     }
-    return found.sort((a, b) => a.order - b.order)
+    return candidates.sort((a, b) => a.order - b.order)
   }
   return { find, skipped }
 }
@@ -191,8 +191,8 @@ const isReadAlike = (
 ): boolean => {
   const escaped = spelled(canonical)
   if (canonical === text && escaped === text && !text.includes('%')) return true
-  const sent = [canonical, escaped, withForeignBytes(canonical)]
-  const readings = new Set(sent.flatMap((reading) => [reading, withSingleSlashes(reading)]))
+  const spellings = [canonical, escaped, withForeignBytes(canonical)]
+  const readings = new Set(spellings.flatMap((reading) => [reading, withSingleSlashes(reading)]))
   readings.delete(text)
   for (const reading of readings) {
     const read = firstMatch(index, method, reading)?.candidate

@@ -93,14 +93,14 @@ export const createServiceTable = <Service extends LocatedService>(
   const candidatesFor = remembered((authority): Candidates<Service> => {
     const host = hostOf(authority)
     // A wildcard fits names that no URL can have, such as `xn--a.shop.example`: no link could name them.
-    const own = URL.canParse(`http://${host}`) ? hosts.matching(host) : []
-    return candidates([...own.map((service) => atHost(service, host)), ...ofEveryHost])
+    const ofHost = URL.canParse(`http://${host}`) ? hosts.matching(host) : []
+    return candidates([...ofHost.map((service) => atHost(service, host)), ...ofEveryHost])
   })
   const find = (authority: string, target: string): ServiceChoice<Service> => {
-    const { services: known, outer } = hasHosts ? candidatesFor(authority) : withoutHost
-    const service = firstUnder(known, target)
-    if (service === undefined) return hasHosts && known.length === 0 ? unknownHost : noService
-    return outer.has(service) && hasOtherReading(known, service, target)
+    const { services: choices, outer } = hasHosts ? candidatesFor(authority) : withoutHost
+    const service = firstUnder(choices, target)
+    if (service === undefined) return hasHosts && choices.length === 0 ? unknownHost : noService
+    return outer.has(service) && hasOtherReading(choices, service, target)
       ? ambiguous
       : { kind: 'found', service }
   }
@@ -108,8 +108,8 @@ export const createServiceTable = <Service extends LocatedService>(
     /** The most specific service: the host itself before the longest wildcard before every host, then the longest mount. */
     find,
     /** Does a request for the target reach this service, at any host of it? Batch items name a service, and no host. */
-    reaches: ({ hosts: own, mount }: LocatedService, target: string): boolean =>
-      (own.length === 0 ? [''] : own).some((host) => {
+    reaches: ({ hosts: hostPatterns, mount }: LocatedService, target: string): boolean =>
+      (hostPatterns.length === 0 ? [''] : hostPatterns).some((host) => {
         const choice = find(host, target)
         return choice.kind === 'found' && choice.service.mount === mount
       }),
@@ -142,8 +142,10 @@ export const planRoutes = <Service extends LocatedService>(services: readonly Se
   const reachable = (group: string): readonly Service[] => {
     // No host has a question mark, so that only wildcards match.
     const all = [...hosts.matching(group.replace('*', '?')), ...ofEveryHost]
-    return all.filter((one, index) =>
-      all.slice(0, index).every(({ mount }) => one.mount !== mount && !one.mount.startsWith(`${mount}/`)),
+    return all.filter((service, index) =>
+      all
+        .slice(0, index)
+        .every(({ mount }) => service.mount !== mount && !service.mount.startsWith(`${mount}/`)),
     )
   }
   type Part = { readonly groups: Set<string>; readonly services: Map<Service, string[]> }
@@ -151,8 +153,8 @@ export const planRoutes = <Service extends LocatedService>(services: readonly Se
   const fits = (part: Part, added: readonly Service[]): boolean =>
     added.every(
       ({ mount }) =>
-        [...new Set([...part.services.keys(), ...added])].filter((one) => one.mount === mount).length <=
-        mostPerMount,
+        [...new Set([...part.services.keys(), ...added])].filter((service) => service.mount === mount)
+          .length <= mostPerMount,
     )
   const parts: Part[] = [emptyPart()]
   for (const group of ['', ...patterns]) {

@@ -108,7 +108,9 @@ export const checkFault = (
 ): { readonly result: keyof typeof checkCauses; readonly cause: string } => {
   const codes = chainOf(error).flatMap((link) => ('code' in link ? [String(link.code)] : []))
   const code = codes.at(-1) === resetCode ? 'ECONNRESET' : (codes.at(-1) ?? '')
-  const result = codes.some((one) => tlsCode.test(one)) ? 'tls' : resultOf(toGatewayError(error).code)
+  const result = codes.some((candidate) => tlsCode.test(candidate))
+    ? 'tls'
+    : resultOf(toGatewayError(error).code)
   return { result, cause: `${checkCauses[result]}${/^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? `: ${code}` : ''}` }
 }
 

@@ -53,8 +53,8 @@ const hostName: ReadonlySet<string> = new Set(['host'])
 /** The fields with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's Host is never sent. */
 export const withHost = (fields: FieldLines, host: string): FieldLines => {
   if (host === '' && fieldValue(fields, 'host') === undefined) return fields
-  const kept = withoutFields(fields, hostName)
-  return host === '' ? kept : ['host', host, ...kept]
+  const otherFields = withoutFields(fields, hostName)
+  return host === '' ? otherFields : ['host', host, ...otherFields]
 }
 
 /** Streams of which all octets that were declared have been handed to a connection, though they may never end. */
@@ -93,7 +93,7 @@ export class Upload {
     const content = this.#content
     const declared = Number(this.#declared ?? Number.NaN)
     let bytes = 0
-    const taken = (chunk: Buffer): void => {
+    const count = (chunk: Buffer): void => {
       bytes += chunk.length
       progress(chunk.length)
       if (bytes !== declared) return
@@ -104,7 +104,7 @@ export class Upload {
       if (this.#declared === undefined) whole()
     }
     // Unlike `on`, this does not make the content flow: undici attaches its own reader in this same turn.
-    content.prependListener('data', taken)
+    content.prependListener('data', count)
     content.once('end', ended)
   }
 }
@@ -168,10 +168,10 @@ const withTrueLength = (status: number, fields: string[]): string[] => {
 
 /** Status and end-to-end fields. */
 export const responseHead = (status: number, fields: FieldLines): ResponseHead => {
-  const kept = endToEndFields(fields)
-  const shown = withTrueLength(status, kept)
+  const endToEnd = endToEndFields(fields)
+  const shown = withTrueLength(status, endToEnd)
   // Only a response that lost a field can have hints.
-  return { status, fields: shown, hints: kept.length === fields.length ? undefined : hintsOf(fields) }
+  return { status, fields: shown, hints: endToEnd.length === fields.length ? undefined : hintsOf(fields) }
 }
 
 const hintsOf = (fields: FieldLines): ResponseHints | undefined => {

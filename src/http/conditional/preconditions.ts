@@ -22,9 +22,9 @@ const tagAt = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/y
 /** One entity tag that fills the whole value, or undefined. */
 export const parseEntityTag = (value: string): EntityTag | undefined => {
   tagAt.lastIndex = 0
-  const found = tagAt.exec(value)
-  if (found === null || tagAt.lastIndex !== value.length) return undefined
-  return { weak: found[1] !== undefined, opaque: found[2] ?? '' }
+  const match = tagAt.exec(value)
+  if (match === null || tagAt.lastIndex !== value.length) return undefined
+  return { weak: match[1] !== undefined, opaque: match[2] ?? '' }
 }
 
 /** Members that are no entity tags are passed over: a mistake in one must not hide a match with another. */
@@ -34,12 +34,12 @@ const readList = (value: string): EntityTagList => {
   let i = 0
   while (i < value.length) {
     tagAt.lastIndex = i
-    const found = tagAt.exec(value)
-    if (found === null) {
+    const match = tagAt.exec(value)
+    if (match === null) {
       i += 1
       continue
     }
-    tags.push({ weak: found[1] !== undefined, opaque: found[2] ?? '' })
+    tags.push({ weak: match[1] !== undefined, opaque: match[2] ?? '' })
     i = tagAt.lastIndex
   }
   return tags

@@ -27,9 +27,9 @@ const whole: RangeSelection = { kind: 'whole' }
 type ParsedRange = ByteRange | 'outside' | undefined
 
 const parseSpec = (spec: string, length: number): ParsedRange => {
-  const found = /^(\d{0,15})-(\d{0,15})$/.exec(spec)
-  if (found === null) return undefined
-  const [, from = '', to = ''] = found
+  const match = /^(\d{0,15})-(\d{0,15})$/.exec(spec)
+  if (match === null) return undefined
+  const [, from = '', to = ''] = match
   if (from === '') {
     if (to === '') return undefined
     const suffix = Number(to)
@@ -50,9 +50,9 @@ const overlap = (ranges: readonly ByteRange[]): boolean => {
 
 /** An invalid or unknown range is ignored (RFC 9110 §14.2): the reader gets the whole. */
 export const selectRanges = (value: string, length: number): RangeSelection => {
-  const found = /^bytes=(.*)$/i.exec(value)
-  if (found === null) return whole
-  const specs = (found[1] ?? '')
+  const match = /^bytes=(.*)$/i.exec(value)
+  if (match === null) return whole
+  const specs = (match[1] ?? '')
     .split(',')
     .map((spec) => spec.trim())
     .filter((spec) => spec !== '')
@@ -78,8 +78,8 @@ const sameRepresentation = (condition: string, response: ResponseHead, now: numb
   const modified = parseHttpDate(fieldValue(response.fields, 'last-modified') ?? '', now)
   if (date === undefined || date !== modified) return false
   // A date is a strong validator only when the origin made it at least a second before the response (§8.8.2.2).
-  const made = parseHttpDate(fieldValue(response.fields, 'date') ?? '', now)
-  return made !== undefined && made - modified >= 1000
+  const responseDate = parseHttpDate(fieldValue(response.fields, 'date') ?? '', now)
+  return responseDate !== undefined && responseDate - modified >= 1000
 }
 
 /** The part of a complete 200 response that a GET asks for (RFC 9110 §14.2). */
@@ -163,11 +163,11 @@ const pattern = /^bytes (\d{1,15})-(\d{1,15})\/(?:(\d{1,15})|\*)$/i
 
 /** undefined if it is not in bytes, is malformed or contradicts itself (RFC 9110 §14.4): it must not be recombined. */
 export const parseContentRange = (value: string): ContentRange | undefined => {
-  const found = pattern.exec(value)
-  if (found === null) return undefined
-  const first = Number(found[1])
-  const last = Number(found[2])
-  const total = found[3] === undefined ? undefined : Number(found[3])
+  const match = pattern.exec(value)
+  if (match === null) return undefined
+  const first = Number(match[1])
+  const last = Number(match[2])
+  const total = match[3] === undefined ? undefined : Number(match[3])
   return last < first || (total !== undefined && last >= total) ? undefined : { first, last, total }
 }
 

@@ -61,11 +61,11 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
   const seriesOf = (service: string, route: string, method: string, status: string, cache: CacheOutcome) => ({
     requests: families.requests.series({ service, route, method, status_class: status, cache }),
     duration: families.routeSeconds.series({ service, route }),
-    own: families.ownSeconds.series({ service, cache }),
+    ownSeconds: families.ownSeconds.series({ service, cache }),
     upstream: families.upstreamWaitSeconds.series({ service }),
     age: cache === 'hit' || cache === 'stale' ? families.cacheServedAge.series({ service }) : undefined,
   })
-  const known = new Map<string, ReturnType<typeof seriesOf>>()
+  const seriesByKind = new Map<string, ReturnType<typeof seriesOf>>()
   return (event) => {
     const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
     const method = methodName(event.method)
@@ -76,15 +76,15 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
       return
     }
     const kind = `${service} ${route} ${method} ${status} ${cache}`
-    let series = known.get(kind)
+    let series = seriesByKind.get(kind)
     if (series === undefined) {
       series = seriesOf(service, route, method, status, cache)
-      if (known.size < mostKinds) known.set(kind, series)
+      if (seriesByKind.size < mostKinds) seriesByKind.set(kind, series)
     }
     add(series.requests)
     if (trace === undefined) observeValue(series.duration, durationSeconds)
     else observeTraced(series.duration, durationSeconds, trace)
-    observeValue(series.own, Math.max(0, durationSeconds - upstreamSeconds))
+    observeValue(series.ownSeconds, Math.max(0, durationSeconds - upstreamSeconds))
     if (series.age !== undefined && ageSeconds !== undefined) observeValue(series.age, ageSeconds)
     if (upstreamSeconds > 0) observeValue(series.upstream, upstreamSeconds)
   }

@@ -54,8 +54,8 @@ export const addSeries = (sum: HistogramSeries, part: HistogramSeries): void => 
   const exemplars = sum.exemplars ?? []
   sum.exemplars = exemplars
   part.exemplars.forEach((exemplar, bucket) => {
-    const known = exemplars[bucket]
-    if (exemplar !== undefined && (known === undefined || known.timestamp < exemplar.timestamp))
+    const previous = exemplars[bucket]
+    if (exemplar !== undefined && (previous === undefined || previous.timestamp < exemplar.timestamp))
       exemplars[bucket] = exemplar
   })
 }
@@ -250,8 +250,8 @@ const createFamily = <Label extends string, Series>(
   return {
     series(values) {
       const key = keyOf(values)
-      const known = children.get(key)
-      if (known !== undefined) return known.series
+      const child = children.get(key)
+      if (child !== undefined) return child.series
       if (children.size - declared < maxSeries) return add(key, values)
       onOverflow()
       return overflowSeries()

@@ -210,14 +210,14 @@ export const createRetryBudget = (share: number) => {
   const requests = createSlidingCount(windowMs)
   const retries = createSlidingCount(windowMs)
   /** Retries that `take` would grant now. */
-  const left = (nowMs: number): number =>
+  const retriesLeft = (nowMs: number): number =>
     Math.max(0, Math.floor(Math.max(floor, share * requests.total(nowMs)) - retries.total(nowMs)))
   return {
-    left,
+    left: retriesLeft,
     requested: (nowMs: number): void => requests.add(nowMs),
     /** Takes one retry out of the budget; false when none is left. */
     take(nowMs: number): boolean {
-      if (left(nowMs) < 1) return false
+      if (retriesLeft(nowMs) < 1) return false
       retries.add(nowMs)
       return true
     },
@@ -288,7 +288,7 @@ const reasonFor = (facts: RetryFacts): RetryReason | GiveUpReason => {
 }
 
 const isRetryReason = (reason: RetryReason | GiveUpReason): reason is RetryReason =>
-  retryReasons.some((one) => one === reason)
+  retryReasons.some((retryReason) => retryReason === reason)
 
 export const decideRetry = (facts: RetryFacts): RetryDecision => {
   if (facts.attemptsMade >= facts.attemptsAllowed) return giveUp('attempts-used')

@@ -9,8 +9,8 @@ export type Abortable = { index: number; abort(reason: Error): void }
 export class RequestsInFlight<One extends Abortable> extends OpenList<One> {
   #idle: (() => void)[] = []
 
-  override remove(one: One): void {
-    super.remove(one)
+  override remove(request: One): void {
+    super.remove(request)
     if (this.size > 0) return
     const waiting = this.#idle
     this.#idle = []
@@ -23,7 +23,7 @@ export class RequestsInFlight<One extends Abortable> extends OpenList<One> {
   }
 
   abortAll(reason: Error): void {
-    for (const one of [...this.all]) one.abort(reason)
+    for (const request of [...this.all]) request.abort(reason)
   }
 }
 
@@ -136,7 +136,7 @@ const tooSlow = (waiting: readonly Pace[], most: number, isContended: boolean): 
   if (!isCrowded || surplus <= 0) return late
   const slowest = waiting
     .filter((pace) => pace.debtMs < mostDebtMs && recentBytes(pace) < fastBytes)
-    .sort((one, other) => recentBytes(one) - recentBytes(other))
+    .sort((first, second) => recentBytes(first) - recentBytes(second))
   return [...late, ...slowest.slice(0, surplus)]
 }
 
@@ -151,14 +151,14 @@ export const createPaceLook = ({
   let checkedMs = monotonic()
 
   const updatePaces = (requests: Iterable<PacedRequest>, elapsedMs: number): void => {
-    const seen = new Map<PacedRequest, Pace>()
+    const nextPaces = new Map<PacedRequest, Pace>()
     for (const request of requests) {
       const last = paces.get(request)
       if (last === undefined && request.waitsForClient === undefined) continue
       const pace = last === undefined ? firstPace(request) : nextPace(last, elapsedMs, minBytesPerSecond)
-      if (pace.wait !== undefined || pace.debtMs > 0) seen.set(request, pace)
+      if (pace.wait !== undefined || pace.debtMs > 0) nextPaces.set(request, pace)
     }
-    paces = seen
+    paces = nextPaces
   }
 
   return (requests) => {

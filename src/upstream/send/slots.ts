@@ -66,8 +66,8 @@ export const createSlots = (options: SlotOptions) => {
   const lines = new Map<string, Line>()
 
   const clientOf = (name: string): ClientCounts => {
-    const known = clients.get(name)
-    if (known !== undefined) return known
+    const existing = clients.get(name)
+    if (existing !== undefined) return existing
     const client = { held: 0, arriving: 0, queued: 0 }
     clients.set(name, client)
     return client
@@ -81,8 +81,8 @@ export const createSlots = (options: SlotOptions) => {
    * a half get one part in n + 1 each, and one part stays free for newcomers (Choudhury and Hahne, Dynamic queue length thresholds
    * for shared-memory packet switches, 1998). A client without a slot may take any free one.
    */
-  const mayTake = (own: number, ofOthers: number, all: number): boolean =>
-    own < partOf(all - ofOthers, clientShare)
+  const mayTake = (ofClient: number, ofOthers: number, all: number): boolean =>
+    ofClient < partOf(all - ofOthers, clientShare)
   const hasShare = (name: string, isArriving: boolean): boolean => {
     const client = clients.get(name)
     if (client === undefined) return true
@@ -95,8 +95,8 @@ export const createSlots = (options: SlotOptions) => {
     inFlight < max && (!isArriving || arriving < most.arriving) && hasShare(name, isArriving)
   /** It has fewer slots than it would have alone. */
   const isHeldUp = ({ client, arriving: isArriving }: Line): boolean => {
-    const { held, arriving: own } = clientOf(client)
-    return mayTake(held, 0, max) && (!isArriving || mayTake(own, 0, most.arriving))
+    const { held, arriving: arrivingOfClient } = clientOf(client)
+    return mayTake(held, 0, max) && (!isArriving || mayTake(arrivingOfClient, 0, most.arriving))
   }
 
   const hold = (request: SlotRequest): void => {

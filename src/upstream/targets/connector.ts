@@ -17,24 +17,24 @@ type LookupCallback = Parameters<LookupFunction>[2]
  */
 export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
   const inFlight = new Map<string, LookupCallback[]>()
-  return (name, options, found) => {
-    const asked = JSON.stringify([name, options])
-    const others = inFlight.get(asked)
+  return (name, options, callback) => {
+    const lookupKey = JSON.stringify([name, options])
+    const others = inFlight.get(lookupKey)
     if (others !== undefined) {
-      others.push(found)
+      others.push(callback)
       return
     }
-    const waiting = [found]
-    inFlight.set(asked, waiting)
+    const waiting = [callback]
+    inFlight.set(lookupKey, waiting)
     const settle: LookupCallback = (...result) => {
-      inFlight.delete(asked)
-      for (const one of waiting) one(...result)
+      inFlight.delete(lookupKey)
+      for (const settleCallback of waiting) settleCallback(...result)
     }
     try {
       lookup(name, options, settle)
     } catch (error) {
       // A replaced `dns.lookup` may throw. Without a result, all later lookups of this name would wait for this one.
-      if (!inFlight.has(asked)) throw error
+      if (!inFlight.has(lookupKey)) throw error
       settle(error instanceof Error ? error : new Error(String(error)), [])
     }
   }
@@ -44,7 +44,7 @@ export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
  * Shared by all services, and by a configuration and the one before it. It reads `dns.lookup` at each call, because tools for tracing
  * replace that function in its module.
  */
-export const systemLookup = sharedLookup((name, options, found) => dns.lookup(name, options, found))
+export const systemLookup = sharedLookup((name, options, callback) => dns.lookup(name, options, callback))
 
 type ConnectHandler = Parameters<Client['dispatch']>[1]
 
@@ -136,9 +136,9 @@ export const createConnector = (
 ): buildConnector.connector => {
   const { tls } = options
   const { ca, cert, key } = tls
-  const given = Object.entries({ ca, cert, key }).filter(([, pem]) => pem !== '')
+  const pems = Object.entries({ ca, cert, key }).filter(([, pem]) => pem !== '')
   const connect = buildConnector({
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(pems),
     minVersion: tls.minVersion,
     rejectUnauthorized: !tls.acceptAnyCertificate,
     lookup,

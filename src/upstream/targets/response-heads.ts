@@ -42,8 +42,8 @@ const withoutSpaces = (line: string): string => line.replace(spacedColon, '$1:')
 const readableInterim = (head: string): string => {
   if (head.startsWith('100', statusAt)) return ''
   const [start = '', ...lines] = head.split('\r\n')
-  const kept = lines.map(withoutSpaces).filter((line) => !connectionField.test(line))
-  return [`HTTP/1.1${start.slice(8)}`, ...kept].join('\r\n')
+  const readableLines = lines.map(withoutSpaces).filter((line) => !connectionField.test(line))
+  return [`HTTP/1.1${start.slice(8)}`, ...readableLines].join('\r\n')
 }
 
 /** `start`: of a response; `fields`: of its final head; `content`: nothing is changed until the next response. */

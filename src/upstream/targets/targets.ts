@@ -239,7 +239,7 @@ export const createTargets = (
       // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
       const target =
         usable ??
-        leastOutstanding(all, cursor, (one) => isUsable(one, nowMs)) ??
+        leastOutstanding(all, cursor, (candidate) => isUsable(candidate, nowMs)) ??
         leastOutstanding(all, cursor, isFresh) ??
         leastOutstanding(all, cursor, () => true)
       if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)

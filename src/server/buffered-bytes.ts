@@ -31,20 +31,20 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
     addCount(byClient, client, bytes)
   }
   const hasRoom = (client: string, bytes: number): boolean => {
-    const own = byClient.get(client) ?? 0
-    return own + bytes <= (options.mostBytes() - (total - own)) * shareOfClient
+    const clientBytes = byClient.get(client) ?? 0
+    return clientBytes + bytes <= (options.mostBytes() - (total - clientBytes)) * shareOfClient
   }
   const forced = (work: BufferedFor, address: string): ForcedReservation => {
     const client = addressGroup(address)
-    let held = 0
+    let heldBytes = 0
     let isOver = false
     const take = (bytes: number): void => {
-      held += bytes
+      heldBytes += bytes
       add(client, bytes)
     }
     const shrink = (bytes: number): void => {
-      const back = Math.min(bytes, held)
-      held -= back
+      const back = Math.min(bytes, heldBytes)
+      heldBytes -= back
       if (back > 0) add(client, -back)
     }
     return {
@@ -61,7 +61,7 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
       shrink,
       release: () => {
         isOver = true
-        shrink(held)
+        shrink(heldBytes)
       },
     }
   }
@@ -123,47 +123,47 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
     total += bytes
     addCount(byClient, client, bytes)
   }
-  const take = (one: Unread): void => {
-    const room = options.forced('slow-reader', one.client)
-    room.force(one.content.length)
-    one.room = room
-    count(one.client, one.content.length)
+  const take = (entry: Unread): void => {
+    const room = options.forced('slow-reader', entry.client)
+    room.force(entry.content.length)
+    entry.room = room
+    count(entry.client, entry.content.length)
   }
-  const giveBack = (one: Unread): void => {
-    one.room.release()
-    count(one.client, -one.content.length)
+  const giveBack = (entry: Unread): void => {
+    entry.room.release()
+    count(entry.client, -entry.content.length)
   }
   /** Has an effect once for each reader. */
-  const leave = (one: Unread, raw: ServerResponse): void => {
-    if (!one.readers.delete(raw)) return
-    const [next] = one.readers.values()
-    if (next === one.client) return
-    giveBack(one)
+  const leave = (entry: Unread, raw: ServerResponse): void => {
+    if (!entry.readers.delete(raw)) return
+    const [next] = entry.readers.values()
+    if (next === entry.client) return
+    giveBack(entry)
     if (next === undefined) {
-      unread.delete(one.content)
+      unread.delete(entry.content)
       return
     }
-    one.client = next
-    take(one)
+    entry.client = next
+    take(entry)
   }
   const heaviest = (): string | undefined => {
     let most = 0
-    let found: string | undefined
+    let heaviestClient: string | undefined
     for (const [client, bytes] of byClient) {
       if (bytes > most) {
         most = bytes
-        found = client
+        heaviestClient = client
       }
     }
-    return found
+    return heaviestClient
   }
   const cutOldestOf = (client: string, newest: Unread): boolean => {
-    for (const one of unread.values()) {
-      if (one.client !== client || one === newest) continue
-      for (const [raw, reader] of one.readers) {
+    for (const entry of unread.values()) {
+      if (entry.client !== client || entry === newest) continue
+      for (const [raw, reader] of entry.readers) {
         if (reader !== client) continue
         options.report({ kind: 'connection-cut', reason: 'slow-reader' })
-        leave(one, raw)
+        leave(entry, raw)
         cut(raw)
         return true
       }
@@ -181,14 +181,19 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
     hold: (raw: ServerResponse, content: Buffer, address: string): void => {
       if (content.length <= uncountedOf(raw)) return
       const client = addressGroup(address)
-      const known = unread.get(content)
-      const one: Unread = known ?? { content, readers: new Map(), client, room: { release: () => {} } }
-      one.readers.set(raw, client)
-      raw.once('close', () => leave(one, raw))
-      if (known !== undefined) return
-      unread.set(content, one)
-      take(one)
-      makeRoom(one)
+      const currentEntry = unread.get(content)
+      const entry: Unread = currentEntry ?? {
+        content,
+        readers: new Map(),
+        client,
+        room: { release: () => {} },
+      }
+      entry.readers.set(raw, client)
+      raw.once('close', () => leave(entry, raw))
+      if (currentEntry !== undefined) return
+      unread.set(content, entry)
+      take(entry)
+      makeRoom(entry)
     },
   }
 }

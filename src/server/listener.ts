@@ -247,7 +247,10 @@ const certificateOf = (tls: Config['listen']['tls']): ListenerOptions['certifica
     ? {
         ...revealed(tls),
         minVersion: tls.minVersion,
-        certificates: tls.certificates.map((one) => ({ hosts: one.hosts, ...revealed(one) })),
+        certificates: tls.certificates.map((certificate) => ({
+          hosts: certificate.hosts,
+          ...revealed(certificate),
+        })),
       }
     : undefined
 }

@@ -78,11 +78,11 @@ export type PressureReadings = {
 const resolutionMs = 10
 
 /** Linux reports it in a file. Without a free file descriptor the last value stays valid. */
-const rssOr = (known: number): number => {
+const rssOr = (lastRss: number): number => {
   try {
     return process.memoryUsage.rss()
   } catch {
-    return known
+    return lastRss
   }
 }
 
@@ -162,14 +162,14 @@ const levelOf = (share: number, [first, second, third]: readonly [number, number
 
 /** The level of the strongest signal. */
 export const decidePressure = (readings: PressureReadings, thresholds: PressureThresholds): Pressure => {
-  let found: Pressure = noPressure
+  let pressure: Pressure = noPressure
   for (const [signal, key, steps] of factors) {
     const threshold = thresholds[key]
     if (threshold === 0) continue
     const level = levelOf(readings[key] / threshold, steps)
-    if (level > found.level && level !== 0) found = { level, signal }
+    if (level > pressure.level && level !== 0) pressure = { level, signal }
   }
-  return found
+  return pressure
 }
 
 const levelAt: Readonly<Record<WorkClass, PressureLevel>> = { batch: 1, miss: 1, pass: 2, hit: 3 }

@@ -35,10 +35,10 @@ const mostFields = 256
 export const authorityForm = /^(?:[\w.~-]{1,255}|\[[\dA-Fa-f:.]{2,45}\])(?::\d{0,5})?$/
 
 /** Index of a field in the flat list of names and values, or -1. */
-const indexOfField = (rawHeaders: readonly string[], wanted: string, from: number): number => {
+const indexOfField = (rawHeaders: readonly string[], fieldName: string, from: number): number => {
   for (let i = from; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
-    if (name.length === wanted.length && (name === wanted || name.toLowerCase() === wanted)) return i
+    if (name.length === fieldName.length && (name === fieldName || name.toLowerCase() === fieldName)) return i
   }
   return -1
 }
@@ -75,10 +75,10 @@ export const messageFault = ({
 export const absoluteForm = (
   target: string,
 ): { readonly authority: string; readonly path: string } | undefined => {
-  const found = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target)
-  if (found === null || !authorityForm.test(found[1] as string)) return undefined
-  const rest = found[2] as string
-  return { authority: found[1] as string, path: rest.startsWith('/') ? rest : `/${rest}` }
+  const match = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target)
+  if (match === null || !authorityForm.test(match[1] as string)) return undefined
+  const rest = match[2] as string
+  return { authority: match[1] as string, path: rest.startsWith('/') ? rest : `/${rest}` }
 }
 
 const connectionField: ReadonlySet<string> = new Set(['connection'])
@@ -179,15 +179,15 @@ const protocolOf = (text: string | undefined): Client['protocol'] | undefined =>
 const pairForm = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s",;=]+))[ \t]*(?:;|$)/y
 
 const hopOf = (element: string): Hop => {
-  const said = new Map<string, string>()
+  const parameters = new Map<string, string>()
   pairForm.lastIndex = 0
   while (pairForm.lastIndex < element.length) {
     const [, name = '', quoted, bare = ''] = pairForm.exec(element) ?? []
     // RFC 7239 §4: each parameter once.
-    if (name === '' || said.has(name.toLowerCase())) return unknown
-    said.set(name.toLowerCase(), quoted === undefined ? bare : quoted.replace(/\\(.)/g, '$1'))
+    if (name === '' || parameters.has(name.toLowerCase())) return unknown
+    parameters.set(name.toLowerCase(), quoted === undefined ? bare : quoted.replace(/\\(.)/g, '$1'))
   }
-  return { address: nodeOf(said.get('for') ?? ''), protocol: protocolOf(said.get('proto')) }
+  return { address: nodeOf(parameters.get('for') ?? ''), protocol: protocolOf(parameters.get('proto')) }
 }
 
 const hasOpenQuote = (text: string): boolean => text.replace(/\\./g, '').split('"').length % 2 === 0
@@ -238,11 +238,11 @@ const clientAmong = (
   isTrusted: TrustedProxies,
 ): Hop => {
   let client = unknown
-  let left = mostProxies
+  let proxiesLeft = mostProxies
   for (const text of hopsFromRight) {
     client = read(text)
-    left -= 1
-    if (left === 0 || client.address === undefined || !isTrusted(client.address)) break
+    proxiesLeft -= 1
+    if (proxiesLeft === 0 || client.address === undefined || !isTrusted(client.address)) break
   }
   return client
 }
@@ -256,7 +256,7 @@ const forwardedForHop = (text: string): Hop => {
  * Reads the fields of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write X-Forwarded
  * and pass Forwarded on as their client sent it.
  */
-const clientSaid = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
+const forwardedHop = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
   const addresses = requestField(fields, 'x-forwarded-for')
   const protocol = requestField(fields, 'x-forwarded-proto')
   if (addresses === undefined && protocol === undefined) {
@@ -286,14 +286,14 @@ export const createClientOf = (
   // A connection has one peer: look it up once, with the first request, while it is certainly connected.
   const peers = new WeakMap<Socket, Client>()
   return (socket, fields) => {
-    const known = peers.get(socket)
-    const peer = known ?? peerOf(socket)
-    if (known === undefined) peers.set(socket, peer)
+    const storedPeer = peers.get(socket)
+    const peer = storedPeer ?? peerOf(socket)
+    if (storedPeer === undefined) peers.set(socket, peer)
     if (!isTrusted(peer.address)) return peer
-    const said = clientSaid(fields, isTrusted)
+    const hop = forwardedHop(fields, isTrusted)
     return {
-      address: said.address ?? peer.address,
-      protocol: said.protocol ?? peer.protocol,
+      address: hop.address ?? peer.address,
+      protocol: hop.protocol ?? peer.protocol,
       viaTrustedProxy: true,
     }
   }
@@ -309,9 +309,9 @@ const linksOf = (head: ResponseHead): string[] =>
   fieldValues(head.fields, 'link').flatMap((line) => line.split(/,\s{0,8}(?=<)/))
 
 const sendEarlyHints = (outgoing: ServerResponse, head: ResponseHead): void => {
-  const rest = withoutFields(head.fields, notInHints)
+  const lines = withoutFields(head.fields, notInHints)
   const hints: Record<string, string | string[]> = Object.create(null)
-  for (let i = 0; i < rest.length; i += 2) hints[rest[i] as string] = rest[i + 1] as string
+  for (let i = 0; i < lines.length; i += 2) hints[lines[i] as string] = lines[i + 1] as string
   hints['link'] = linksOf(head)
   try {
     outgoing.writeEarlyHints(hints)
@@ -325,12 +325,12 @@ const sendEarlyHints = (outgoing: ServerResponse, head: ResponseHead): void => {
  * are all for HTTP/1.0, which has no interim responses, and all after the final response.
  */
 const createInterim = (outgoing: ServerResponse): Interim => {
-  let left = mostInterim
+  let interimsLeft = mostInterim
   return (head) => {
     const { req } = outgoing
     const takesNone = req.httpVersionMajor === 1 && req.httpVersionMinor === 0
-    if (left === 0 || takesNone || outgoing.headersSent || outgoing.destroyed) return
-    left -= 1
+    if (interimsLeft === 0 || takesNone || outgoing.headersSent || outgoing.destroyed) return
+    interimsLeft -= 1
     if (head.status === 102) outgoing.writeProcessing()
     else if (head.status === 103) sendEarlyHints(outgoing, head)
   }
@@ -341,7 +341,7 @@ export const hasContent = (fields: RequestFields): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
   fields['transfer-encoding'] !== undefined
 
-const gone = (): Error => new Error('the client has closed its connection')
+const clientGone = (): Error => new Error('the client has closed its connection')
 
 /** A client's request. Its abort signal is created on first use: a hit does not use it. */
 export class EdgeRequest implements GatewayRequest {
@@ -370,8 +370,8 @@ export class EdgeRequest implements GatewayRequest {
     this.#signal = signal
     const outgoing = this.#outgoing
     // 'close' also follows a complete response; only before that it means that the client disconnected.
-    if (outgoing.destroyed) signal.end(gone())
-    else outgoing.on('close', () => outgoing.writableFinished || signal.end(gone()))
+    if (outgoing.destroyed) signal.end(clientGone())
+    else outgoing.on('close', () => outgoing.writableFinished || signal.end(clientGone()))
     return signal
   }
 }

@@ -40,8 +40,8 @@ const withOrigin = remembered((value: string): string => {
   return (names.some((name) => name.toLowerCase() === 'origin') ? names : [...names, 'Origin']).join(', ')
 })
 
-const compile = (own: FieldLines, changes: FieldChanges, removesCors: boolean): ResponseChanges => {
-  const set = withChanges(own, changes)
+const compile = (corsLines: FieldLines, changes: FieldChanges, removesCors: boolean): ResponseChanges => {
+  const set = withChanges(corsLines, changes)
   const removed = removesCors ? new Set([...corsFields, ...changes.removed]) : changes.removed
   const varies = removesCors && !changes.removed.has('vary')
   const setText = linesText(set)
@@ -54,26 +54,28 @@ const compile = (own: FieldLines, changes: FieldChanges, removesCors: boolean): 
   /** Many responses begin with the same lines; behind them are only lines of the gateway. */
   const changed = rememberedFor(({ text }: HeadText) => {
     const vary: string[] = []
-    const kept = text.replace(removedLine, (_line, ...groups: (string | undefined)[]) => {
+    const keptText = text.replace(removedLine, (_line, ...groups: (string | undefined)[]) => {
       if (varies && groups[0] !== undefined) vary.push(groups[1] as string)
       return ''
     })
     return {
-      text: ownText(varies ? `${kept}Vary: ${withOrigin(vary.join(','))}\r\n${setText}` : kept + setText),
+      text: ownText(
+        varies ? `${keptText}Vary: ${withOrigin(vary.join(','))}\r\n${setText}` : keptText + setText,
+      ),
     }
   })
   const changedLines = (lines: FieldLines): FieldLines => {
-    const kept: string[] = []
+    const sentLines: string[] = []
     const vary: string[] = []
     for (let i = 0; i < lines.length; i += 2) {
       const [name, value] = [lines[i] as string, lines[i + 1] as string]
-      const known = name.toLowerCase()
-      if (varies && known === 'vary') vary.push(value)
-      else if (!removed.has(known)) kept.push(name, value)
+      const lowerName = name.toLowerCase()
+      if (varies && lowerName === 'vary') vary.push(value)
+      else if (!removed.has(lowerName)) sentLines.push(name, value)
     }
-    if (varies) kept.push('Vary', withOrigin(vary.join(',')))
-    kept.push(...set)
-    return kept
+    if (varies) sentLines.push('Vary', withOrigin(vary.join(',')))
+    sentLines.push(...set)
+    return sentLines
   }
   const preparedFor = rememberedFor(
     ({ of }: HeadText) => new PreparedHeaders(changedLines(of), of.length, changes.removed),
@@ -82,8 +84,8 @@ const compile = (own: FieldLines, changes: FieldChanges, removesCors: boolean): 
     fields: changedLines,
     text: (head) => {
       if (head.begin === undefined) return changed(head).text
-      const own = changes.removed.size === 0 ? head.text : head.text.replace(removedLine, '')
-      return changed(head.begin).text + own
+      const gatewayLines = changes.removed.size === 0 ? head.text : head.text.replace(removedLine, '')
+      return changed(head.begin).text + gatewayLines
     },
     headers: ({ of, begin }, status) =>
       begin === undefined ? headersOf(changedLines(of), status) : preparedFor(begin).headersFor(of, status),
@@ -122,7 +124,7 @@ export type ChangesFor = (
 export const createChangesFor = (cors: Config['cors'] | undefined): ChangesFor => {
   const credentials = cors?.credentials === true ? ['Access-Control-Allow-Credentials', 'true'] : []
   const exposed = ['Access-Control-Expose-Headers', cors?.exposedHeaders.join(', ') ?? '']
-  const allowed = cors?.exposedHeaders.length === 0 ? credentials : [...credentials, ...exposed]
+  const forAllowed = cors?.exposedHeaders.length === 0 ? credentials : [...credentials, ...exposed]
   const ofPreflights =
     cors === undefined
       ? []
@@ -131,12 +133,13 @@ export const createChangesFor = (cors: Config['cors'] | undefined): ChangesFor =
           ...['Access-Control-Allow-Headers', cors.headers.join(', ')],
           ...['Access-Control-Max-Age', String(Math.floor(cors.maxAgeMs / 1000))],
         ]
-  const made = rememberedFor((changes: FieldChanges) => kindsOf(cors, allowed, changes))
-  const madeForPreflights = rememberedFor((changes: FieldChanges) =>
-    kindsOf(cors, [...allowed, ...ofPreflights], changes),
+  const kindsFor = rememberedFor((changes: FieldChanges) => kindsOf(cors, forAllowed, changes))
+  const kindsForPreflights = rememberedFor((changes: FieldChanges) =>
+    kindsOf(cors, [...forAllowed, ...ofPreflights], changes),
   )
   return (changes = nothing, incoming) => {
-    const kinds = cors !== undefined && isPreflight(incoming) ? madeForPreflights(changes) : made(changes)
+    const kinds =
+      cors !== undefined && isPreflight(incoming) ? kindsForPreflights(changes) : kindsFor(changes)
     const { origin } = incoming.headers
     return (origin === undefined ? undefined : kinds.byOrigin.get(origin)) ?? kinds.ofOthers
   }

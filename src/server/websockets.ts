@@ -80,7 +80,7 @@ const whenIdle = (
 export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
   const byService = new Map<string, number>()
   const byClient = new Map<string, number>()
-  const joined = new Set<(outcome: WebSocketOutcome) => void>()
+  const closers = new Set<(outcome: WebSocketOutcome) => void>()
   let isDraining = false
 
   const createCounted = (service: string, group: string) => {
@@ -140,10 +140,10 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
           side.once('close', (code: number) => {
             outcome ??= code === abnormal ? 'broken' : undefined
             clearInterval(watch)
-            joined.delete(close)
+            closers.delete(close)
           })
         }
-        joined.add(close)
+        closers.add(close)
         if (isDraining) close('drained')
       },
       passed,
@@ -167,7 +167,7 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
     /** Closes both sides of each. */
     drain: (): void => {
       isDraining = true
-      for (const close of [...joined]) close('drained')
+      for (const close of [...closers]) close('drained')
     },
   }
 }

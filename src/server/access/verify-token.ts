@@ -117,11 +117,11 @@ const fetchedJwks = ({ source, refreshMs, clock, report }: JwksOptions): Jwks =>
       const text = await fetchText(source)
       const reading = readJwks(text)
       if (reading.kind === 'fault') throw new JwksFailure('not-jwks')
-      const found = createHash('sha256').update(text).digest('hex')
-      if (found !== digest) {
+      const newDigest = createHash('sha256').update(text).digest('hex')
+      if (newDigest !== digest) {
         keys = keysOf(reading.value)
         version += 1
-        digest = found
+        digest = newDigest
       }
       fetchedMs = clock.monotonic()
       failedMs = Number.NEGATIVE_INFINITY
@@ -297,10 +297,10 @@ const verifyByAnyKey = async (
       if (tried > mostKeysTried) break
       try {
         return await jwtVerify(token, key, options)
-      } catch (one) {
+      } catch (keyError) {
         // Any other failure is about the claims of a token whose signature is right.
-        if (!(one instanceof errors.JWSSignatureVerificationFailed)) throw one
-        failure = one
+        if (!(keyError instanceof errors.JWSSignatureVerificationFailed)) throw keyError
+        failure = keyError
       }
     }
     throw failure
@@ -374,9 +374,9 @@ export const createTokenVerifier = (
       const refreshed = jwks.refreshWhenOld()
       const digest = hash('sha256', token, 'base64url')
       if (refreshed === undefined) {
-        const known = verified.get(digest) ?? refusals.get(digest)
-        if (known !== undefined && known.keys === jwks.version && clock.now() < known.untilMs) {
-          return known.verdict
+        const entry = verified.get(digest) ?? refusals.get(digest)
+        if (entry !== undefined && entry.keys === jwks.version && clock.now() < entry.untilMs) {
+          return entry.verdict
         }
       }
       const reason = refusalByForm(token, config.algorithms)

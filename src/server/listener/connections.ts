@@ -147,9 +147,9 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
   }
   const checkProgress = (): void => {
     for (const [socket, watched] of open) {
-      const sent = sentBytesOf(socket)
-      const isStalled = socket.writableLength > 0 && sent === watched.sentBytes
-      watched.sentBytes = sent
+      const sentBytes = sentBytesOf(socket)
+      const isStalled = socket.writableLength > 0 && sentBytes === watched.sentBytes
+      watched.sentBytes = sentBytes
       if (isStalled) watched.cut ??= limitStall(socket)
       else if (watched.cut !== undefined) {
         endStall(socket, watched.cut)

@@ -127,13 +127,13 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
   const bound = (session: ServerHttp2Session): void => {
     const address = session.socket.remoteAddress ?? ''
     if (isExempt(address.replace(/^::ffff:/, ''))) return
-    let left = resetBurst
+    let tokens = resetBurst
     let sinceMs = performance.now()
     const reset = (): void => {
       const nowMs = performance.now()
-      left = Math.min(resetBurst, left + ((nowMs - sinceMs) * resetsPerSecond) / 1000) - 1
+      tokens = Math.min(resetBurst, tokens + ((nowMs - sinceMs) * resetsPerSecond) / 1000) - 1
       sinceMs = nowMs
-      if (left >= 0 || session.destroyed) return
+      if (tokens >= 0 || session.destroyed) return
       report({ kind: 'connection-cut', reason: 'resets' })
       // A new connection would have a new burst, and costs a handshake.
       refuseConnections(addressGroup(address))

@@ -16,7 +16,7 @@ export const createReadingTurns = () => {
   const pieces = createFairTurns(piecesPerTurn)
   const turns = createFairTurns(readOnPerTurn)
   const connections = new Map<string, Set<Socket>>()
-  const held = new Set<Socket>()
+  const heldSockets = new Set<Socket>()
   /** Clients whose connections are held since this turn. */
   const overdrawn = new Set<string>()
   /** Pieces above the bound, less those that turns have made up for. */
@@ -32,11 +32,11 @@ export const createReadingTurns = () => {
       }
     })
   const hold = (socket: Socket, client: string): void => {
-    if (held.has(socket)) return
-    held.add(socket)
+    if (heldSockets.has(socket)) return
+    heldSockets.add(socket)
     holdReading(socket)
     wait(client, () => {
-      held.delete(socket)
+      heldSockets.delete(socket)
       continueReading(socket)
     })
   }
@@ -44,13 +44,13 @@ export const createReadingTurns = () => {
     /** An HTTP/1.1 connection, while it is open. */
     add: (socket: Socket): void => {
       const client = addressGroup(socket.remoteAddress ?? '')
-      const others = connections.get(client)
-      if (others === undefined) connections.set(client, new Set([socket]))
-      else others.add(socket)
+      const sockets = connections.get(client)
+      if (sockets === undefined) connections.set(client, new Set([socket]))
+      else sockets.add(socket)
       socket.once('close', () => {
-        const rest = connections.get(client)
-        rest?.delete(socket)
-        if (rest?.size === 0) connections.delete(client)
+        const sockets = connections.get(client)
+        sockets?.delete(socket)
+        if (sockets?.size === 0) connections.delete(client)
       })
     },
     /** Counts a piece of a content of this client. */

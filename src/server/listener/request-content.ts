@@ -79,15 +79,15 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
  */
 const watchFrames = (stream: ServerHttp2Stream) => {
   const { push } = stream
-  const joined = new HeldOctets()
+  const octets = new HeldOctets()
   let isHeld = false
   let isWhole = false
   const flush = (): void => {
-    for (const piece of joined.takeAll()) push.call(stream, piece)
+    for (const piece of octets.takeAll()) push.call(stream, piece)
   }
   stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
     if (isHeld && Buffer.isBuffer(chunk) && chunk.length <= longestGathered) {
-      joined.add(chunk)
+      octets.add(chunk)
       // As for a full buffer: the window stays closed.
       return false
     }
@@ -460,8 +460,8 @@ export const createRequestContents = (bounds: ContentBounds, reading: ReadingTur
       const source = sourceOf(incoming, outgoing)
       if (source === undefined) return
       const content = new RequestContent(source, outgoing, shared, awaitsContinue)
-      const taken = incoming as Http1Incoming
-      taken.content = content
+      const request = incoming as Http1Incoming
+      request.content = content
       open.add(content)
     },
     close: (): void => clearInterval(timer),

@@ -45,11 +45,11 @@ const createPipelining = (
   report: (event: EdgeEvent) => void,
 ) => {
   const queues = new Map<Socket, WaitingRequest[]>()
-  let all = 0
+  let waitingCount = 0
 
   /** A listener of `close`, whose argument is not the socket. */
   const leave = function (this: Socket): void {
-    all -= queues.get(this)?.length ?? 0
+    waitingCount -= queues.get(this)?.length ?? 0
     queues.delete(this)
   }
   const beginAlone = (exchange: Exchange): void => {
@@ -60,7 +60,7 @@ const createPipelining = (
     const queue = queues.get(socket)
     const next = queue?.shift()
     if (queue === undefined || next === undefined) return
-    all -= 1
+    waitingCount -= 1
     // Nothing behind it can be read.
     if ('error' in next) {
       fail(next.error, socket)
@@ -85,12 +85,12 @@ const createPipelining = (
   }
   const wait = (socket: Socket, next: WaitingRequest): void => {
     const queue = queues.get(socket) ?? createQueue(socket)
-    if (all >= mostWaiting && queue.length >= mostOfConnection) {
+    if (waitingCount >= mostWaiting && queue.length >= mostOfConnection) {
       report({ kind: 'connection-cut', reason: 'pipelining' })
       socket.destroy()
       return
     }
-    all += 1
+    waitingCount += 1
     if (queue.push(next) === mostReadOn + 1) holdReading(socket)
   }
   return {
@@ -154,9 +154,9 @@ export const createRequestTurns = (
       if (!hasLeft(exchange.incoming)) behind.push(exchange)
     } else if (turns.mayBegin()) take(exchange)
     else {
-      const none: Exchange[] = []
-      streams.set(session, none)
-      enter(session, exchange, none)
+      const queue: Exchange[] = []
+      streams.set(session, queue)
+      enter(session, exchange, queue)
     }
   }
   return {

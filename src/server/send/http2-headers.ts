@@ -57,11 +57,11 @@ export class PreparedHeaders {
     const copy = this.#copyFor(lines, status)
     if (copy !== undefined) return copy
     const behind = lines.slice(this.#from)
-    const sent = [
+    const sentLines = [
       ...this.#begin,
       ...(this.#removed.size === 0 ? behind : withoutFields(behind, this.#removed)),
     ]
-    const headers = headersOf(sent, status)
+    const headers = headersOf(sentLines, status)
     this.#keep(headers, behind)
     return headers
   }

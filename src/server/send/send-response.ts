@@ -148,11 +148,11 @@ const beginsWithText = (
   const { req } = raw
   const staysOpen = raw.shouldKeepAlive && req.httpVersionMinor === 1 && req.headers.expect === undefined
   if (!staysOpen || options.isDraining()) return false
-  const known = raw as WithHead
-  known.statusCode = status
-  if (status === 204 || status === 304) known._hasBody = false
+  const outgoing = raw as WithHead
+  outgoing.statusCode = status
+  if (status === 204 || status === 304) outgoing._hasBody = false
   const lines = changes === undefined ? wholeText(headText) : changes.text(headText)
-  known._header = `${statusLine(status)}${lines}${options.keepAliveLines}\r\n`
+  outgoing._header = `${statusLine(status)}${lines}${options.keepAliveLines}\r\n`
   return true
 }
 

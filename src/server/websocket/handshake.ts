@@ -97,9 +97,9 @@ const ofHandshake: ReadonlySet<string> = new Set([
 
 /** The field lines of a 101 beside those of the handshake. `ws` writes UTF-8, so that only ASCII stays as it is. */
 const shownLines = ({ fields }: GatewayResponse): readonly string[] => {
-  const kept = withoutFields(fields, ofHandshake)
+  const otherLines = withoutFields(fields, ofHandshake)
   const lines: string[] = []
-  for (let i = 0; i < kept.length; i += 2) lines.push(`${kept[i]}: ${kept[i + 1]}`)
+  for (let i = 0; i < otherLines.length; i += 2) lines.push(`${otherLines[i]}: ${otherLines[i + 1]}`)
   return lines.filter((line) => /^[\t\x20-\x7e]*$/.test(line))
 }
 

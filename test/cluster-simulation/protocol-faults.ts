@@ -357,8 +357,6 @@ export const whyHidden: Readonly<Record<string, string>> = {
     'covered: the memory was dropped before, and writers wait until the leases of the former ledger have ended',
   'wait: not after a note went to a new ledger':
     'covered by the wait for members of the former ledger, three leases after its last reply; but for a process that has never been a member, and whose first message makes the ledger anew',
-  'wait: an acknowledgement of another epoch counts':
-    'rare: numbers of a new ledger begin anew, so that an acknowledgement of the former one has to arrive after a reply of the new one',
   'beat: is repeated by a member that was forgotten':
     'rare: a third member would have to be away from a beat until its repetition, and to write before its next sync',
   'beat: by the time of another server':

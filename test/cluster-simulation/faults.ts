@@ -10,8 +10,13 @@ const later = (ms: number, kind: string, run: () => void): void => {
 const pause = ({ process }: Slot, ms: number, isSuspended: boolean): void => {
   if (process === undefined || process.isPaused) return
   process.isPaused = true
+  const { wallErrorMs } = process
   later(ms, 'a process continues', () => {
-    if (isSuspended) process.suspendedMs += ms
+    if (isSuspended) {
+      process.suspendedMs += ms
+      // Nothing sets the clock of a suspended machine (docs/scale.md).
+      process.wallErrorMs = wallErrorMs
+    }
     world.resume(process)
   })
 }

@@ -159,6 +159,30 @@ describe('a file that failed', () => {
     expect(mayRunAgain(failedFile(name, message, source))).toEqual({ stdout: '', status: 1 })
   })
 
+  describe('of a file with several tests', () => {
+    const lines = [
+      'const same = () => expect(1).toBe(2)',
+      "test('a stale response is not served', () => {",
+      '  expect(1).toBe(2)',
+      '})',
+      "test('a title', () => {",
+      '  expect(1).toBe(2)',
+      '})',
+    ]
+    const at = (...places: readonly string[]) =>
+      ['expected 1 to be 2', ...places.map((place) => `at ${join(folder, place)}:9`)].join('\n    ')
+    const repeats = (...places: readonly string[]) =>
+      mayRunAgain(failedFile('a.test.ts', at(...places), lines.join('\n'))).status === 0
+
+    test('counts what the failed test looks for, and what its functions do', () => {
+      expect(repeats('a.test.ts:6')).toBe(true)
+      expect(repeats('a.test.ts:3')).toBe(false)
+      expect(repeats('a.test.ts:1', 'a.test.ts:6')).toBe(false)
+      expect(repeats('test/support/checker.ts:1', 'a.test.ts:6')).toBe(false)
+      expect(repeats()).toBe(false)
+    })
+  })
+
   test.each([
     'expected 56.2 to be less than 50',
     'Error: Test timed out in 60000ms.',

@@ -125,7 +125,7 @@ describe('trellis doctor names in its first line', () => {
     ],
     [
       'a name that does not exist',
-      /^fault +upstream of pets: http:\/\/nosuchhost\.invalid does not respond/,
+      /^fault +upstream of pets: http:\/\/nosuchhost\.invalid has no address \(\w+\): correct upstream\.targets/,
       () =>
         withPorts({
           services: {

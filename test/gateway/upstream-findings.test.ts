@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import type { Config } from '../../src/config/config.ts'
@@ -9,6 +12,7 @@ import {
   upstreamFindings,
   upstreamNotes,
 } from '../../src/gateway/upstream-findings.ts'
+import { keyPair, pem } from '../support/certificates.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -303,6 +307,34 @@ describe('check --upstreams', () => {
       }),
     ).toEqual(['one unreachable', 'two unhealthy', 'two unreachable'])
     expect(origin.received.map(({ target }) => target)).toEqual(['/v1/health'])
+  })
+
+  test.each([
+    ['of an unknown authority', 'good', 'https', 'upstream.tls.ca'],
+    ['that has expired', 'expired', 'https', 'renew it'],
+    ['for another name', 'wrong-name', 'https', 'upstream.tls.serverName'],
+    ['that nobody asks for', 'good', 'http', 'https://'],
+  ])('says what to do about a certificate %s', async (_, name, scheme, remedy) => {
+    const server = await startOrigin(undefined, { tls: keyPair(name) })
+    onTestFinished(() => server.close())
+    const targets = [server.origin.replace('https', scheme)]
+    const tls = name === 'good' ? {} : { tls: { ca: pem('ca.pem') } }
+    const [finding] = await allUpstreamFindings(
+      await checked({ api: { contract: 'open', mount: '/', upstream: { targets, ...tls } } }),
+    )
+    expect(finding?.text).toContain(remedy)
+    expect(finding?.text).not.toContain('start it')
+  })
+
+  test('says what to do about https where the server speaks http', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const targets = [`https://127.0.0.1:${(server.address() as AddressInfo).port}`]
+    const [finding] = await allUpstreamFindings(
+      await checked({ api: { contract: 'open', mount: '/', upstream: { targets } } }),
+    )
+    expect(finding?.text).toContain('does not speak TLS (ERR_SSL_WRONG_VERSION_NUMBER): write http://')
   })
 
   test('finds that the site announces another root of its interface', async () => {

@@ -95,8 +95,40 @@ export const indexFinding = (
       }
 }
 
-const noAnswer = (reason: string): string =>
-  `does not respond (${reason}): start it, or correct upstream.targets.`
+/** By the codes of Node, OpenSSL and undici: what they say of the server, and what to do. */
+const connectionFaults: readonly (readonly [RegExp, string, string])[] = [
+  [/^ENOTFOUND|^EAI_AGAIN/, 'has no address', 'correct upstream.targets, or the DNS'],
+  [/^CERT_HAS_EXPIRED/, 'has a certificate that has expired', 'renew it'],
+  [
+    /^ERR_TLS_CERT_ALTNAME/,
+    'has a certificate for another name',
+    'write a name of the certificate into upstream.tls.serverName',
+  ],
+  [
+    /SELF_SIGNED|^UNABLE_TO_/,
+    'has a certificate of an unknown authority',
+    'write the certificate of the authority into upstream.tls.ca',
+  ],
+  [
+    /^ERR_SSL_WRONG_VERSION_NUMBER/,
+    'does not speak TLS',
+    'write http:// into upstream.targets, or the port for TLS',
+  ],
+  [
+    /^UND_ERR_SOCKET|^ECONNRESET|^HPE_/,
+    'sends no HTTP response',
+    'correct the port in upstream.targets, write https:// if it speaks TLS, or read its log',
+  ],
+]
+
+const noAnswer = (reason: string): string => {
+  const [, fault, remedy] = connectionFaults.find(([codes]) => codes.test(reason)) ?? [
+    undefined,
+    'does not respond',
+    'start it, or correct upstream.targets',
+  ]
+  return `${fault} (${reason}): ${remedy}.`
+}
 
 /** Does a server answer at all? Its status says nothing where no contract names one. */
 export const reachFinding = (target: string, response: Seen): Finding | undefined =>

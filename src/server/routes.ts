@@ -1,56 +1,30 @@
 import { createServer, type IncomingMessage, METHODS } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { type Service, serviceAtHost } from '../exchange/exchange.ts'
-import { remembered } from '../http/memo.ts'
-import { hostOf } from '../http/targets.ts'
-import {
-  isCertain,
-  planRoutes,
-  type Routes,
-  type ServiceChoice,
-  type ServiceTable,
-} from '../service/service-table.ts'
+import type { Service } from '../exchange/exchange.ts'
+import type { ServiceChoice, ServiceTable } from '../service/service-table.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { authorityOf } from './read-request.ts'
 import { isPreflight } from './response-changes.ts'
 import type { Agreed } from './websocket/handshake.ts'
 
-type Strategy = Parameters<FastifyInstance['addConstraintStrategy']>[0]
-type RouteHandler = ReturnType<ReturnType<Strategy['storage']>['get']>
-
-/** Lets Fastify's router compare hosts: a route is for groups of hosts, and a request is of one group (`planRoutes`). */
-const hostStrategy = (groupOf: (authority: string) => string): Strategy => ({
-  name: 'hosts',
-  storage: () => {
-    const handlers = new Map<unknown, RouteHandler>()
-    return {
-      // The routes of a service have the same groups; for a path, a group has one service.
-      get: (group) => handlers.get(Array.isArray(group) ? group[0] : group) ?? null,
-      set: (groups, handler) => {
-        for (const group of groups as readonly string[]) handlers.set(group, handler)
-      },
-    }
-  },
-  deriveConstraint: (incoming) => groupOf(authorityOf(incoming)),
-})
-
-const isHandshake = 'websocket'
-
 /** The routes of WebSockets are only for the requests that node:http has given away with their connection. */
-const handshakeStrategy = (handshakes: WeakSet<IncomingMessage>): Strategy => ({
-  name: 'handshake',
-  storage: () => {
-    const handlers = new Map<unknown, RouteHandler>()
-    return {
-      get: (value) => handlers.get(value) ?? null,
-      set: (value, handler) => {
-        handlers.set(value, handler)
-      },
-    }
-  },
-  deriveConstraint: (incoming) => (handshakes.has(incoming) ? isHandshake : undefined),
-})
+const ofWebSockets = (name: string): string => `${name} websocket`
+
+/** The router has at most 31 routes for a path, two of each service: more services on one path are in another instance of Fastify. */
+const mostOnPath = 15
+
+const dividedByPath = (services: readonly Service[]): readonly (readonly Service[])[] => {
+  const parts: Service[][] = [[]]
+  for (const service of services) {
+    const hasRoom = (part: readonly Service[]): boolean =>
+      part.filter(({ mount }) => mount === service.mount).length < mostOnPath
+    const part = parts.find(hasRoom)
+    if (part === undefined) parts.push([service])
+    else part.push(service)
+  }
+  return parts
+}
 
 /** An error that a hook, a handler or Fastify has thrown. */
 const asRefusal = (error: unknown): GatewayError => {
@@ -126,46 +100,32 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
   }
 
   /** The routes of one service. Its hooks, handler and errors are Fastify's; the handler calls `handle`. */
-  const registerService = async (
-    server: FastifyInstance,
-    { service, groups, isOuter }: Routes<Service>[number],
-  ): Promise<void> => {
-    const { mount, addressAt, hosts } = service
-    const atAuthority =
-      addressAt === undefined || hosts.length === 0
-        ? undefined
-        : remembered((authority) => serviceAtHost(service, hostOf(authority)))
+  const registerService = async (server: FastifyInstance, service: Service): Promise<void> => {
+    const { name, mount, addressAt } = service
     const formFor = (incoming: IncomingMessage): Service =>
-      atAuthority === undefined ? service : atAuthority(authorityOf(incoming))
-    const guard = (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
-      const { raw } = request
-      const target = raw.url as string
-      const refusal = early.get(raw)
-      if (refusal !== undefined) next(refusal)
-      else if (target.length > urlBytes) next(new GatewayError('target_too_long'))
-      else if (isCertain(mount, isOuter, target) || serviceOf(raw)?.name === service.name) next()
-      else reply.callNotFound()
-    }
+      addressAt === undefined ? service : (serviceOf(incoming) ?? service)
     await server.register(
       async (scope) => {
         scope.setErrorHandler((error, request, reply) =>
           refuse(formFor(request.raw), asRefusal(error), request, reply),
         )
-        scope.addHook('onRequest', guard)
-        const constraints = groups === undefined ? {} : { hosts: groups }
+        scope.addHook('onRequest', ({ raw }, _reply, next) => {
+          const isTooLong = (raw.url as string).length > urlBytes
+          next(early.get(raw) ?? (isTooLong ? new GatewayError('target_too_long') : undefined))
+        })
         // Of a mount: the path itself, and all below it.
         for (const url of mount === '' ? ['/*'] : ['', '/*'])
           scope.route({
             method: routedMethods,
             url,
-            constraints,
+            constraints: { service: name },
             handler: (request: FastifyRequest, reply: FastifyReply) =>
               handle(formFor(request.raw), request, reply),
           })
         if (service.websockets) {
           const { registerWebSockets } = await import('./websocket/proxy.ts')
           await registerWebSockets(scope, {
-            constraints: { ...constraints, handshake: isHandshake },
+            constraints: { service: ofWebSockets(name) },
             messageBytes,
             formFor,
             ask,
@@ -176,11 +136,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     )
   }
 
-  /** Fastify in front of some services: its router chooses the service by host and path. */
-  const createInstance = async (
-    routes: Routes<Service>,
-    groupOf: (authority: string) => string,
-  ): Promise<HostRouting> => {
+  const createInstance = async (ofInstance: readonly Service[]): Promise<HostRouting> => {
     let routing: EdgeHandlers['request'] | undefined
     const server = fastify({
       // `handle` logs failures once; Fastify would create a logger for each request.
@@ -205,8 +161,15 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
         refuse(serviceOf(raw), refusal, request, reply)
       },
     })
-    server.addConstraintStrategy(hostStrategy(groupOf))
-    server.addConstraintStrategy(handshakeStrategy(handshakes))
+    // The router compares paths decoded, and no hosts. A route is for the requests for which the table chooses its service.
+    server.addConstraintStrategy({
+      name: 'service',
+      storage: () => new Map(),
+      deriveConstraint: (incoming) => {
+        const name = serviceOf(incoming)?.name
+        return name !== undefined && handshakes.has(incoming) ? ofWebSockets(name) : name
+      },
+    })
     // `handle` reads contents: Fastify never does.
     for (const method of routedMethods)
       server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -228,7 +191,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
         if (isAsked && permits(service)) options.permit(service, reply)
         else next()
       })
-    for (const route of routes) await registerService(server, route)
+    for (const service of ofInstance) await registerService(server, service)
     const { frontPage } = options
     if (frontPage !== undefined)
       server.get('/', ({ raw }, reply) => {
@@ -248,20 +211,18 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     }
   }
 
-  const plan = planRoutes(services)
-  const instances = await Promise.all(plan.parts.map((routes) => createInstance(routes, plan.groupOf)))
-  const [only] = instances
-  if (only === undefined) throw new TypeError('there is no Fastify instance')
-  const instanceFor =
-    instances.length === 1
-      ? (): HostRouting => only
-      : (incoming: IncomingMessage): HostRouting => instances[plan.partOf(authorityOf(incoming))] ?? only
-
+  const parts = dividedByPath(services)
+  const instances = await Promise.all(parts.map(createInstance))
+  const [first] = instances
+  if (first === undefined) throw new TypeError('there is no Fastify instance')
+  if (instances.length === 1) return first
+  const byService = new Map(
+    instances.flatMap((instance, at) => (parts[at] ?? []).map(({ name }) => [name, instance] as const)),
+  )
+  const instanceFor = (incoming: IncomingMessage): HostRouting =>
+    byService.get(serviceOf(incoming)?.name ?? '') ?? first
   return {
-    take:
-      instances.length === 1
-        ? only.take
-        : (incoming, outgoing) => instanceFor(incoming).take(incoming, outgoing),
+    take: (incoming, outgoing) => instanceFor(incoming).take(incoming, outgoing),
     upgrade: (incoming, socket, head) => instanceFor(incoming).upgrade(incoming, socket, head),
     close: async () => {
       await Promise.all(instances.map((instance) => instance.close()))

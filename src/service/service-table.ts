@@ -55,15 +55,6 @@ const firstUnder = <Service extends LocatedService>(
   return undefined
 }
 
-/**
- * Is a target that a router has given to a service certainly one of it, as written and as any upstream reads it? `isOuter`: another
- * service is mounted below it. Otherwise the table decides.
- */
-export const isCertain = (mount: string, isOuter: boolean, target: string): boolean =>
-  isUnder(mount, target) && (!isOuter || hasOneReading(pathOf(target)))
-
-const hasOneReading = (path: string): boolean => pathReadings(path).every((reading) => reading === path)
-
 /** May an upstream read the path as one of another service? */
 const hasOtherReading = <Service extends LocatedService>(
   services: readonly Service[],
@@ -117,74 +108,3 @@ export const createServiceTable = <Service extends LocatedService>(
 }
 
 export type ServiceTable<Service extends LocatedService> = ReturnType<typeof createServiceTable<Service>>
-
-/** The routes of some services: `groups` are the groups of hosts that a service answers; undefined: hosts do not matter. */
-export type Routes<Service> = readonly {
-  readonly service: Service
-  readonly groups: readonly string[] | undefined
-  readonly isOuter: boolean
-}[]
-
-/** The router has at most 31 handlers for a path that depend on the host: two of each service (WebSockets). */
-const mostPerMount = 15
-
-/**
- * The same choice as routes for a router that compares paths first. Hosts are grouped by the most specific pattern that they match ('':
- * none), because all hosts of a group have the same services. In `parts`, because of `mostPerMount`.
- */
-export const planRoutes = <Service extends LocatedService>(services: readonly Service[]) => {
-  const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
-  const hosts = createHostTable(byMount.map((value) => ({ hosts: value.hosts, value })))
-  const ofEveryHost = byMount.filter((service) => service.hosts.length === 0)
-  const patterns = [...new Set(services.flatMap((service) => service.hosts))]
-  const groupTable = createHostTable(patterns.map((value) => ({ hosts: [value], value })))
-  /** A service is out of reach behind one that is more specific by its host and has the same mount or one above it. */
-  const reachable = (group: string): readonly Service[] => {
-    // No host has a question mark, so that only wildcards match.
-    const all = [...hosts.matching(group.replace('*', '?')), ...ofEveryHost]
-    return all.filter((service, index) =>
-      all
-        .slice(0, index)
-        .every(({ mount }) => service.mount !== mount && !service.mount.startsWith(`${mount}/`)),
-    )
-  }
-  type Part = { readonly groups: Set<string>; readonly services: Map<Service, string[]> }
-  const emptyPart = (): Part => ({ groups: new Set(), services: new Map() })
-  const fits = (part: Part, added: readonly Service[]): boolean =>
-    added.every(
-      ({ mount }) =>
-        [...new Set([...part.services.keys(), ...added])].filter((service) => service.mount === mount)
-          .length <= mostPerMount,
-    )
-  const parts: Part[] = [emptyPart()]
-  for (const group of ['', ...patterns]) {
-    const added = reachable(group)
-    let part = parts.at(-1) as Part
-    if (!fits(part, added)) {
-      part = emptyPart()
-      parts.push(part)
-    }
-    part.groups.add(group)
-    for (const service of added) part.services.set(service, [...(part.services.get(service) ?? []), group])
-  }
-  const partOfGroup = new Map(
-    parts.flatMap(({ groups }, index) => [...groups].map((group) => [group, index] as const)),
-  )
-  const groupOf = remembered((authority) => {
-    const host = hostOf(authority)
-    return URL.canParse(`http://${host}`) ? (groupTable.matching(host)[0] ?? '') : ''
-  })
-  const needsGroups = patterns.length > 0
-  return {
-    parts: parts.map(
-      (part): Routes<Service> =>
-        [...part.services].map(([service, groups]) => ({
-          service,
-          groups: needsGroups ? groups : undefined,
-          isOuter: hasNested(service, services),
-        })),
-    ),
-    groupOf,
-    partOf: (authority: string): number => partOfGroup.get(groupOf(authority)) ?? 0,
-  }
-}

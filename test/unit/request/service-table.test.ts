@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hostOf, urlAtHost } from '../../../src/http/targets.ts'
-import { createServiceTable, isCertain, planRoutes } from '../../../src/service/service-table.ts'
+import { createServiceTable } from '../../../src/service/service-table.ts'
 
 type Located = { readonly name: string; readonly hosts: readonly string[]; readonly mount: string }
 
@@ -103,34 +103,6 @@ describe('the service table', () => {
     expect(made).toBe(5_000)
     table.find('h0.example', '/')
     expect(made).toBe(5_001)
-  })
-})
-
-describe('the routes of a router that compares paths first', () => {
-  test('lead to the service that the table chooses, for each host and path', () => {
-    fc.assert(
-      fc.property(services, host, target, (all, name, asked) => {
-        const { parts, groupOf, partOf } = planRoutes(all)
-        const path = asked.split('?', 1)[0] ?? ''
-        const routes = (parts[partOf(name)] ?? [])
-          .filter(
-            ({ service, groups }) => (groups?.includes(groupOf(name)) ?? true) && fits(service.mount, path),
-          )
-          .sort((a, b) => b.service.mount.length - a.service.mount.length)
-        const choice = createServiceTable(all).find(name, asked)
-        const [first] = routes
-        if (choice.kind === 'ambiguous')
-          expect(first && isCertain(first.service.mount, first.isOuter, asked)).toBe(false)
-        else expect(first?.service).toEqual(choice.kind === 'found' ? choice.service : undefined)
-        expect(new Set(routes.map(({ service }) => service.mount)).size).toBe(routes.length)
-      }),
-      { numRuns: 2_000 },
-    )
-  })
-
-  test('do not depend on hosts where no service does', () => {
-    const { parts } = planRoutes([{ hosts: [], mount: '/a' }])
-    expect(parts.flat().map(({ groups }) => groups)).toEqual([undefined])
   })
 })
 

@@ -27,11 +27,12 @@ import {
 } from './gateway/generation.ts'
 import {
   answerWorkers,
+  metricsOf,
   operatorCache,
   prepareMembership,
   refusesUnheard,
   reloadEverywhere,
-  scrapeAll,
+  scrapeOf,
   workerStanding,
   workersOf,
 } from './gateway/membership.ts'
@@ -349,10 +350,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       { reload: reloadAll, drain: options.end ?? (() => void drain()), changes: feeds },
       { ...createDiagnosis({ ...diagnosis, now: clock.now, worker }), purged: history.purged },
     ),
-    scrape: async (accept) => ({
-      contentType: metrics.contentType(accept),
-      text: worker === undefined ? await metrics.scrape(accept) : await scrapeAll(worker, metrics, accept),
-    }),
+    scrape: (accept) => scrapeOf(worker, metrics, accept),
+    metrics: () => metricsOf(worker, metrics),
     readiness,
     notices: () => [
       ...refusedReload(lastReload),

@@ -14,6 +14,7 @@ import { createFairTurns } from '../http/bounds.ts'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { parsedJson } from '../http/json-text.ts'
 import { fieldsOfLines, targetParts } from '../http/message.ts'
+import type { MetricSnapshot } from '../observability/metrics.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'
 import { adminDocument } from './admin-document.ts'
@@ -232,6 +233,8 @@ type AdminOptions = {
   readonly operator: Operator
   /** The metrics in the format that the Accept field selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
+  /** For the status page. */
+  metrics(): Promise<readonly MetricSnapshot[]>
   readiness(): Readiness
   notices(): readonly Notice[]
   report(event: AdminEvent): void
@@ -385,7 +388,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     return reply.code(ready ? 200 : 503).send({ status, ...facts })
   })
   server.get('/status', async () =>
-    statusReport((await options.scrape(undefined)).text, options.readiness(), options.notices()),
+    statusReport(await options.metrics(), options.readiness(), options.notices()),
   )
   addPurge(server, options)
   addChanges(server, options.operator, sendProblem)

@@ -1,20 +1,7 @@
-import type { MetricName } from '../observability/metrics.ts'
+import type { MetricName, MetricSnapshot } from '../observability/metrics.ts'
 import type { Notice, Readiness } from './operator.ts'
 
-type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
-
-/** A quoted value may contain braces. What follows the value (a time, an exemplar) is ignored. */
-const sampleLine = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+)/
-const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g
-const escapes: Readonly<Record<string, string>> = { n: '\n' }
-
-const labelsOf = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    [...text.matchAll(label)].map(([, name = '', value = '']) => [
-      name,
-      value.replace(/\\(.)/g, (_, character: string) => escapes[character] ?? character),
-    ]),
-  )
+type Sample = Pick<MetricSnapshot['values'][number], 'labels' | 'value'>
 
 /** Names of samples; those without the prefix are of prom-client. */
 type SampleName =
@@ -24,32 +11,21 @@ type SampleName =
 
 type ReadSamples = (name: SampleName) => readonly Sample[]
 
-/** Reads samples from the gateway's own scrape. Labels are parsed of those that are asked for: most lines are buckets of routes. */
-export const readExposition = (text: string): ReadSamples => {
-  const lines = new Map<string, string[][]>()
-  for (const line of text.split('\n')) {
-    const [, name = '', ...rest] = sampleLine.exec(line) ?? []
-    const labelsAndValues = lines.get(name)
-    if (labelsAndValues === undefined) lines.set(name, [rest])
-    else labelsAndValues.push(rest)
-  }
-  const samples = new Map<SampleName, readonly Sample[]>()
-  return (name) => {
-    const read =
-      samples.get(name) ??
-      (lines.get(name) ?? []).map(([labels = '', value]) => ({
-        labels: labelsOf(labels),
-        value: Number(value),
-      }))
-    samples.set(name, read)
-    return read
-  }
+const readSamples = (metrics: readonly MetricSnapshot[]): ReadSamples => {
+  const samples = new Map<string, Sample[]>()
+  for (const { name, values } of metrics)
+    for (const { metricName = name, labels, value } of values) {
+      const list = samples.get(metricName)
+      if (list === undefined) samples.set(metricName, [{ labels, value }])
+      else list.push({ labels, value })
+    }
+  return (name) => samples.get(name) ?? []
 }
 
 /** Longest list on the page. */
 const mostRows = 20
 
-type SampleLabels = Readonly<Record<string, string>>
+type SampleLabels = Sample['labels']
 type Count = { readonly count: number }
 
 /** Sums of the samples with the same values of `names`, the largest first. */
@@ -59,10 +35,9 @@ const addedUp = <Name extends string>(
 ): readonly (Readonly<Record<Name, string>> & Count)[] => {
   const sums = new Map<string, { labels: Readonly<Record<Name, string>>; count: number }>()
   for (const { labels, value } of samples) {
-    const chosenLabels = Object.fromEntries(names.map((name) => [name, labels[name] ?? ''])) as Record<
-      Name,
-      string
-    >
+    const chosenLabels = Object.fromEntries(
+      names.map((name) => [name, String(labels[name] ?? '')]),
+    ) as Record<Name, string>
     const key = JSON.stringify(names.map((name) => chosenLabels[name]))
     const sum = sums.get(key)
     if (sum === undefined) sums.set(key, { labels: chosenLabels, count: value })
@@ -82,7 +57,7 @@ const total = (samples: readonly Sample[]): number => samples.reduce((sum, { val
 const matching = (samples: readonly Sample[], wanted: SampleLabels): readonly Sample[] =>
   samples.filter(({ labels }) => Object.entries(wanted).every(([name, value]) => labels[name] === value))
 
-const isHit: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
+const isHit: ReadonlySet<unknown> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
 
 /** The routes with most requests, with their cache results and total duration. */
 const routes = (read: ReadSamples) => {
@@ -110,8 +85,9 @@ const upstreams = (read: ReadSamples) =>
     const of = (metric: SampleName): readonly Sample[] => matching(read(metric), { service })
     return {
       service,
-      breaker:
+      breaker: String(
         of('trellis_upstream_breaker_state').find(({ value }) => value > 0)?.labels['state'] ?? 'closed',
+      ),
       inFlight: total(of('trellis_upstream_in_flight_requests')),
       waiting: total(of('trellis_upstream_waiting_requests')),
       retriesLeft: total(of('trellis_upstream_retries_left')),
@@ -208,9 +184,13 @@ const durations = (read: ReadSamples) => ({
  * The data of the status page, from one scrape (of all workers) and the readiness. Counts are since the start: two reports give
  * rates. Times are seconds, sizes bytes. It contains no text of clients.
  */
-export const statusReport = (scrape: string, readiness: Readiness, notices: readonly Notice[] = []) => {
-  const read = readExposition(scrape)
-  const label = (metric: SampleName, name: string): string => read(metric)[0]?.labels[name] ?? ''
+export const statusReport = (
+  metrics: readonly MetricSnapshot[],
+  readiness: Readiness,
+  notices: readonly Notice[],
+) => {
+  const read = readSamples(metrics)
+  const label = (metric: SampleName, name: string): string => String(read(metric)[0]?.labels[name] ?? '')
   const number = (metric: SampleName): number => total(read(metric))
   return {
     readiness,

@@ -293,11 +293,24 @@ export const answerWorkers =
     }
   }
 
-export const scrapeAll = async (
-  worker: WorkerLink,
-  metrics: Pick<Metrics, 'together'>,
+const snapshots = (worker: WorkerLink): Promise<readonly unknown[]> =>
+  worker.ask({ topic: 'metrics', content: null })
+
+/** The metrics of this process, or of all that share the port. */
+export const scrapeOf = async (
+  worker: WorkerLink | undefined,
+  metrics: Metrics,
   accept: string | undefined,
-): Promise<string> => metrics.together(await worker.ask({ topic: 'metrics', content: null }), accept)
+) => ({
+  contentType: metrics.contentType(accept),
+  text:
+    worker === undefined
+      ? await metrics.scrape(accept)
+      : await metrics.together(await snapshots(worker), accept),
+})
+
+export const metricsOf = async (worker: WorkerLink | undefined, metrics: Metrics) =>
+  worker === undefined ? metrics.snapshot() : metrics.snapshotTogether(await snapshots(worker))
 
 const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind === 'unchanged'
 

@@ -201,13 +201,16 @@ const acceptedFormat = (accept: string | undefined): ScrapeFormat => {
     : 'prometheus'
 }
 
+export type { MetricSnapshot }
+
+const snapshotOf = (registry: Registry): Promise<readonly MetricSnapshot[]> =>
+  registry.getMetricsAsJSON() as Promise<unknown[]> as Promise<MetricSnapshot[]>
+
 type Snapshot = Parameters<typeof AggregatorRegistry.aggregate>[0][number]
 
-/** The snapshots of several processes as one scrape: each metric has a rule by which its numbers are combined. */
-const addUp = (snapshots: readonly unknown[], format: ScrapeFormat): Promise<string> => {
-  const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
-  return format === 'openmetrics' ? openMetricsOf(registry as Registry).metrics() : registry.metrics()
-}
+/** The snapshots of several processes added up: each metric has a rule by which its numbers are combined. */
+const addUp = (snapshots: readonly unknown[]): Registry =>
+  AggregatorRegistry.aggregate(snapshots as Snapshot[]) as Registry
 
 /** Routes show few buckets, services all of them: counted once, added up at a scrape. */
 const addUpRoutes = ({ routeSeconds, requestSeconds }: Families, services: readonly string[]): void => {
@@ -305,11 +308,15 @@ export const createMetrics = (options: MetricsOptions) => {
     /** The counts of this process as plain data: for `together` of another one. */
     snapshot(): Promise<readonly MetricSnapshot[]> {
       prepare()
-      return registry.getMetricsAsJSON() as Promise<unknown[]> as Promise<MetricSnapshot[]>
+      return snapshotOf(registry)
     },
-    /** The snapshots of several processes as one scrape. */
-    together: (snapshots: readonly unknown[], accept?: string): Promise<string> =>
-      addUp(snapshots, acceptedFormat(accept)),
+    /** The snapshots of several processes as one. */
+    snapshotTogether: (snapshots: readonly unknown[]) => snapshotOf(addUp(snapshots)),
+    /** The same as one scrape. */
+    together: (snapshots: readonly unknown[], accept?: string): Promise<string> => {
+      const sum = addUp(snapshots)
+      return (acceptedFormat(accept) === 'openmetrics' ? openMetricsOf(sum) : sum).metrics()
+    },
     /** Everything in one text. */
     scrape(accept?: string): Promise<string> {
       prepare()

@@ -46,6 +46,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       setLogLevel: async () => ({}),
       reload: async () => ({ kind: 'applied', hash: 'abc' }),
     },
+    metrics: async () => [],
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),
     readiness: () => ({ ready: true, reasons: [], degraded: [], findings: [], unknown: [] }),
     notices: () => [],

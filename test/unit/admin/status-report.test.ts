@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest'
-import { readExposition, statusReport } from '../../../src/admin/status-report.ts'
+import { statusReport } from '../../../src/admin/status-report.ts'
 
 const ready = { ready: true, reasons: [], degraded: [], findings: [], unknown: [] }
 
-test('labels are read as they are escaped', () => {
-  const labels = 'x="one \\"two\\" \\\\ three\\nfour",y="}"'
-  const read = readExposition(`process_a{${labels}} 3 # {trace_id="1"} 0.1 1\nprocess_b 4\nprocess_c 5`)
-  expect(read('process_a')).toEqual([{ labels: { x: 'one "two" \\ three\nfour', y: '}' }, value: 3 }])
-  expect(read('process_b')).toEqual([{ labels: {}, value: 4 }])
-  expect(read('process_d')).toEqual([])
-})
+/** Metrics written as in a scrape. */
+const metrics = (lines: readonly string[]) =>
+  lines.map((line) => {
+    const [, name = '', labels = '', value] = /^(\w+)\{(.*)\} (\S+)$/.exec(line) ?? []
+    const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, text]) => [label, text])
+    const values = [{ labels: Object.fromEntries(pairs), value: Number(value) }]
+    return { name, help: '', type: 'gauge', values }
+  })
 
 test('a report adds up what belongs together, the largest first', () => {
   const report = statusReport(
-    [
+    metrics([
       'trellis_requests_total{service="site",route="/a",method="GET",status_class="2xx",cache="hit"} 8',
       'trellis_requests_total{service="site",route="/a",method="GET",status_class="5xx",cache="miss"} 2',
       'trellis_requests_total{service="site",route="/b",method="GET",status_class="2xx",cache="miss"} 20',
@@ -31,8 +32,9 @@ test('a report adds up what belongs together, the largest first', () => {
       'trellis_upstream_breaker_state{service="site",state="closed"} 0',
       'trellis_upstream_breaker_state{service="site",state="open"} 1',
       'trellis_config_info{hash="0a1b"} 1',
-    ].join('\n'),
+    ]),
     ready,
+    [],
   )
   expect(report.routes).toEqual([
     { service: 'site', route: '/b', requests: 20, hits: 0, errors: 0, seconds: 0 },
@@ -63,7 +65,7 @@ test('a report adds up what belongs together, the largest first', () => {
 
 test('a report names the reasons of misses, the most frequent first, and the state of each receiver', () => {
   const report = statusReport(
-    [
+    metrics([
       'trellis_cache_forwards_total{service="site",reason="uri-miss"} 3',
       'trellis_cache_forwards_total{service="site",reason="vary-miss"} 0',
       'trellis_cache_not_stored_total{service="site",reason="set-cookie"} 5',
@@ -71,8 +73,9 @@ test('a report names the reasons of misses, the most frequent first, and the sta
       'trellis_downstream_lag_seconds{service="site",receiver="varnish"} 7',
       'trellis_downstream_purges_total{service="site",receiver="varnish",outcome="confirmed"} 4',
       'trellis_downstream_purges_total{service="site",receiver="varnish",outcome="failed"} 2',
-    ].join('\n'),
+    ]),
     ready,
+    [],
   )
   expect(report.notCached).toEqual([
     { what: 'not stored', service: 'site', reason: 'set-cookie', count: 5 },

@@ -37,7 +37,10 @@ export const readApiKeys = (text: string): Reading<readonly ApiKey[]> => {
     if (line.trim() === '' || line.startsWith('#')) continue
     const [, name = '', hex = ''] = keyLine.exec(line.trim()) ?? []
     const digest = hex.toLowerCase()
-    if (name === '') return fault(`line ${index + 1} of the file is not name:sha256-hex`)
+    if (name === '')
+      return fault(
+        `line ${index + 1} of the file is not name:sha256-hex, as of echo "NAME:$(printf %s KEY | sha256sum | cut -c 1-64)"`,
+      )
     if (keys.has(digest)) return fault(`line ${index + 1} of the file repeats the key of another line`)
     keys.set(digest, { name, digest })
   }

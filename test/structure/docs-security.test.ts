@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { readApiKeys } from '../../src/config/access.ts'
+import { printedBy } from '../support/shown-commands.ts'
 
 const evidence = new URL('../../docs/evidence/', import.meta.url)
 const attacks = readFileSync(new URL('attacks.md', evidence), 'utf8')
@@ -42,4 +45,11 @@ test('every structure that can grow has a bound, what happens at it, and a test 
       structure,
     ).toEqual([])
   }
+})
+
+test('security.md makes the line of an API key with a command, which the gateway reads', async () => {
+  const page = readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8')
+  const [, command = ''] = /`(echo "NAME:[^`]*) >> [^`]*`/.exec(page) ?? []
+  const digest = createHash('sha256').update('KEY').digest('hex')
+  expect(readApiKeys(await printedBy(command))).toEqual({ kind: 'read', value: [{ name: 'NAME', digest }] })
 })

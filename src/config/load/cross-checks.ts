@@ -326,7 +326,10 @@ function* listenFaults({ listen: { tls, http2 } }: Config): Iterable<UnplacedFau
   const path = ['listen', 'tls', 'certificates']
   if (!tls.cert.isSet && !tls.key.isSet) {
     if (http2)
-      yield faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake')
+      yield {
+        ...faultAt(['listen', 'http2'], 'requires listen.tls: HTTP/2 is negotiated in the TLS handshake'),
+        beside: ['listen', 'tls', 'cert'],
+      }
     if (certificates.length > 0)
       yield faultAt(
         path,

@@ -164,6 +164,7 @@ const quoteStar = '"*" begins an alias: put the value in quotes'
 /** What to do about frequent faults; others have the words of the parser. */
 const remedies: Readonly<Record<string, string>> = {
   BAD_ALIAS: quoteStar,
+  BLOCK_AS_IMPLICIT_KEY: 'the next line is indented too far, or this value has ": " and must be in quotes',
   BAD_SCALAR_START: 'a value that begins with this character must be in quotes',
   DUPLICATE_KEY: 'this key occurs twice in its section',
   MISSING_CHAR: 'a closing quote or bracket is missing',
@@ -174,10 +175,11 @@ const remedies: Readonly<Record<string, string>> = {
 
 const syntaxFault = ({ code, message }: SyntaxError): string => {
   if (code === 'MULTIPLE_DOCS') return 'expected one YAML document, but "---" begins another one'
-  // BAD_INDENT means two things.
+  // BAD_INDENT and MISSING_CHAR mean two things each.
   if (message.startsWith('Flow')) return 'not YAML: a closing bracket is missing before this line'
-  const indent = code === 'BAD_INDENT' ? 'this line is not indented as the lines of its section' : undefined
-  return `not YAML: ${remedies[code] ?? indent ?? message}`
+  if (code === 'BAD_INDENT' || message.startsWith('Sequence item'))
+    return 'not YAML: this line is not indented as the lines of its section'
+  return `not YAML: ${remedies[code] ?? message}`
 }
 
 /** The position of an alias that names no anchor, which the parser reports without one. */

@@ -237,7 +237,7 @@ export const port = whole(0, 65_535)
 
 export const host = z
   .string({ error: 'expected a host name or an IP address' })
-  .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
+  .regex(/^(?![^:]*:[^:]*$)[A-Za-z0-9.:_-]{1,253}$/, 'expected a host name or an IP address, without a port')
 
 /** A host that a service or a certificate is for, or `*.` and the end of such names; lower case after parsing. */
 export const hostPattern = z

@@ -115,7 +115,7 @@ describe('access', () => {
   })
 
   test.each([
-    ['ann', /^apiKeys.file: line 1 of the file is not name:sha256-hex$/],
+    ['ann', /^apiKeys.file: line 1 of the file is not name:sha256-hex, as of echo .*sha256sum/],
     [`# keys\n\n${keyLine('ann', 'k')}\nbob:00`, /^apiKeys.file: line 4 of the file is not/],
     [`${keyLine('ann', 'k')}\n${keyLine('bob', 'k')}`, /^apiKeys.file: line 2 of the file repeats/],
     ['# none\n', /^apiKeys.file: the file has no key$/],

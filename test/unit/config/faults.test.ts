@@ -63,6 +63,14 @@ describe('all faults of a file are reported at once, with their positions', () =
     ])
   })
 
+  test('HTTP/2 with a certificate that cannot be read gives no second fault', async () => {
+    const faults = await faultsOf('workers: many\nlisten: { http2: true, tls: { cert: file:./a } }')
+    expect(faults).toEqual([
+      expect.stringContaining('workers'),
+      expect.stringContaining('listen.tls.cert: expected an absolute path'),
+    ])
+  })
+
   test('a service with a missing key does not hide faults across other services', async () => {
     const text = [
       'services:',

@@ -28,6 +28,21 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
     '3:1 : not YAML: this line is not indented as the lines of its section',
   ],
   [
+    'a key that is indented further than the key before it',
+    'listen:\n  port: 80\n   host: a\n',
+    '2:9 : not YAML: the next line is indented too far, or this value has ": " and must be in quotes',
+  ],
+  [
+    'a key of a list that is indented less than the others',
+    'rateLimits:\n  - name: a\n    max: 1\n   service: b\n',
+    '4:1 : not YAML: this line is not indented as the lines of its section',
+  ],
+  [
+    'a host with a port',
+    'listen: { host: "localhost:8080" }',
+    '1:17 listen.host: expected a host name or an IP address, without a port',
+  ],
+  [
     'a key without a space behind its colon',
     'listen:{ port: 80 }',
     '1:1 listen:{ port: unknown key; the colon behind a key needs a space after it',

@@ -18,6 +18,8 @@ import {
   type RequestFields,
   type ResponseHead,
   requestField,
+  targetOf,
+  targetParts,
 } from '../http/message.ts'
 import type { ContentMapper, Translation } from '../service/announced.ts'
 import { isActingRead } from '../service/decide.ts'
@@ -114,19 +116,35 @@ const publicInterim = ({ request, service, matching }: Ready): Interim | undefin
   return (head) => interim(withPublicLinks(head, links, matching.path))
 }
 
+/** The types that PHP reads as a form, of POST alone, whatever stands behind them. */
+const formType = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)/i
+
+const sentTarget = ({ service, matching, query, method, content, request }: Ready): string => {
+  const { address, contract } = service
+  const target = upstreamTarget(address, matching.path, query)
+  const isUnreadForm =
+    method === 'POST' &&
+    content instanceof Readable &&
+    formType.test(requestField(request.fields, 'content-type') ?? '')
+  if (contract.routeParameter === undefined || !isUnreadForm) return target
+  const { path, query: sentQuery } = targetParts(target)
+  const route = `${contract.routeParameter}=${encodeURIComponent(path.slice(address.basePath.length))}`
+  return targetOf(path, sentQuery === '' ? route : `${sentQuery}&${route}`)
+}
+
 const send = (
   { exchange, background, signal }: Outgoing,
   fields: string[],
   content: Ready['content'],
 ): Promise<GatewayResponse> => {
-  const { generation, service, request, method, matching, record } = exchange
+  const { generation, service, request, method, record } = exchange
   const isRead = method === 'GET' || method === 'HEAD' || method === 'QUERY'
   const forwarded: ForwardRequest = {
     method,
     isWrite:
       exchange.policy.effect === 'writes' ||
       isActingRead(service.contract, exchange.sensitive, () => generation.sharesRoutes(service)),
-    target: upstreamTarget(service.address, matching.path, exchange.query),
+    target: sentTarget(exchange),
     host: service.address.hostField,
     fields,
     content,

@@ -98,6 +98,11 @@ export type Contract = {
     | undefined
   /** For a request with content. Throws a GatewayError for content that the endpoint does not take. */
   contentPlan(method: string, endpoint: Endpoint, fields: RequestFields): ContentPlan
+  /**
+   * The parameter by which a form may name another route than the path does. A form that is not read is sent with that of the path in
+   * the query: the upstream refuses two of them.
+   */
+  readonly routeParameter?: string
   readonly validator: Validator
   /** Header fields that are sent although their names are unusual (lower case), because every operation may take them. */
   readonly declaredFields: readonly string[]

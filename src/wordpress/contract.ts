@@ -26,7 +26,8 @@ import {
 import { errorText } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
 import type { Row } from '../service/row.ts'
-import { foldPhpName } from './arguments/php-query.ts'
+import { foldPhpName, routeParameter } from './arguments/php-query.ts'
+import { noRouteOverride } from './arguments/site-errors.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { interfaceItems } from './batch.ts'
 import { anyOriginOf, createAnyOrigins } from './index/any-origins.ts'
@@ -283,6 +284,7 @@ export const createSiteContract = (
     wrongMethod: () => new GatewayError('no_route'),
     challenge: undefined,
     contentPlan: planByMediaType,
+    routeParameter,
     validator: createSiteValidator({
       limits,
       unknownParameters: config.parameters.unknown,
@@ -379,7 +381,7 @@ const queryOverrides = (query: string): Overrides => {
   let method: string | undefined
   for (const [name, value] of new URLSearchParams(query)) {
     const folded = foldPhpName(name)
-    if (folded === 'rest_route') route = true
+    if (folded === routeParameter) route = true
     // The last one wins in PHP.
     if (folded === '_method') method = value
   }
@@ -391,7 +393,7 @@ const refused = (detail: string): RequestMeaning => ({ kind: 'refused', detail }
 const methodOverride = refused(
   'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
 )
-const routeOverride = refused('The parameter rest_route is not accepted here.')
+const routeOverride = refused(noRouteOverride)
 
 /**
  * Overrides are accepted on POST and refused on all other methods

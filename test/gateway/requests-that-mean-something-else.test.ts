@@ -125,6 +125,17 @@ describe('refused: the upstream sees nothing', () => {
       'rest_route on POST',
       { method: 'POST', path: '/site/v2/posts?rest_route=/wp/v2/users', fields: json, content: '{}' },
     ],
+    ...['rest_route', 'rest.route', 'rest%5Broute', '+rest_route', 'rest_route%00x', 'rest_route%5B%5D'].map(
+      (name): [string, Sent] => [
+        `${name} in a form`,
+        {
+          method: 'POST',
+          path: '/site/v2/posts/5',
+          fields: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          content: `title=a&${name}=%2Fwp%2Fv2%2Fposts%2F6`,
+        },
+      ],
+    ),
     ['JSON content on GET', { path: '/site/v2/posts/5', fields: json, content: '{"id":6}' }],
     [
       'form content on GET',
@@ -150,6 +161,46 @@ describe('refused: the upstream sees nothing', () => {
   ])('%s', async (_, sent) => {
     expect(await send(sent)).toMatch(/^HTTP\/1\.1 4\d\d /)
     expect(origin.received).toEqual([])
+  })
+})
+
+describe('a form that is not read: its route is in the query too, and WordPress refuses a request with two', () => {
+  test.each<[string, Sent, string]>([
+    [
+      'an upload',
+      { path: '/site/v2/media', fields: { 'Content-Type': 'multipart/form-data; boundary=b' } },
+      '/wp/v2/media?rest_route=%2Fwp%2Fv2%2Fmedia',
+    ],
+    [
+      'another type that PHP reads as a form, beside a parameter',
+      {
+        path: '/site/v2/comments?zone=1',
+        fields: { 'Content-Type': 'application/x-www-form-urlencoded, a' },
+      },
+      '/wp/v2/comments?zone=1&rest_route=%2Fwp%2Fv2%2Fcomments',
+    ],
+    [
+      'a route that no table has',
+      { path: '/acme/v1/a%20b', fields: { 'Content-Type': 'Multipart/Form-Data; boundary=b' } },
+      '/acme/v1/a%20b?rest_route=%2Facme%2Fv1%2Fa%2520b',
+    ],
+    [
+      'a picture is no form',
+      { path: '/site/v2/media', fields: { 'Content-Type': 'image/png' } },
+      '/wp/v2/media',
+    ],
+    [
+      'another method: PHP reads a form of POST alone',
+      {
+        method: 'PUT',
+        path: '/site/v2/comments/5',
+        fields: { 'Content-Type': 'multipart/form-data; boundary=b' },
+      },
+      '/wp/v2/comments/5',
+    ],
+  ])('%s', async (_, sent, target) => {
+    expect(await send({ method: 'POST', content: '--b--', ...sent })).toMatch(/^HTTP\/1\.1 200 /)
+    expect(origin.received.map((request) => request.target)).toEqual([upstreamRoot + target])
   })
 })
 

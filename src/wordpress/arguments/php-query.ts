@@ -17,6 +17,9 @@ export const parameterEnd = (text: string, start: number): number => {
 /** A form with a longer name, as it is written, is refused: no argument's name is nearly as long, and reading it is work. */
 export const longestParameterName = 1024
 
+/** The parameter that WordPress takes for the route: in a form before that of the path, and never beside another one in the query. */
+export const routeParameter = 'rest_route'
+
 /** Whether the values of the parameter are names of fields or relations, which are mapped one by one. */
 export const listsNames = (decodedName: string): boolean =>
   decodedName.startsWith('_fields') || decodedName.startsWith('_embed')

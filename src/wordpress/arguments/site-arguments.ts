@@ -9,12 +9,14 @@ import {
   longestParameterName,
   type PhpValue,
   parsePhpQuery,
+  routeParameter,
   valuesOf,
 } from './php-query.ts'
 import {
   type InvalidArgument,
   type Issue,
   invalidJson,
+  routeOverride,
   tooManyParameters,
   unreadQuery,
   unsupportedContentType,
@@ -290,7 +292,9 @@ const jsonParameters = (content: Buffer, maxDepth: number, isDeclared: IsDeclare
 
 const formParameters = (content: Buffer): SiteContent => {
   const form = parsePhpQuery(formText(content), maxFormParameters, longestParameterName)
-  return form.kind === 'read' ? { kind: 'parameters', parameters: form.parameters } : unreadQuery(form.kind)
+  if (form.kind !== 'read') return unreadQuery(form.kind)
+  const { parameters } = form
+  return parameters.has(routeParameter) ? routeOverride() : { kind: 'parameters', parameters }
 }
 
 /** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */

@@ -77,6 +77,12 @@ export const contradiction = (names: readonly string[]): Invalid =>
     params: Object.fromEntries(names.map((name) => [name, `${name} must equal the value in the path`])),
   })
 
+export const noRouteOverride = 'The parameter rest_route is not accepted here.'
+
+/** WordPress would take it for the route, in place of the path. */
+export const routeOverride = (): Invalid =>
+  refusal(400, 'trellis_ambiguous_request', `${errorTable.ambiguous_request.message} ${noRouteOverride}`)
+
 /** PHP drops parameters beyond its limit silently, so the request would mean something else there. */
 export const tooManyParameters = (): Invalid =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')

@@ -11,7 +11,14 @@ import {
   sortedSet,
   spellVerbatim,
 } from './compile-endpoint.ts'
-import { isContainer, type PhpValue, parsePhpQuery, splitList, valuesOf } from './php-query.ts'
+import {
+  isContainer,
+  type PhpValue,
+  parsePhpQuery,
+  routeParameter,
+  splitList,
+  valuesOf,
+} from './php-query.ts'
 import {
   addKnownValues,
   contradictions,
@@ -134,7 +141,7 @@ const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
 }
 
 /** Parameters that give the request another method or route; `requestMeaning` has applied or refused them. */
-const neverForwarded: ReadonlySet<string> = new Set(['_method', 'rest_route'])
+const neverForwarded: ReadonlySet<string> = new Set(['_method', routeParameter])
 
 /** The handling of parameters that the contract does not name. Tracking parameters are always dropped. */
 type UnknownParameters = {

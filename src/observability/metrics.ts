@@ -3,8 +3,7 @@ import type { WorkersStanding } from '../cluster/worker-link.ts'
 import type { ReceiverStanding } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
-import { closedLabels, each, type Labels, pairs } from './metrics/closed-labels.ts'
-import { httpSeconds } from './metrics/metric-row.ts'
+import { httpSeconds, type Labels, type MetricRow, withLabel } from './metrics/metric-row.ts'
 import { createEventObservers } from './metrics/observe-events.ts'
 import {
   addSeries,
@@ -158,14 +157,24 @@ const ofAnnounced: ReadonlySet<string> = new Set([
   ...Object.keys(discoveryMetrics),
 ])
 
-const fromConfig = (key: MetricKey, { services, limits }: DeclaredServices): readonly Labels[] => {
-  const labels: readonly string[] = metricTable[key].labels
-  if (labels.includes('limit')) return each('limit', limits)
+const configuredSeries = (key: MetricKey, { services, limits }: DeclaredServices): readonly Labels[] => {
+  const { labels }: MetricRow = metricTable[key]
+  if (labels.includes('limit')) return withLabel([{}], 'limit', limits)
   if (!labels.includes('service')) return [{}]
   const concerned = services.filter(({ announces }) => announces || !ofAnnounced.has(key))
   return concerned.flatMap(({ name: service, targets }) =>
-    labels.includes('target') ? targets.map((target) => ({ service, target })) : [{ service }],
+    labels.includes('target') ? withLabel([{ service }], 'target', targets) : [{ service }],
   )
+}
+
+/** With each value of its closed labels; none where a label is open. */
+const closedSeries = ({ values, series }: MetricRow, configured: readonly Labels[]): readonly Labels[] => {
+  if (series !== undefined)
+    return configured.flatMap((labels) => series.map((more) => ({ ...labels, ...more })))
+  let all = configured
+  for (const [label, of] of Object.entries(values))
+    if (of !== 'configured') all = of === 'open' ? [] : withLabel(all, label, of)
+  return all
 }
 
 /**
@@ -175,10 +184,9 @@ const fromConfig = (key: MetricKey, { services, limits }: DeclaredServices): rea
 const declareSeries = (families: Families, declared: DeclaredServices): void => {
   for (const key of Object.keys(metricTable) as MetricKey[]) {
     if (withoutZero.has(key)) continue
-    const closed = key in closedLabels ? closedLabels[key as keyof typeof closedLabels] : [{}]
-    if (closed === 'open') continue
     const family: { declare(values: Labels): void } = families[key]
-    for (const values of pairs<Labels, Labels>(fromConfig(key, declared), closed)) family.declare(values)
+    for (const labels of closedSeries(metricTable[key], configuredSeries(key, declared)))
+      family.declare(labels)
   }
 }
 

@@ -19,11 +19,34 @@ export const counts = [1, 2, 3, 5, 8, 12, 16, 20, 25, 50, 100] as const
 /** How the values of several processes are combined: sum, maximum or minimum. */
 export type Together = 'sum' | 'max' | 'min'
 
+export type Labels = Readonly<Record<string, string>>
+
+/** A closed list; `configured`: they come from the configuration; `open`: unknown before the first event, or too many. */
+type LabelValues = 'configured' | 'open' | readonly string[]
+type LabelTable = Readonly<Record<string, LabelValues>>
+
+export const configured = { service: 'configured', target: 'configured', limit: 'configured' } as const
+export const open = 'open'
+
+/** All members of a union of texts. The compiler asks for each of them, so that a new one gets its series too. */
+export const all = <Value extends string>(members: Readonly<Record<Value, 1>>): readonly Value[] =>
+  Object.keys(members) as Value[]
+
+/** Each of some label values with one more label, which has one of these values. */
+export const withLabel = (
+  series: readonly Labels[],
+  label: string,
+  values: readonly string[],
+): readonly Labels[] => series.flatMap((labels) => values.map((value) => ({ ...labels, [label]: value })))
+
 export type MetricRow = {
   readonly name: string
   readonly help: string
   /** Values come from the configuration, from a route table or from a closed list: never from a client. */
   readonly labels: readonly string[]
+  readonly values: LabelTable
+  /** Where not every combination of the closed lists occurs. */
+  readonly series?: readonly Labels[] | undefined
   /** How the values of several processes are combined; the sum by default. */
   readonly together?: Together
 } & (
@@ -37,24 +60,32 @@ export type MetricRow = {
     }
 )
 
+const labelled = <const Values extends LabelTable>(values: Values) => ({
+  labels: Object.keys(values) as readonly (keyof Values & string)[],
+  values,
+})
+
 /** A row of a counter; the prefix is added. */
-export const counter = <Name extends string, const Labels extends readonly string[]>(
+export const counter = <Name extends string, const Values extends LabelTable>(
   name: Name,
-  labels: Labels,
+  values: Values,
   help: string,
-) => ({ type: 'counter', name: `trellis_${name}`, labels, help }) as const
+  series?: readonly Labels[],
+) => ({ type: 'counter', name: `trellis_${name}`, ...labelled(values), help, series }) as const
+
 /** A row of a gauge; the prefix is added. */
-export const gauge = <Name extends string, const Labels extends readonly string[]>(
+export const gauge = <Name extends string, const Values extends LabelTable>(
   name: Name,
-  labels: Labels,
+  values: Values,
   help: string,
   together: Together = 'sum',
-) => ({ type: 'gauge', name: `trellis_${name}`, labels, help, together }) as const
+) => ({ type: 'gauge', name: `trellis_${name}`, ...labelled(values), help, together }) as const
+
 /** A row of a histogram; the prefix is added. */
-export const histogram = <Name extends string, const Labels extends readonly string[]>(
+export const histogram = <Name extends string, const Values extends LabelTable>(
   name: Name,
-  labels: Labels,
+  values: Values,
   buckets: readonly number[],
   help: string,
   counted: readonly number[] = buckets,
-) => ({ type: 'histogram', name: `trellis_${name}`, labels, buckets, counted, help }) as const
+) => ({ type: 'histogram', name: `trellis_${name}`, ...labelled(values), buckets, counted, help }) as const

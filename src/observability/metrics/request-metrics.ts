@@ -1,42 +1,69 @@
 import {
+  type BatchItemOutcome,
+  batchMethods,
+  batchResults,
+  chunkResults,
+  splitReasons,
+} from '../../batch/events.ts'
+import { cacheOutcomes } from '../../exchange/events.ts'
+import { bufferedWork } from '../../http/bounds.ts'
+import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
+import { pressureSignals, workClasses } from '../../server/overload.ts'
+import { differenceKinds, indexRefusals, routeRefusals } from '../../service/announced.ts'
+import {
+  configured,
   counter,
   counts,
   gauge,
   histogram,
   httpSeconds,
   type MetricRow,
+  open,
   ownSeconds,
   routeSeconds,
+  withLabel,
 } from './metric-row.ts'
+
+const { service, limit } = configured
+
+const splits = ['items', 'chunks', 'whole'] as const
+
+/** The usual ones; a rare combination gets its series with its first item. */
+const batchItems = (outcomes: readonly BatchItemOutcome[], classes: readonly string[]) =>
+  withLabel(withLabel(withLabel([{}], 'method', batchMethods), 'outcome', outcomes), 'status_class', classes)
 
 /** Metrics of the public port, and of requests refused to protect the process. */
 export const edgeMetrics = {
   connectionsCut: counter(
     'connections_cut_total',
-    ['reason'],
+    { reason: cutReasons },
     'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets`, `pipelining` or `drain`.',
   ),
-  rateLimited: counter('rate_limited_total', ['limit'], 'Requests and items refused with 429.'),
+  rateLimited: counter('rate_limited_total', { limit }, 'Requests and items refused with 429.'),
   accessRefused: counter(
     'access_refused_total',
-    ['service', 'reason'],
+    { service, reason: open },
     'Requests and items refused by `access`.',
   ),
   jwksFetches: counter(
     'jwks_fetches_total',
-    ['service', 'result'],
+    { service, result: open },
     "Fetches of the issuer's keys: `ok`, or the fault.",
   ),
-  shed: counter('shed_total', ['class', 'signal'], 'Requests refused because of overload.'),
-  bufferedBytes: gauge('buffered_bytes', [], 'Memory for bodies in flight (`limits.bufferedBytes`).'),
+  shed: counter(
+    'shed_total',
+    { class: workClasses, signal: pressureSignals },
+    'Requests refused because of overload.',
+  ),
+  bufferedBytes: gauge('buffered_bytes', {}, 'Memory for bodies in flight (`limits.bufferedBytes`).'),
   bufferedRefusals: counter(
     'buffered_refusals_total',
-    ['work'],
+    { work: bufferedWork },
     'Times `limits.bufferedBytes` was exhausted.',
   ),
   pressureLevel: gauge(
     'pressure_level',
-    [],
+    {},
     'Overload level: 0 = none, 1 = refuses batches and misses, 2 = all upstream requests, 3 = everything.',
     'max',
   ),
@@ -46,25 +73,25 @@ export const edgeMetrics = {
 export const lifecycleMetrics = {
   configReloads: counter(
     'config_reloads_total',
-    ['outcome'],
+    { outcome: reloadResults },
     'Reloads: `applied`, `unchanged`, `invalid`, `restart-needed` or `failed`.',
   ),
   configReloadGood: gauge(
     'config_last_reload_good',
-    [],
+    {},
     '1 = the last reload succeeded, 0 = refused; absent before the first.',
     'min',
   ),
   configReloadTime: gauge(
     'config_last_reload_timestamp_seconds',
-    ['outcome'],
+    { outcome: open },
     'Last reload with this outcome.',
     'max',
   ),
-  processFaults: counter('process_faults_total', [], 'Uncaught errors; each ends the process.'),
+  processFaults: counter('process_faults_total', {}, 'Uncaught errors; each ends the process.'),
   certificateExpiry: gauge(
     'tls_certificate_expiry_timestamp_seconds',
-    [],
+    {},
     'When the first certificate expires; absent without TLS.',
     'min',
   ),
@@ -73,96 +100,109 @@ export const lifecycleMetrics = {
 export const gatewayMetrics = {
   seriesOverflow: counter(
     'metrics_overflow_total',
-    ['metric'],
+    { metric: open },
     'Observations counted under `_overflow`: too many series.',
   ),
-  traceSpans: counter('trace_spans_total', ['outcome'], 'Spans: `ended`, `exported`, or `failed` to export.'),
+  traceSpans: counter(
+    'trace_spans_total',
+    { outcome: ['ended', 'exported', 'failed'] },
+    'Spans: `ended`, `exported`, or `failed` to export.',
+  ),
   metricPushes: counter(
     'metric_pushes_total',
-    ['outcome'],
+    { outcome: ['exported', 'failed'] },
     'Pushes to an OpenTelemetry collector: `exported` or `failed`.',
   ),
-  logLinesDropped: counter('log_lines_dropped_total', [], 'Log lines dropped: output slow, closed or full.'),
-  draining: gauge('draining', [], '1 = shutting down.', 'max'),
+  logLinesDropped: counter('log_lines_dropped_total', {}, 'Log lines dropped: output slow, closed or full.'),
+  draining: gauge('draining', {}, '1 = shutting down.', 'max'),
   buildInfo: gauge(
     'build_info',
-    ['version', 'node'],
+    { version: open, node: open },
     'Always 1; labels: versions of Trellis and Node.',
     'max',
   ),
-  configInfo: gauge('config_info', ['hash'], 'Always 1; label: identifies the configuration.', 'max'),
+  configInfo: gauge('config_info', { hash: open }, 'Always 1; label: identifies the configuration.', 'max'),
 } as const satisfies Record<string, MetricRow>
 
 export const discoveryMetrics = {
   discoveryRefreshes: counter(
     'discovery_refreshes_total',
-    ['service', 'result'],
+    { service, result: ['ok', ...indexRefusals] },
     'Reads of the upstream index: `ok`, or the fault.',
   ),
   discoveryUnlistedRoutes: gauge(
     'discovery_unlisted_routes',
-    ['service'],
+    { service },
     'Upstream routes outside the contract.',
     'max',
   ),
-  discoveryLearnedRows: gauge('discovery_learned_rows', ['service'], 'Learned routes.', 'max'),
+  discoveryLearnedRows: gauge('discovery_learned_rows', { service }, 'Learned routes.', 'max'),
   discoveryRefusedRoutes: gauge(
     'discovery_refused_routes',
-    ['service', 'reason'],
+    { service, reason: routeRefusals },
     'Upstream routes that were not learned.',
     'max',
   ),
   discoveryDifferences: gauge(
     'discovery_differences',
-    ['service', 'kind'],
+    { service, kind: differenceKinds },
     'Differences between upstream index and contract that change responses.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>
 
 export const batchMetrics = {
-  batches: counter('batches_total', ['service', 'result'], 'Batches.'),
-  batchSize: histogram('batch_size_items', ['service'], counts, 'Items per batch.'),
-  batchSeconds: histogram('batch_duration_seconds', ['service'], httpSeconds, 'Time of a whole batch.'),
+  batches: counter('batches_total', { service, result: batchResults }, 'Batches.'),
+  batchSize: histogram('batch_size_items', { service }, counts, 'Items per batch.'),
+  batchSeconds: histogram('batch_duration_seconds', { service }, httpSeconds, 'Time of a whole batch.'),
   batchParallelism: histogram(
     'batch_parallelism_items',
-    ['service'],
+    { service },
     counts,
     'Most items of a batch in flight at once.',
   ),
   batchSavedSeconds: counter(
     'batch_saved_seconds_total',
-    ['service'],
+    { service },
     'Time saved by running items in parallel.',
   ),
   batchOrdered: counter(
     'batch_ordered_items_total',
-    ['service'],
+    { service },
     'Items that had to wait for an earlier item.',
   ),
   batchSplits: counter(
     'batch_splits_total',
-    ['service', 'split', 'reason'],
+    { service, split: splits, reason: splitReasons },
     'How batches were sent, and why (docs/batch.md).',
   ),
   batchRequests: histogram(
     'batch_upstream_requests',
-    ['service', 'split'],
+    { service, split: splits },
     counts,
     'Upstream requests per batch.',
   ),
-  batchChunks: counter('batch_chunks_total', ['service', 'result'], 'Upstream batches.'),
-  batchChunkItems: histogram('batch_chunk_items', ['service'], counts, 'Items per upstream batch.'),
+  batchChunks: counter('batch_chunks_total', { service, result: chunkResults }, 'Upstream batches.'),
+  batchChunkItems: histogram('batch_chunk_items', { service }, counts, 'Items per upstream batch.'),
   batchChunkSeconds: histogram(
     'batch_chunk_duration_seconds',
-    ['service'],
+    { service },
     httpSeconds,
     'Time of one upstream batch.',
   ),
-  batchItems: counter('batch_items_total', ['service', 'method', 'outcome', 'status_class'], 'Batch items.'),
+  batchItems: counter(
+    'batch_items_total',
+    { service, method: open, outcome: open, status_class: open },
+    'Batch items.',
+    [
+      ...batchItems(['answered'], ['2xx', '4xx', '5xx']),
+      ...batchItems(['refused'], ['4xx']),
+      ...batchItems(['not-sent', 'outcome-unknown'], ['5xx']),
+    ],
+  ),
   batchItemQueueSeconds: histogram(
     'batch_item_queue_seconds',
-    ['service'],
+    { service },
     httpSeconds,
     'Time before an item of a batch starts.',
   ),
@@ -172,59 +212,63 @@ export const batchMetrics = {
 export const requestMetrics = {
   requests: counter(
     'requests_total',
-    ['service', 'route', 'method', 'status_class', 'cache'],
+    { service, route: open, method: open, status_class: open, cache: open },
     'Completed requests.',
   ),
   requestSeconds: histogram(
     'request_duration_seconds',
-    ['service'],
+    { service },
     httpSeconds,
     'Time from reading the request to the response.',
   ),
   routeSeconds: histogram(
     'route_duration_seconds',
-    ['service', 'route'],
+    { service, route: open },
     routeSeconds,
     'The same per route, with fewer buckets.',
     httpSeconds,
   ),
   ownSeconds: histogram(
     'request_own_duration_seconds',
-    ['service', 'cache'],
+    { service, cache: cacheOutcomes },
     ownSeconds,
     'Duration without the upstream.',
   ),
   upstreamWaitSeconds: histogram(
     'request_upstream_duration_seconds',
-    ['service'],
+    { service },
     httpSeconds,
     'Wait for the upstream.',
   ),
   itemRequests: counter(
     'item_requests_total',
-    ['service', 'route', 'method', 'status_class', 'cache'],
+    { service, route: open, method: open, status_class: open, cache: open },
     'Batch items; not in trellis_requests_total.',
   ),
-  refusals: counter('refusals_total', ['service', 'route', 'code'], 'Refused or failed requests.'),
-  receivedBytes: counter('received_bytes_total', [], 'Bytes received from clients, headers included.'),
-  sentBytes: counter('sent_bytes_total', [], 'Bytes sent to clients, headers included.'),
-  connections: gauge('connections', [], 'Open client connections.'),
+  refusals: counter('refusals_total', { service, route: open, code: open }, 'Refused or failed requests.'),
+  receivedBytes: counter('received_bytes_total', {}, 'Bytes received from clients, headers included.'),
+  sentBytes: counter('sent_bytes_total', {}, 'Bytes sent to clients, headers included.'),
+  connections: gauge('connections', {}, 'Open client connections.'),
   protocolRefusals: counter(
     'protocol_refusals_total',
-    ['reason'],
+    { reason: protocolFaults },
     'Connections closed because of malformed HTTP; `framing`, `transfer-coding`, `chunking`: possible request smuggling.',
   ),
   canonicalMerges: counter(
     'canonical_merges_total',
-    ['service'],
+    { service },
     'New spellings of GET URLs with the key of an earlier one.',
   ),
   undeclaredParameters: counter(
     'undeclared_parameters_total',
-    ['service', 'handling'],
+    { service, handling: ['sent', 'stripped'] },
     'New URLs with undeclared query parameters: `sent` or `stripped`.',
   ),
-  websocketsOpen: gauge('websockets_open', ['service'], 'Open WebSockets.'),
-  websockets: counter('websockets_total', ['service', 'outcome'], 'WebSockets that ended or were refused.'),
-  inFlight: gauge('in_flight_requests', [], 'Requests in flight.'),
+  websocketsOpen: gauge('websockets_open', { service }, 'Open WebSockets.'),
+  websockets: counter(
+    'websockets_total',
+    { service, outcome: open },
+    'WebSockets that ended or were refused.',
+  ),
+  inFlight: gauge('in_flight_requests', {}, 'Requests in flight.'),
 } as const satisfies Record<string, MetricRow>

@@ -13,7 +13,7 @@ import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
 export type Note =
   /** `hard` removes what has the tag, `soft` marks it stale. */
   | { readonly kind: 'tag'; readonly tag: string; readonly mode: 'hard' | 'soft' }
-  /** After a write of unknown outcome: removed, and for `forMs` nothing that has the tag is stored. */
+  /** After a write of unknown outcome: removed, and for `forMs` nothing that has the tag is stored; the empty tag stands for all. */
   | { readonly kind: 'hold'; readonly tag: string; readonly forMs: number }
   | {
       readonly kind: 'prefix'
@@ -79,6 +79,13 @@ export const decodeNote = (text: string): Note => {
   const [code, rest] = halves(text) ?? []
   return (code !== undefined && rest !== undefined && noteOf(code, rest)) || everything
 }
+
+/** Milliseconds; 0: there is no hold among the encoded notes. */
+export const longestHold = (texts: readonly string[]): number =>
+  texts.reduce((longest, text) => Math.max(longest, Number(/^h([\d.]+):/.exec(text)?.[1] ?? 0)), 0)
+
+/** Instead of holds that are no longer stored. */
+export const holdEverything = (forMs: number): string => encodeNote({ kind: 'hold', tag: '', forMs })
 
 type PurgeSelector =
   /** All variants of one target, in all partitions; for one host, or for all without `host`. */

@@ -134,6 +134,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
   const ledger = createMemoryLedger({
     epoch: instance,
     rememberedNotes,
+    clock,
     push: (member, push) => {
       const to = byMember.get(member)
       if (to !== undefined) tell(to, { kind: 'pushed', push })

@@ -147,16 +147,9 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
   const settledMs = 2 * upstreamTotalMs + forgetAfterMs + 4 * leaseMs + 1_000
 
   /** A write that was not acknowledged is not covered if its member, or its contact, is lost together with data of Redis. */
-  const isCovered = (
-    slot: Slot,
-    process: Process,
-    sentAt: number,
-    { carriedOutAt, notesForgottenAt }: ReturnType<SimulatedUpstream['expect']>,
-  ): boolean => {
+  const isCovered = (slot: Slot, process: Process, sentAt: number, carriedOutAt: number): boolean => {
     // It could not be announced, if the ledger was not reached again before.
     if (!process.isAlive && slot.forgottenAt > sentAt - settledMs) return false
-    // A member that joins then does not know of the write.
-    if (!process.isAlive && notesForgottenAt > sentAt) return false
     const isLost = !process.isAlive || slot.disturbedAt > sentAt - settledMs
     if (lostAt() > sentAt - settledMs) return !isLost
     return !isLost || carriedOutAt - sentAt < upstreamTotalMs * 0.8
@@ -172,7 +165,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
     const sentAt = world.now
     slot.open += 1
     world.schedule(world.now + settledMs, undefined, 'a write is settled', () => {
-      if (expected.version > 0 && isCovered(slot, process, sentAt, expected)) {
+      if (expected.version > 0 && isCovered(slot, process, sentAt, expected.carriedOutAt)) {
         floors.raise(path, item, expected.version, `settled ${name}`)
         probe(item)
       }

@@ -295,6 +295,13 @@ const notes: readonly ProtocolFault[] = [
     'at > applied)',
     'at > applied + 1)',
   ),
+  script('note: a hold that the ledger has forgotten', 'applied < floor and', 'false and'),
+  script(
+    'note: a forgotten hold of a process that has ended',
+    'if tonumber(text) then hold(tonumber(text))',
+    'if tonumber(text) then seen[text] = true',
+  ),
+  memoryLedger('note: a hold that the parent has forgotten', 'applied < floor && forMs > 0', 'forMs > 1e9'),
   sharedStore('note: of a tag, unknown to the tier', 'tags.note(note.tag, seq)', 'tags.note(note.tag, 0)'),
   sharedStore('note: of everything, unknown to the tier', 'tags.noteAll(seq)', 'tags.noteAll(0)'),
   membership('note: unknown to the tier', '          shared?.noted(noted)\n'),
@@ -373,6 +380,10 @@ export const whyHidden: Readonly<Record<string, string>> = {
   'note: of a member that leaves': 'covered: a process leaves when its writes have ended',
   'note: unsettled writes of a member that never had a lease':
     'not compared: a process that was forgotten, and ends before it has reached the ledger again, may not have announced its write',
+  'note: a hold that the ledger has forgotten': 'rare: one of some 10,000 seeds; 3010551 shows it',
+  'note: a hold that the parent has forgotten': 'rare: one of some 10,000 seeds; 8000793 shows it',
+  'note: a forgotten hold of a process that has ended':
+    'rare: as for the ledger, and the process has to end in between',
   'note: the parent keeps the order of the first append':
     'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
   'note: the floor of the parent stays where it was':

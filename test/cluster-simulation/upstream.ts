@@ -29,8 +29,6 @@ type Write = {
   /** The version that it has made so far; 0: it was not carried out. */
   version: number
   carriedOutAt: number
-  /** When the ledger had last forgotten notes by then. */
-  notesForgottenAt: number
   /** The version that it had made when the gateway gave it up: what it does later is not acknowledged. */
   givenUp: number | undefined
 }
@@ -114,7 +112,6 @@ export const createUpstream = (slowness: number) => {
   const carryOut = (write: Write): void => {
     write.version = change(write.item)
     write.carriedOutAt = world.now
-    write.notesForgottenAt = network.notesForgottenAt
     if (world.isTraced) world.note(`upstream: item ${write.item} has version ${write.version}`)
   }
   const respondToWrite = (write: Write, process: Process, { done, failed }: Settle): void => {
@@ -197,15 +194,7 @@ export const createUpstream = (slowness: number) => {
     change,
     /** Registers a write before it is sent. */
     expect: (name: string, item: number, fate: WriteFate): Write => {
-      const write: Write = {
-        item,
-        fate,
-        share: random(),
-        version: 0,
-        carriedOutAt: 0,
-        notesForgottenAt: 0,
-        givenUp: undefined,
-      }
+      const write: Write = { item, fate, share: random(), version: 0, carriedOutAt: 0, givenUp: undefined }
       writes.set(name, write)
       return write
     },

@@ -27,7 +27,9 @@ const createCommands = (random: Random) => {
   const numbers = ['0']
   let now = 1_700_000_000_000
   let made = 0
-  const some = (): string => JSON.stringify(noteTexts.filter(() => random() < 0.3))
+  const some = (...first: readonly number[]): string =>
+    JSON.stringify([...first, ...noteTexts.filter(() => random() < 0.3)])
+  const holdMs = (): number => oneOf(random, [0, 0, 700, 4_000])
   const script = (name: keyof typeof scripts, more: readonly string[]): Command => {
     made += 1
     epochs.push(`fresh${made}`)
@@ -41,9 +43,9 @@ const createCommands = (random: Random) => {
       const proven = random() < 0.8 ? epoch : oneOf(random, epochs)
       return script('sync', [epoch, oneOf(random, numbers), proof, '1000', '5000', '4', proven])
     },
-    () => script('begin', [`${oneOf(random, members)}#${Math.floor(random() * 5)}`, some()]),
-    () => script('append', [some(), JSON.stringify([`${oneOf(random, members)}#1`]), '4']),
-    () => script('append', ['[]', '[]', '4']),
+    () => script('begin', [`${oneOf(random, members)}#${Math.floor(random() * 5)}`, some(holdMs())]),
+    () => script('append', [some(), JSON.stringify([`${oneOf(random, members)}#1`]), '4', String(holdMs())]),
+    () => script('append', ['[]', '[]', '4', '0']),
     () => script('forget', [oneOf(random, members), '1000', '4']),
     () => script('leave', ['4']),
   ]

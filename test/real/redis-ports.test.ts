@@ -20,7 +20,7 @@ describeWith('redis', 'the stores of several instances on a real Redis', () => {
     tls: { ca: '', cert: '', key: '', serverName: '' },
     troubled: () => undefined,
     timeoutMs: 2_000,
-    mostReplyBytes: 1024 * 1024,
+    mostReplyBytes: 16 * 1024 * 1024,
   })
 
   beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { beforeEach, describe } from 'vitest'
 import { createMemoryIdempotencyStore } from '../../src/batch/idempotency.ts'
+import { systemClock } from '../../src/clock.ts'
 import type { LedgerPush } from '../../src/cluster/ledger.ts'
 import { createMemoryLedger, type MemoryLedger } from '../../src/cluster/workers/memory-ledger.ts'
 import { testIdempotencyStore } from '../support/port-suites/idempotency-store.ts'
@@ -21,6 +22,7 @@ describe('the ledger that a parent process holds for its workers', () => {
     ledger = createMemoryLedger({
       epoch: 'one',
       rememberedNotes: 100,
+      clock: systemClock,
       push: (member, push) => listeners.get(member)?.(push),
     })
   })

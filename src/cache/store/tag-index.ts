@@ -126,7 +126,7 @@ export const createUnsettledTags = (maxTags: number) => {
       if (until <= everythingUntil) return
       // Only when it is full: a search for settled tags costs more than the write that adds some.
       if (untilByTag.size + tags.length > maxTags) removeSettled(now)
-      if (untilByTag.size + tags.length > maxTags) {
+      if (untilByTag.size + tags.length > maxTags || tags.includes('')) {
         everythingUntil = Math.max(everythingUntil, until)
         return
       }

@@ -1,4 +1,4 @@
-import { encodeNote, type Note } from '../../cache/invalidation.ts'
+import { encodeNote, holdEverything, longestHold, type Note } from '../../cache/invalidation.ts'
 import { type Appended, type CoherenceOptions, rememberedNotes, type Synced } from '../ledger.ts'
 
 type Deferred<Value> = {
@@ -151,9 +151,10 @@ export const createBacklog = () => {
       notes.add(note)
       characters += note.length
     }
-    // More notes than the ledger stores become one note for everything.
+    // More notes than the ledger stores become one note for everything, and one hold.
     if (notes.size <= rememberedNotes && characters <= mostCharacters) return
-    notes = new Set([everything])
+    const forMs = longestHold([...notes])
+    notes = new Set(forMs > 0 ? [everything, holdEverything(forMs)] : [everything])
     characters = everything.length
   }
   return {

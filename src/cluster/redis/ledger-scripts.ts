@@ -3,7 +3,7 @@
  * together and were made by this server process since it became master. Otherwise it makes a new ledger, since the old data may
  * predate what members have seen. Times are the server's own and are compared only with each other.
  *
- * KEYS: ledger (epoch, run, term, seq, floor, born, heard, resumed), log (note -> seq), members (name -> applied:beat:at), pending (write -> notes)
+ * KEYS: ledger (epoch, run, term, seq, floor, born, heard, resumed, held), log (note -> seq), members (name -> applied:beat:at), pending (write -> its longest hold, notes)
  * ARGV[1]: a fresh epoch; ARGV[2]: prefix of the channels; ARGV[3]: the member that calls; further ones by script
  */
 const opening = `
@@ -15,6 +15,8 @@ local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or 'unkno
 local term = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or 'unknown'
 local me = ARGV[3]
 local epoch, seq, floor, born
+-- No hold that was ever noted lasts longer.
+local held = 0
 
 local function makeAnew()
   epoch, seq, floor, born = ARGV[1], 0, 0, now
@@ -25,12 +27,13 @@ local function makeAnew()
   redis.call('HSET', pending, '@', epoch)
 end
 
-local known = redis.call('HMGET', ledger, 'epoch', 'run', 'seq', 'floor', 'born', 'term')
+local known = redis.call('HMGET', ledger, 'epoch', 'run', 'seq', 'floor', 'born', 'term', 'held')
 if known[1] and known[2] == run and known[6] == term
   and redis.call('ZSCORE', log, '@' .. known[1])
   and redis.call('HGET', members, '@') == known[1]
   and redis.call('HGET', pending, '@') == known[1] then
   epoch, seq, floor, born = known[1], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
+  held = tonumber(known[7] or 0)
 else makeAnew() end
 
 local function standing(text)
@@ -40,6 +43,12 @@ end
 
 local function number(value)
   return string.format('%.0f', value)
+end
+
+local function hold(ms)
+  if now + ms <= held or ms == 0 then return end
+  held = now + ms
+  redis.call('HSET', ledger, 'held', number(held))
 end
 
 local function note(notes, writer, remembered)
@@ -86,7 +95,8 @@ local function forget(member, unheard, remembered)
   for i = 1, #all, 2 do
     if string.sub(all[i], 1, #prefix) == prefix then
       for _, text in ipairs(cjson.decode(all[i + 1])) do
-        if not seen[text] then
+        if tonumber(text) then hold(tonumber(text))
+        elseif not seen[text] then
           seen[text] = true
           notes[#notes + 1] = text
         end
@@ -136,10 +146,11 @@ if proven then
   redis.call('HSET', members, me, number(math.max(was, applied)) .. ':' .. number(beat) .. ':' .. number(now))
 end
 local notes = redis.call('ZRANGEBYSCORE', log, '(' .. number(ARGV[4] == epoch and applied or -1), '9007199254740991', 'WITHSCORES')
-return { epoch, number(seq), number(floor), notes, flat(others()), said, number(now) }
+local holds = applied < floor and math.max(0, held - now) or 0
+return { epoch, number(seq), number(floor), notes, flat(others()), said, number(now), number(holds) }
 `
 
-/** ARGV: write, its notes as JSON. */
+/** ARGV: write, its longest hold in ms and its notes as JSON. */
 const begin = `${opening}
 -- Unsettled writes are noted only for members, when they fall silent.
 redis.call('HSETNX', members, me, '0:0:' .. number(now))
@@ -147,9 +158,10 @@ redis.call('HSET', pending, ARGV[4], ARGV[5])
 return 1
 `
 
-/** ARGV: notes as JSON, settled writes as JSON, notes remembered. */
+/** ARGV: notes as JSON, settled writes as JSON, notes remembered, the longest hold among the notes in ms. */
 const append = `${opening}
 for _, write in ipairs(cjson.decode(ARGV[5])) do redis.call('HDEL', pending, write) end
+hold(tonumber(ARGV[7]))
 note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
 return { epoch, number(seq), flat(others()) }
 `

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
+import { holdEverything, longestHold } from '../../cache/invalidation.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import {
   type Appended,
@@ -166,9 +167,9 @@ const notesIn = (value: unknown): readonly Noted[] =>
 const isLease = (value: unknown): value is 'granted' | LeaseRefusal =>
   value === 'granted' || value === 'unproven' || value === 'member-silent' || value === 'young-ledger'
 
-/** `now`: the server's time. */
-const readSynced = (reply: unknown): Synced & { readonly now: string } => {
-  const [epoch, seq, floor, notes, members, lease, now] = listIn(reply, 7, 'answer to sync')
+/** `now`: the server's time; `holdMs`: for so long a hold may last that the ledger has forgotten. */
+const readSynced = (reply: unknown): Synced & { readonly now: string; readonly holdMs: number } => {
+  const [epoch, seq, floor, notes, members, lease, now, holdMs] = listIn(reply, 8, 'answer to sync')
   if (!isLease(lease)) throw malformed('lease')
   const synced = {
     epoch: nameIn(epoch, 'epoch'),
@@ -178,6 +179,7 @@ const readSynced = (reply: unknown): Synced & { readonly now: string } => {
     members: standingsIn(members),
     lease,
     now: String(numberIn(now, 'time')),
+    holdMs: numberIn(holdMs, 'time of a hold'),
   }
   if (synced.floor > synced.seq || synced.notes.some((note) => note.seq > synced.seq)) {
     throw malformed('number')
@@ -248,8 +250,8 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     }
   }
   const { acknowledgements, notes: ofNotes } = options.signatures
-  const signed = (notes: readonly string[]): string =>
-    JSON.stringify(notes.map((text) => ofNotes.signText(prefix, text)))
+  const signed = (notes: readonly string[]): readonly string[] =>
+    notes.map((text) => ofNotes.signText(prefix, text))
   /** A note without a valid signature may stand for any note, so it means everything. Notes of the scripts mean everything as well. */
   const believed = (text: string): string => {
     const verified = text === everything ? text : ofNotes.verifiedText(prefix, text)
@@ -279,7 +281,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
 
   return {
     sync: async ({ epoch, applied }): Promise<Synced> => {
-      const { now, ...synced } = await run(
+      const { holdMs, now, ...synced } = await run(
         'sync',
         readSynced,
         epoch,
@@ -291,13 +293,22 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
         proof.epoch,
       )
       proof = { epoch: synced.epoch, time: now }
-      return { ...synced, notes: synced.notes.map(({ seq, text }) => ({ seq, text: believed(text) })) }
+      const notes = synced.notes.map(({ seq, text }) => ({ seq, text: believed(text) }))
+      if (holdMs > 0) notes.push({ seq: synced.seq, text: holdEverything(holdMs) })
+      return { ...synced, notes }
     },
     begin: async (write, notes) => {
-      await run('begin', readDone, write, signed(notes))
+      await run('begin', readDone, write, JSON.stringify([longestHold(notes), ...signed(notes)]))
     },
     append: (notes, settled): Promise<Appended> =>
-      run('append', readAppended, signed(notes), JSON.stringify(settled), rememberedNotes),
+      run(
+        'append',
+        readAppended,
+        JSON.stringify(signed(notes)),
+        JSON.stringify(settled),
+        rememberedNotes,
+        longestHold(notes),
+      ),
     acknowledge: ({ epoch, applied }, entries, writer) => {
       // Not a script: the ledger gets the position with the next sync, and scripts cost more.
       const message = JSON.stringify([epoch, String(applied), member, String(entries)])

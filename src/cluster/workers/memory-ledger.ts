@@ -1,4 +1,6 @@
+import { holdEverything, longestHold } from '../../cache/invalidation.ts'
 import type { LedgerPosition } from '../../cache/shared-tier.ts'
+import type { Clock } from '../../clock.ts'
 import type { Appended, LedgerPush, LedgerStanding, Noted, Synced } from '../ledger.ts'
 
 /** Total length of the remembered notes: clients choose how long the targets are that they write to. */
@@ -9,17 +11,20 @@ type LedgerMember = { applied: number; beat: number; readonly pending: Map<strin
 export type MemoryLedgerOptions = {
   readonly epoch: string
   readonly rememberedNotes: number
+  readonly clock: Pick<Clock, 'monotonic'>
   readonly push: (member: string, push: LedgerPush) => void
 }
 
 /** The ledger that a parent process holds for its workers (docs/decisions/0007). It outlives them, so it has one epoch. */
-export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedgerOptions) => {
+export const createMemoryLedger = ({ clock, epoch, rememberedNotes, push }: MemoryLedgerOptions) => {
   const members = new Map<string, LedgerMember>()
   /** Ordered by the last append of each. */
   const log = new Map<string, number>()
   let seq = 0
   let floor = 0
   let characters = 0
+  /** No hold that was ever noted lasts longer. */
+  let heldUntil = Number.NEGATIVE_INFINITY
 
   const memberOf = (name: string): LedgerMember => {
     const member = members.get(name) ?? { applied: 0, beat: 0, pending: new Map() }
@@ -43,10 +48,17 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
   }
   const since = (applied: number): readonly Noted[] =>
     applied === seq ? [] : [...log].filter(([, at]) => at > applied).map(([text, at]) => ({ seq: at, text }))
+  /** In place of the holds that may be among the forgotten notes. */
+  const forgottenSince = (applied: number): readonly Noted[] => {
+    const forMs = Math.ceil(heldUntil - clock.monotonic())
+    return applied < floor && forMs > 0 ? [{ seq, text: holdEverything(forMs) }] : []
+  }
 
   const noteAll = (writer: string, notes: readonly string[]): void => {
     if (notes.length === 0) return
     seq += 1
+    const forMs = longestHold(notes)
+    if (forMs > 0) heldUntil = Math.max(heldUntil, clock.monotonic() + forMs)
     for (const text of notes) note(text)
     for (const member of members.keys()) push(member, { kind: 'noted', epoch, seq, writer, notes })
   }
@@ -58,7 +70,14 @@ export const createMemoryLedger = ({ epoch, rememberedNotes, push }: MemoryLedge
       const applied = position.epoch === epoch ? position.applied : 0
       member.applied = Math.max(member.applied, applied)
       member.beat += 1
-      return { epoch, seq, floor, notes: since(applied), members: others(name), lease: 'granted' }
+      return {
+        epoch,
+        seq,
+        floor,
+        notes: [...since(applied), ...forgottenSince(applied)],
+        members: others(name),
+        lease: 'granted',
+      }
     },
     begin: (name: string, write: string, notes: readonly string[]): void => {
       memberOf(name).pending.set(write, notes)

@@ -18,13 +18,10 @@ const createNetwork = () => {
     /** Where a new connection leads; undefined: nobody listens there. */
     server: undefined as RedisServer | undefined,
     lines: 0,
-    /** When a ledger last forgot notes: it remembers few here. */
-    notesForgottenAt: Number.NEGATIVE_INFINITY,
     start(next: Roughness): void {
       roughness = next
       this.server = undefined
       this.lines = 0
-      this.notesForgottenAt = Number.NEGATIVE_INFINITY
     },
     delay: (random: Random): number => {
       const chance = random()

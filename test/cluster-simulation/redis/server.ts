@@ -1,5 +1,5 @@
 import { world } from '../world.ts'
-import { type Line, network } from './network.ts'
+import type { Line } from './network.ts'
 import { createRedisStore, type RedisStore, ReplyError } from './store.ts'
 
 const startOfClock = Date.UTC(2026, 0, 1)
@@ -29,9 +29,6 @@ export class RedisServer {
       publish: (channel, text) => this.#publish(channel, text),
       runId: () => this.runId,
       replicationId: () => this.replicationId,
-      trimmed: () => {
-        network.notesForgottenAt = world.now
-      },
     })
   }
 

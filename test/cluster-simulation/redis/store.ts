@@ -19,8 +19,6 @@ export class ReplyError extends Error {
 }
 
 type Server = {
-  /** Notes have been removed from the log. */
-  readonly trimmed?: () => void
   /** Milliseconds of the clock of the server. */
   now(): number
   runId(): string
@@ -235,7 +233,6 @@ export const createRedisStore = (server: Server) => {
       for (const member of members) zset.scores.delete(member)
       zset.sorted = undefined
       removeIfEmpty(key, zset.scores.size)
-      if (members.length > 0) server.trimmed?.()
       return members.length
     },
     PUBLISH: ([channel = '', message = '']) => server.publish(channel, message),

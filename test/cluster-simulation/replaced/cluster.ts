@@ -37,17 +37,6 @@ const createQueue = (to: Process, purpose: string, take: (message: unknown) => v
   }
 }
 
-/** Of the ledger of each parent: the last note that it has forgotten. */
-const floors = new WeakMap<Process, number>()
-
-const lookForFloor = (parent: Process, message: ToWorker): void => {
-  if (message.kind !== 'called' || message.answer === null || !('floor' in message.answer)) return
-  const { floor } = message.answer
-  if (floor <= (floors.get(parent) ?? 0)) return
-  floors.set(parent, floor)
-  network.notesForgottenAt = world.now
-}
-
 class SimulatedWorker extends EventEmitter {
   readonly id: number
   readonly process: { readonly pid: number; kill(signal: string): void }
@@ -62,10 +51,7 @@ class SimulatedWorker extends EventEmitter {
     const child = world.createProcess(`${parent.name}.${id}`, parent.machine)
     this.#child = child
     this.process = { pid: id, kill: () => workers.kill(child) }
-    this.#toWorker = createQueue(child, 'from parent', (message) => {
-      lookForFloor(parent, message as ToWorker)
-      this.#take(message as ToWorker)
-    })
+    this.#toWorker = createQueue(child, 'from parent', (message) => this.#take(message as ToWorker))
     const toParent = createQueue(parent, `from worker ${id}`, (message) => this.emit('message', message))
     const end: WorkerEnd = {
       send: (message) => toParent.send(message),

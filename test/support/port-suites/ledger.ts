@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { longestHold } from '../../../src/cache/invalidation.ts'
 import type { LedgerPosition } from '../../../src/cache/shared-tier.ts'
 import type { Ledger, LedgerPush, Synced } from '../../../src/cluster/ledger.ts'
 import { pause } from '../origin.ts'
@@ -67,6 +68,31 @@ export const testLedger = (join: (member: string) => Ledger): void => {
       { text: 't:2', seq: last.seq - 1 },
       { text: 't:1', seq: last.seq },
     ])
+  })
+
+  test('a member that has missed forgotten notes gets one hold in place of theirs', async () => {
+    const [a, b] = await both()
+    const { epoch, seq } = await a.ledger.append(['t:1', 'h60000:1'], [])
+    const many = Array.from({ length: 17_000 }, (_, at) => `t:many ${at}`)
+    const last = await a.ledger.append(many, [])
+    for (const position of [nowhere, { epoch, applied: seq - 1 }]) {
+      const [hold = ''] = textsOf(await b.ledger.sync(position)).filter((text) => text.startsWith('h'))
+      expect(hold).toMatch(/^h\d+:$/)
+      expect(longestHold([hold])).toBeGreaterThan(30_000)
+      expect(longestHold([hold])).toBeLessThanOrEqual(60_000)
+    }
+    expect(await b.ledger.sync({ epoch, applied: last.seq })).toMatchObject({ notes: [] })
+  })
+
+  test('so it is for what a member had begun that is forgotten', async () => {
+    const [a, b] = await both()
+    await a.ledger.begin('a#1', ['h60000:1', 't:2'])
+    await b.ledger.forget('a')
+    await b.ledger.append(
+      Array.from({ length: 17_000 }, (_, at) => `t:many ${at}`),
+      [],
+    )
+    expect(longestHold(textsOf(await b.ledger.sync(nowhere)))).toBeGreaterThan(30_000)
   })
 
   test('the other members get a push of what was noted, with its writer and number', async () => {

@@ -238,6 +238,16 @@ test('a response that was requested before a late write and arrives when it cann
   expect(cache.stats().entries).toBe(1)
 })
 
+test('a hold of the empty tag is one of every tag', () => {
+  const held = createUnsettledTags(100)
+  held.add([''], 0, 10)
+  expect([held.includes(['a'], 9), held.includes([], 9), held.includes(['a'], 10)]).toEqual([
+    true,
+    true,
+    false,
+  ])
+})
+
 test('of settled tags that are forgotten, what was requested before is not stored', () => {
   const held = createUnsettledTags(2)
   held.add(['a', 'b'], 0, 10)

@@ -29,7 +29,7 @@ type Asked = {
   readonly said: unknown
 }
 
-const synced = ['e', '3', '0', ['t:x', '3'], ['b', '3', '9'], 'granted', '1700000000000'] as const
+const synced = ['e', '3', '0', ['t:x', '3'], ['b', '3', '9'], 'granted', '1700000000000', '0'] as const
 const syncReply = (parts: readonly (string | readonly string[])[]): string =>
   list(...parts.map((one) => (typeof one === 'string' ? bulk(one) : list(...one.map(bulk)))))
 

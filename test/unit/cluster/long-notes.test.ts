@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
 import { createBacklog } from '../../../src/cluster/protocol/announce-write.ts'
 import { createNotedTags } from '../../../src/cluster/redis/tier.ts'
 import { createMemoryLedger } from '../../../src/cluster/workers/memory-ledger.ts'
@@ -16,8 +17,20 @@ test('undelivered changes are kept as texts up to 4 MiB, and as "everything" abo
   expect(notes.join('').length).toBeLessThan(4 * 1024 * 1024)
 })
 
+test('holds among them become one for everything, the longest', () => {
+  const backlog = createBacklog()
+  backlog.add(['h500:a', 'h2000:b'], undefined)
+  for (const note of longs) backlog.add([note], undefined)
+  expect(backlog.take().notes.slice(0, 2)).toEqual(['a:', 'h2000:'])
+})
+
 test('a ledger of workers stores texts up to 8 MiB; its floor shows members that older ones are forgotten', () => {
-  const ledger = createMemoryLedger({ epoch: 'e', rememberedNotes: 16_384, push: () => undefined })
+  const ledger = createMemoryLedger({
+    epoch: 'e',
+    rememberedNotes: 16_384,
+    clock: systemClock,
+    push: () => undefined,
+  })
   for (const note of longs) ledger.append('a', [note], [])
   const { notes, floor } = ledger.sync('b', { epoch: 'e', applied: 0 })
   expect(notes.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThanOrEqual(8 * 1024 * 1024)

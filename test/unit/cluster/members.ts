@@ -28,6 +28,7 @@ export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesU
   const ledger: MemoryLedger = createMemoryLedger({
     epoch: 'one',
     rememberedNotes: 100,
+    clock,
     push: (member, push) => {
       const line = lines.get(member)
       if (line?.cut === true) return

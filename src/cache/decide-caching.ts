@@ -142,6 +142,8 @@ export type CachePolicy = {
   readonly harmlessCookies?: readonly string[]
   /** Request fields (lower case) that are credentials though their names do not look so. */
   readonly credentialFields?: readonly string[]
+  /** Request fields (lower case) whose values are part of the key by the description of the service. */
+  readonly declaredFields?: readonly string[]
   /** Then a token of the request expires, for which the response is stored; milliseconds since 1970. Absent without one. */
   readonly endsAt?: number
   /** A GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
@@ -241,7 +243,9 @@ const withKeyedFields = (
   policy: CachePolicy,
 ): CachingDecision => {
   if (decision.kind !== 'read') return decision
-  const keyed = keyedFields(fields, policy.harmlessFields ?? none)
+  const { harmlessFields = none, declaredFields } = policy
+  const excepted = declaredFields === undefined ? harmlessFields : [...harmlessFields, ...declaredFields]
+  const keyed = keyedFields(fields, excepted)
   return keyed === undefined ? decision : { ...decision, keyed }
 }
 

@@ -21,6 +21,8 @@ import type { CacheContext, ForwardingFacts } from './ports.ts'
 export type ReadPartition = {
   readonly kind: CacheRead['partition']
   readonly name: string
+  /** The key has a field that the contract does not declare. */
+  readonly hasUndeclared?: boolean
   /** When the credential expires; absent for all others. */
   readonly endsAt?: number
 }
@@ -43,6 +45,7 @@ export class ExchangeRead implements CacheRead {
   readonly #withheld: ReadonlySet<string>
   readonly #facts: ForwardingFacts
   readonly #isForAll: boolean
+  readonly #sendsUndeclared: boolean
   #sentField: ((name: string) => string | undefined) | undefined
   readonly service: string
   readonly key: string
@@ -65,6 +68,7 @@ export class ExchangeRead implements CacheRead {
     this.key = keyOf(exchange, partition.name)
     this.partition = partition.kind
     this.#isForAll = partition.name === publicPart.name
+    this.#sendsUndeclared = exchange.sendsUndeclared || partition.hasUndeclared === true
     this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
     this.fields = exchange.request.fields
     // No report of a change says that a credential has lost a right.
@@ -109,10 +113,10 @@ export class ExchangeRead implements CacheRead {
   }
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
-    const { service, matching, sendsUndeclared } = this.#exchange
+    const { service, matching } = this.#exchange
     const match = matching.kind === 'found' ? matching : undefined
     const rowTags = service.contract.tagger.storedTags(match, this.#exchange.arguments, response)
-    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', sendsUndeclared)
+    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', this.#sendsUndeclared)
   }
 }
 
@@ -149,6 +153,7 @@ const partitionFor = (context: CacheContext, decision: Read, exchange: Ready): R
   const perCredential = decision.partition === 'credential' ? decision : undefined
   const kind = {
     kind: decision.partition,
+    hasUndeclared: decision.keyed !== undefined,
     ...(perCredential === undefined ? {} : { endsAt: perCredential.endsAt }),
   }
   if ([variant, perCredential, decision.keyed, content].every((part) => part === undefined)) return publicPart

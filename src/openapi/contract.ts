@@ -50,6 +50,7 @@ const policiesByOperation = (
     const { rule } = general
     const { effect, parameters } = operation
     const cookies = parameters.filter(({ location }) => location === 'cookie').map(({ name }) => name)
+    const headers = parameters.filter(({ location }) => location === 'header').map(({ name }) => name)
     const scope = isPublicOperation(operation) ? rule?.scope : 'credential'
     const isStored = rule !== undefined && scope !== undefined && !hasUnseenCredential(operation)
     return {
@@ -58,6 +59,7 @@ const policiesByOperation = (
       harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
       // Those of other operations too: a document does not say what an unexpected key changes.
       credentialFields: keyHeaders,
+      declaredFields: headers.map((name) => name.toLowerCase()),
       effect: effect === 'as-method' ? undefined : effect,
     }
   }

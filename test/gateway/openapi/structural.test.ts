@@ -103,6 +103,15 @@ describe('every write drops responses that may show other resources', () => {
     expect(await staysAfterWrite(target)).toBe(false)
   })
 
+  test.each(['X-Expand', 'Prefer'])('by the header %s, which the document does not declare', async (name) => {
+    expect(await staysAfterWrite('/visits', { headers: { [name]: 'shop' } })).toBe(false)
+  })
+
+  test('other responses stay: a header that the document declares, and one that clients send by themselves', async () => {
+    const headers = { 'X-Version': '2', 'X-Requested-With': 'a' }
+    expect(await staysAfterWrite('/visits', { headers })).toBe(true)
+  })
+
   test('by the content of a QUERY', async () => {
     const init = {
       method: 'QUERY',

@@ -93,7 +93,7 @@ const upstreams = (read: ReadSamples) =>
       retriesLeft: total(of('trellis_upstream_retries_left')),
       targets: of('trellis_upstream_target_outstanding_requests').map(
         ({ labels: { target = '' }, value }) => ({
-          target,
+          target: String(target),
           // With several workers a scrape shows the worst: a target is up when it is up for all that know it.
           ...upOf(matching(of('trellis_upstream_target_up'), { target })[0]?.value),
           leftOut: total(matching(of('trellis_upstream_target_left_out'), { target })) > 0,

@@ -166,6 +166,12 @@ function* serviceWarnings(
       message: 'certificates are not checked: an attacker in between can read and change everything',
     }
   yield* documentWarnings(service)
+  if (service.contract === 'site' && service.names === 'wordpress' && service.mount.endsWith('/wp-json'))
+    yield {
+      path: `${path}.names`,
+      message:
+        'is wordpress, with which /wp/v2/posts is /site/v2/posts, and 404: write names: same, unless your clients know these names',
+    }
   const { downstream } = service
   if (downstream?.key.isSet === false && downstream.receivers.every(({ secret }) => !secret.isSet))
     yield {

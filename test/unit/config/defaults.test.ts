@@ -152,6 +152,17 @@ test.each([
   expect(result.kind === 'ok' && result.config.publicUrl).toBe(expected)
 })
 
+test.each([
+  ['mount: /wp-json', 1],
+  ['mount: /blog/index.php/wp-json, names: wordpress', 1],
+  ['mount: /wp-json, names: same', 0],
+  ['', 0],
+])('a site with { %s } has %i warnings about its names', async (more, count) => {
+  const result = await checkConfig(`services: { a: { contract: site, ${more} } }`, {})
+  const warnings = result.kind === 'ok' ? configWarnings(result.config) : []
+  expect(warnings.filter(({ path }) => path === 'services.a.names')).toHaveLength(count)
+})
+
 test('an admin side without a token on a public address gives a warning', async () => {
   const result = await checkConfig('admin: { host: 0.0.0.0 }', {})
   expect(result.kind === 'ok' && configWarnings(result.config).map(({ path }) => path)).toEqual([

@@ -150,6 +150,19 @@ test('no link of a page leads to a file or heading that the package lacks', asyn
   expect(dead).toEqual([])
 })
 
+test('the quick start with a WordPress begins with the package as it says', async () => {
+  const page = await readFile(resolve('docs/wordpress.md'), 'utf8')
+  const [, command = ''] = /^or with the package.*`(npm install [^`]*)`$/m.exec(page) ?? []
+  const cwd = await mkdtemp(join(folder, 'quick-start-'))
+  await succeed(
+    'bash',
+    ['-c', command.replace('./trellis-0.1.0.tgz', `${offline.join(' ')} ${tarball}`)],
+    cwd,
+  )
+  const checked = await succeed('npx', ['trellis', 'check', '-c', 'config/wordpress.example.yaml'], cwd)
+  expect(checked).toContain('valid, 2 services')
+})
+
 describe('trellis init writes files of the package', () => {
   test.each([
     ['companion', ['README.md', 'trellis.php']],
@@ -174,6 +187,18 @@ describe('trellis init writes files of the package', () => {
     expect(unit.match(/^Exec(?:Start|StartPre)=.*dist\/main\.js/gm)).toHaveLength(2)
     for (const line of unit.match(/^Exec(?:Start|StartPre)=.*/gm) ?? [])
       expect(line).toContain(process.execPath)
+  })
+
+  test('deployment.md gives the configuration the token that the unit passes', async () => {
+    const page = await readFile(resolve('docs/deployment.md'), 'utf8')
+    const [command = ''] = /^sed .* > gateway\.yaml$/m.exec(page) ?? []
+    const cwd = await mkdtemp(join(folder, 'etc-'))
+    await run(join(project, 'node_modules/.bin/trellis'), ['init', 'open', 'http://127.0.0.1:1'], { cwd })
+    await succeed('bash', ['-c', command], cwd)
+    const token = (await readFile(join(cwd, 'gateway.yaml'), 'utf8')).match(/^ *token: (.*)$/gm)
+    expect(token).toEqual(['  token: file:/run/credentials/trellis.service/admin-token'])
+    const unit = await readFile(resolve('deploy/systemd/trellis.service'), 'utf8')
+    expect(unit).toMatch(/^LoadCredential=admin-token:/m)
   })
 
   test('every file that compose mounts is written, and the image runs the package', async () => {

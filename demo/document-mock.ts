@@ -1,9 +1,9 @@
+import { isJsonObject } from '../src/http/json-text.ts'
 import { requestField } from '../src/http/message.ts'
 import {
   type ApiBundle,
   below,
   dereferenced,
-  isObject,
   type Located,
   member,
   membersOf,
@@ -71,10 +71,12 @@ const exampleOf = (bundle: ApiBundle, media: Located, name: string | undefined):
   const examples = below(media, 'examples')
   const namedExample = (one: string): Example | undefined => {
     const example = dereferenced(bundle, below(examples, one))
-    return isObject(example?.node) && 'value' in example.node ? { value: example.node['value'] } : undefined
+    return isJsonObject(example?.node) && 'value' in example.node
+      ? { value: example.node['value'] }
+      : undefined
   }
   if (name !== undefined) return namedExample(name)
-  if (isObject(media.node) && 'example' in media.node) return { value: media.node['example'] }
+  if (isJsonObject(media.node) && 'example' in media.node) return { value: media.node['example'] }
   return membersOf(examples.node)
     .map(([one]) => namedExample(one))
     .find((one) => one !== undefined)

@@ -1,8 +1,7 @@
-import type { JsonObject } from '../src/http/json-text.ts'
+import { isJsonObject, type JsonObject } from '../src/http/json-text.ts'
 import {
   type ApiBundle,
   below,
-  isObject,
   type Located,
   listOf,
   membersOf,
@@ -69,11 +68,11 @@ const numberIn = (schema: JsonObject, isInteger: boolean): number => {
 const typeOf = (schema: JsonObject): string | undefined => {
   const named = [schema['type']].flat().find((type) => typeof type === 'string' && type !== 'null')
   if (typeof named === 'string') return named
-  if (isObject(schema['properties']) || isObject(schema['additionalProperties'])) return 'object'
+  if (isJsonObject(schema['properties']) || isJsonObject(schema['additionalProperties'])) return 'object'
   return schema['items'] === undefined ? undefined : 'array'
 }
 
-const isPlain = (value: unknown): value is JsonObject => isObject(value)
+const isPlain = (value: unknown): value is JsonObject => isJsonObject(value)
 
 /** A value of a schema of a document: its example or default where it has one, else one made from its keywords. */
 export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
@@ -89,14 +88,14 @@ export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
     const required = new Set(listOf(node['required']))
     const isLeftOut = ([name, property]: readonly [string, unknown]): boolean =>
       name === '__proto__' ||
-      (isObject(property) && property['writeOnly'] === true) ||
+      (isJsonObject(property) && property['writeOnly'] === true) ||
       (depth >= deepest && !required.has(name))
     const made = membersOf(node['properties'])
       .filter((one) => !isLeftOut(one))
       .map(([name]) => [name, sample(below(located, 'properties', name), depth + 1)] as const)
       .filter(([, value]) => value !== undefined)
     const undescribed = [...required].filter(
-      (name) => typeof name === 'string' && !isObject(node['properties']),
+      (name) => typeof name === 'string' && !isJsonObject(node['properties']),
     )
     return Object.fromEntries([...made, ...undescribed.map((name) => [name, 'string'])])
   }
@@ -108,7 +107,7 @@ export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
     const least = Math.min(numberOf(node, 'minItems') ?? 0, mostItems)
     const wanted = depth >= deepest ? least : Math.max(least, 1)
     const most = numberOf(node, 'maxItems') ?? mostItems
-    const items = isObject(node['items']) ? below(located, 'items') : undefined
+    const items = isJsonObject(node['items']) ? below(located, 'items') : undefined
     const made = [...fixed]
     while (items !== undefined && made.length < Math.min(wanted, most)) {
       const value = sample(items, depth + 1)
@@ -142,13 +141,13 @@ export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
     const keyword = ['oneOf', 'anyOf'].find((name) => listOf(node[name]).length > 0)
     if (keyword === undefined) return undefined
     const alternatives = listOf(node[keyword])
-    const chosen = alternatives.findIndex((one) => !(isObject(one) && one['type'] === 'null'))
+    const chosen = alternatives.findIndex((one) => !(isJsonObject(one) && one['type'] === 'null'))
     const value = sample(below(located, keyword, String(Math.max(0, chosen))), depth + 1)
-    const discriminator = isObject(node['discriminator']) ? node['discriminator'] : {}
+    const discriminator = isJsonObject(node['discriminator']) ? node['discriminator'] : {}
     const name = discriminator['propertyName']
     const alternative = alternatives[Math.max(0, chosen)]
-    const reference = isObject(alternative) ? alternative['$ref'] : undefined
-    if (!isObject(value) || typeof name !== 'string' || typeof reference !== 'string') return value
+    const reference = isJsonObject(alternative) ? alternative['$ref'] : undefined
+    if (!isJsonObject(value) || typeof name !== 'string' || typeof reference !== 'string') return value
     const mapped = membersOf(discriminator['mapping']).find(([, target]) => target === reference)?.[0]
     return { ...value, [name]: mapped ?? reference.split('/').at(-1) }
   }
@@ -176,7 +175,7 @@ export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
     values += 1
     const { node } = located
     if (values > mostValues || depth > deepestOfAll) return undefined
-    if (!isObject(node)) return node === undefined || node === true ? {} : undefined
+    if (!isJsonObject(node)) return node === undefined || node === true ? {} : undefined
     const reference = node['$ref']
     if (typeof reference !== 'string') return ofNode(located, node, depth)
     const target = resolve(bundle, reference, located.file)

@@ -16,7 +16,7 @@ export const verifyingFields: Readonly<Record<string, string>> = {
 /** To compare longer contents would hold up other requests. */
 export const longestVerified = 262_144
 
-const statuses: ReadonlySet<number> = new Set([200, 404, 410])
+export const verifiedStatuses: ReadonlySet<number> = new Set([200, 404, 410])
 
 type VerificationOptions = {
   readonly store: MemoryStore
@@ -43,7 +43,7 @@ export const createVerification = ({ store, log, unsettled, lease, clock }: Veri
       partition === 'public' &&
       // A query with a secret was the client's.
       redactTarget(target) === target &&
-      statuses.has(stored.status) &&
+      verifiedStatuses.has(stored.status) &&
       stored.partial === undefined &&
       !stored.validateAlways &&
       stored.content.length <= longestVerified &&

@@ -24,7 +24,7 @@ export type DownstreamConfig = NonNullable<ServiceConfig['downstream']>
 export type ReceiverConfig = DownstreamConfig['receivers'][number]
 export type AccessConfig = NonNullable<ServiceConfig['access']>
 
-const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
+export const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
   targets === 'embedded' ? [] : targets
 
 /** Paths of the interfaces of WordPress at the upstream of an open service. */

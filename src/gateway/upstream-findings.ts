@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import type { Config, ServiceConfig, SiteConfig } from '../config/config.ts'
+import { type Config, type ServiceConfig, type SiteConfig, targetsOf } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
 import { fieldValue } from '../http/message.ts'
@@ -272,9 +272,6 @@ export const siteFacts = async (config: Config): Promise<SiteFacts> => {
     ? { root: undefined, fault: undefined, hasCompanion: false }
     : asking(site, targetsOf(site), config, askSite)
 }
-
-const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
-  targets === 'embedded' ? [] : targets
 
 /**
  * Sends a few GETs to the upstream of each site service, and to the front pages of open services on the same servers, and

@@ -6,12 +6,16 @@ import {
   longestVerified,
   type StoredResponse,
   type Verification,
+  verifiedStatuses,
   verifyingFields,
 } from '../cache/verification.ts'
 import type { VerifiedEvent } from '../exchange/events.ts'
 import type { Generation, Run } from '../exchange/exchange.ts'
+import { completed } from '../exchange/invalidate-write.ts'
+import { unlimited } from '../http/bounds.ts'
+import { parsedJson } from '../http/json-text.ts'
 import { createRecentValues } from '../http/memo.ts'
-import { fieldValue, type GatewayResponse, type ResponseHead, shortText } from '../http/message.ts'
+import { fieldValue, type ResponseHead, shortText } from '../http/message.ts'
 import { redactTarget } from '../http/targets.ts'
 import type { History } from '../observability/history.ts'
 import type { Log } from '../observability/logger.ts'
@@ -50,34 +54,12 @@ const sampleSize = 32
 /** Where an upstream may take any time. */
 const longestWriteMs = 30_000
 
-const comparable: ReadonlySet<number> = new Set([200, 404, 410])
-
-const wholeContent = async ({ content }: GatewayResponse): Promise<Buffer | undefined> => {
-  if (content === undefined || Buffer.isBuffer(content)) return content ?? Buffer.alloc(0)
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of content) {
-    length += (chunk as Buffer).length
-    if (length > longestVerified) return undefined
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks)
-}
-
-const parsed = (content: Buffer): unknown => {
-  try {
-    return JSON.parse(content.toString())
-  } catch {
-    return undefined
-  }
-}
-
 /** The same status, and the same bytes or the same JSON value. */
 const meansTheSame = (first: Fetched, second: Fetched): boolean => {
   if (first.status !== second.status) return false
   if (first.content.equals(second.content)) return true
-  const value = parsed(first.content)
-  return value !== undefined && isDeepStrictEqual(value, parsed(second.content))
+  const value = parsedJson(first.content.toString())
+  return value !== undefined && isDeepStrictEqual(value, parsedJson(second.content.toString()))
 }
 
 const isCoded = (head: ResponseHead): boolean => fieldValue(head.fields, 'content-encoding') !== undefined
@@ -110,9 +92,13 @@ export const createVerifier = ({ verification, perSecond, spreadMs, ...options }
       const { effect, profile } = contract.policyFor('GET', exchange.path)
       // What a client's credential may have made for all cannot be fetched without it.
       if (effect === 'writes' || profile !== 'safe' || access !== undefined) return undefined
-      const response = await run(exchange)
-      const content = await wholeContent(response)
-      if (content === undefined || isCoded(response) || !comparable.has(response.status)) return undefined
+      const response = await completed(await run(exchange), longestVerified, unlimited)
+      const { content = Buffer.alloc(0) } = response
+      if (!Buffer.isBuffer(content)) {
+        content.destroy()
+        return undefined
+      }
+      if (isCoded(response) || !verifiedStatuses.has(response.status)) return undefined
       return { status: response.status, content }
     } catch {
       return undefined

@@ -341,7 +341,7 @@ export const hasContent = (fields: RequestFields): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
   fields['transfer-encoding'] !== undefined
 
-const clientGone = (): Error => new Error('the client has closed its connection')
+export const clientGone = (): Error => new Error('the client has closed its connection')
 
 /** A client's request. Its abort signal is created on first use: a hit does not use it. */
 export class EdgeRequest implements GatewayRequest {

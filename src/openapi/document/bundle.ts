@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../http/json-text.ts'
+import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
 
 /** A document with the files that it refers to, parsed. Names are paths relative to the folder of the document. */
@@ -10,17 +10,14 @@ export type ApiBundle = {
 /** A value of the bundle, with its position: faults name it, and schemas are identified by it. */
 export type Located = { readonly file: string; readonly path: readonly string[]; readonly node: unknown }
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** A member of an object; the names come from documents, and every object has a `constructor`. */
 export const member = (value: unknown, name: string): unknown => {
   if (Array.isArray(value)) return /^(?:0|[1-9]\d*)$/.test(name) ? value[Number(name)] : undefined
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
 
 export const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
-  isObject(value) ? Object.entries(value) : []
+  isJsonObject(value) ? Object.entries(value) : []
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
@@ -201,11 +198,11 @@ export class SchemaResources {
 
   #visit(node: unknown, around: SchemaResource, isMap: boolean): void {
     if (typeof node !== 'object' || node === null || this.#path.length > mostSteps) return
-    const resource = isMap || !isObject(node) ? around : this.#named(node, around)
+    const resource = isMap || !isJsonObject(node) ? around : this.#named(node, around)
     for (const [name, inner] of Object.entries(node)) {
       if (typeof inner !== 'object' || (!isMap && dataKeywords.has(name))) continue
       this.#path.push(name)
-      this.#visit(inner, resource, !isMap && mapKeywords.has(name) && isObject(inner))
+      this.#visit(inner, resource, !isMap && mapKeywords.has(name) && isJsonObject(inner))
       this.#path.pop()
     }
   }

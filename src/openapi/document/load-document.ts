@@ -1,5 +1,6 @@
+import { isJsonObject } from '../../http/json-text.ts'
 import type { Row } from '../../service/row.ts'
-import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
+import { type ApiBundle, below, dereferenced, type Located, membersOf } from './bundle.ts'
 import {
   barePath,
   endpointOfOperation,
@@ -27,7 +28,7 @@ export const cutEndlessReferences = (definitions: ReadonlyMap<string, RequestSch
   const visitKeyword = (schema: GrowingSchema, keyword: (typeof inPlace)[number]): boolean => {
     const inner = [schema[keyword]]
       .flat()
-      .filter((subschema): subschema is GrowingSchema => isObject(subschema))
+      .filter((subschema): subschema is GrowingSchema => isJsonObject(subschema))
     const isCut = inner.map(visitSchema).includes(true)
     if (keyword !== 'allOf' && isCut) delete schema[keyword]
     return isCut
@@ -242,7 +243,8 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
     kind: 'faults',
     faults: [{ file: bundle.root, path, message }],
   })
-  if (!isObject(root.node)) return at([], 'expected an OpenAPI document, which begins with openapi: 3.1.0')
+  if (!isJsonObject(root.node))
+    return at([], 'expected an OpenAPI document, which begins with openapi: 3.1.0')
   const dialect = dialectOf(root.node['openapi'])
   if (dialect === undefined)
     return at(
@@ -252,7 +254,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
         : 'expected an OpenAPI document of version 3.0, 3.1 or 3.2: convert this one of Swagger 2.0',
     )
   const paths = below(root, 'paths')
-  if (paths.node !== undefined && !isObject(paths.node)) return at(['paths'], 'expected an object')
+  if (paths.node !== undefined && !isJsonObject(paths.node)) return at(['paths'], 'expected an object')
 
   const reader = new OperationReader(bundle, dialect)
   const slots: OperationSlots = new Map()

@@ -1,5 +1,6 @@
+import { isJsonObject } from '../../http/json-text.ts'
 import type { Effect, Endpoint, Method } from '../../service/row.ts'
-import { type ApiBundle, below, dereferenced, isObject, type Located, membersOf } from './bundle.ts'
+import { type ApiBundle, below, dereferenced, type Located, membersOf } from './bundle.ts'
 import type { RequestSchema } from './request-schema.ts'
 
 export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
@@ -136,7 +137,7 @@ export const operationsAt = (path: Located): readonly (readonly [Method, Located
   return [
     ...documentMethods.map((method) => [method, below(path, method.toLowerCase())] as const),
     ...membersOf(additional.node).map(([name]) => [name as Method, below(additional, name)] as const),
-  ].filter(([, { node }]) => isObject(node))
+  ].filter(([, { node }]) => isJsonObject(node))
 }
 
 /** Path without a query or fragment, by which some documents distinguish operations. */

@@ -1,14 +1,6 @@
+import { isJsonObject } from '../../http/json-text.ts'
 import type { Effect, Method } from '../../service/row.ts'
-import {
-  type ApiBundle,
-  below,
-  dereferenced,
-  isObject,
-  type Located,
-  listOf,
-  member,
-  membersOf,
-} from './bundle.ts'
+import { type ApiBundle, below, dereferenced, type Located, listOf, member, membersOf } from './bundle.ts'
 import type {
   BodyContent,
   CacheExtension,
@@ -89,7 +81,7 @@ const cacheOf = (node: unknown): CacheExtension | undefined => {
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 const isTextMap = (value: unknown): value is Readonly<Record<string, string>> =>
-  isObject(value) && Object.values(value).every(isText)
+  isJsonObject(value) && Object.values(value).every(isText)
 
 const rewriteExtensions = ['x-trellis-set', 'x-trellis-drop-default'] as const
 
@@ -196,7 +188,7 @@ export class OperationReader {
     const ownSecurity = member(operation.node, 'security')
     const alternatives = listOf(
       Array.isArray(ownSecurity) ? ownSecurity : member(this.#root.node, 'security'),
-    ).filter(isObject)
+    ).filter(isJsonObject)
     return alternatives.map((alternative) =>
       Object.keys(alternative).map((name) => this.#schemes.get(name) ?? { kind: 'unseen' }),
     )
@@ -346,9 +338,9 @@ export class OperationReader {
   #resource(path: Located, operation: Located): ResourceExtension | undefined {
     const located = this.#extension(path, operation, 'x-trellis-resource')
     if (located === undefined) return undefined
-    const { collection, id, members, ...others } = isObject(located.node) ? located.node : {}
+    const { collection, id, members, ...others } = isJsonObject(located.node) ? located.node : {}
     const isSound =
-      isObject(located.node) &&
+      isJsonObject(located.node) &&
       Object.keys(others).length === 0 &&
       (collection === undefined || isText(collection)) &&
       (id === undefined || (isText(id) && collection !== undefined)) &&

@@ -1,8 +1,7 @@
-import { type JsonObject, jsonTypes } from '../../http/json-text.ts'
+import { isJsonObject, type JsonObject, jsonTypes } from '../../http/json-text.ts'
 import {
   type ApiBundle,
   below,
-  isObject,
   type Located,
   listOf,
   member,
@@ -105,13 +104,13 @@ const fits = (kind: Kind, value: unknown): boolean => {
     case 'texts':
       return Array.isArray(value) && value.every((item) => typeof item === 'string')
     case 'text-lists':
-      return isObject(value) && Object.values(value).every((item) => fits('texts', item))
+      return isJsonObject(value) && Object.values(value).every((item) => fits('texts', item))
     case 'schema':
-      return isObject(value) || typeof value === 'boolean'
+      return isJsonObject(value) || typeof value === 'boolean'
     case 'schemas':
       return Array.isArray(value) && value.length > 0
     case 'schema-map':
-      return isObject(value)
+      return isJsonObject(value)
     case 'any':
       return true
   }
@@ -345,7 +344,7 @@ export const createSchemaTranslator = (
   const translate = (located: Scoped): RequestSchema => {
     const { node } = located
     if (typeof node === 'boolean') return node
-    if (!isObject(node)) return true
+    if (!isJsonObject(node)) return true
     if (depth === mostNested) {
       faults.push({ located, kind: 'too-deep' })
       return true

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../http/json-text.ts'
+import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
 import { routeParts } from '../../service/route-paths.ts'
 import type { ArgumentSchema, Endpoint, Method, Row, RowKind } from '../../service/row.ts'
-import { type ApiBundle, fileOfReference, isObject, member } from '../document/bundle.ts'
+import { type ApiBundle, fileOfReference, member } from '../document/bundle.ts'
 import {
   answersOf,
   batchAnswer,
@@ -288,7 +288,7 @@ const isServerList = (value: unknown): boolean =>
 /** Without the extensions for the gateway, and without the addresses of the upstream. */
 const served = (value: unknown, from: string, bundle: ApiBundle): unknown => {
   if (Array.isArray(value)) return value.map((item) => served(item, from, bundle))
-  if (!isObject(value)) return value
+  if (!isJsonObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, inner]) => {
       if (name.startsWith('x-trellis-') || (name === 'servers' && isServerList(inner))) return []
@@ -302,7 +302,7 @@ const served = (value: unknown, from: string, bundle: ApiBundle): unknown => {
 /** OpenAPI 3.0 has no lists of types. */
 const withoutTypeLists = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(withoutTypeLists)
-  if (!isObject(schema)) return schema
+  if (!isJsonObject(schema)) return schema
   const { type, items, ...rest } = Object.fromEntries(
     Object.entries(schema).map(([name, inner]) => [name, withoutTypeLists(inner)]),
   )

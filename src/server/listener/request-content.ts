@@ -12,7 +12,7 @@ import {
   type Reservation,
 } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
-import { hasContent, isHttp2 } from '../read-request.ts'
+import { clientGone, hasContent, isHttp2 } from '../read-request.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
 
@@ -469,8 +469,6 @@ export const createRequestContents = (bounds: ContentBounds, reading: ReadingTur
 }
 
 const ignore = (): void => {}
-
-const clientGone = (): Error => new Error('the client has closed its connection')
 
 const tooManyBodies = (): GatewayError =>
   new GatewayError('overloaded', {

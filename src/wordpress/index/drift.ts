@@ -103,7 +103,7 @@ const normalised = (value: unknown): unknown => {
   )
 }
 
-const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+export const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 function* compareArgument(
   at: UnratedDifference,

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../clock.ts'
-import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
+import { type JsonObject, ownMember } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../../service/announced.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
 import type { Endpoint, Row, UpstreamDefault } from '../../service/row.ts'
-import { isArgumentTakenOtherwise } from './drift.ts'
+import { asMap, isArgumentTakenOtherwise } from './drift.ts'
 import { describeEndpoint, endpointWith, type IndexDocument } from './index-document.ts'
 
 /** The upstream's answer at its REST root. */
@@ -119,8 +119,6 @@ export const createIndexSource = (options: IndexSourceOptions) => {
     },
   }
 }
-
-const asMap = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 const defaultIn = (schema: unknown): UpstreamDefault => {
   if (schema === undefined) return { kind: 'absent' }

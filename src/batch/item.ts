@@ -1,6 +1,7 @@
 import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { Admitted, LocalRequest, Service } from '../exchange/exchange.ts'
 import { isCredentialName } from '../http/credential-fields.ts'
+import { isForwardable } from '../http/forwardable-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText, parsedJson } from '../http/json-text.ts'
 import { asciiJson, type FieldLines, type RequestFields } from '../http/message.ts'
 import type { ErrorShape, ItemReading } from '../service/contract.ts'
@@ -319,27 +320,14 @@ export const rawBodies = (batch: JsonText): readonly (JsonText | undefined)[] =>
 const withoutEffect: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
-  'host',
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
   'range',
   'accept',
-  'accept-encoding',
   'cache-control',
   'pragma',
   'origin',
   'referer',
-  'forwarded',
-  'via',
   'cdn-loop',
   'max-forwards',
-  'client-ip',
-  'true-client-ip',
   'idempotency-key',
   'traceparent',
   'tracestate',
@@ -352,7 +340,6 @@ const prefixesWithoutEffect: readonly string[] = [
   'proxy',
   'sec-',
   'access-control-',
-  'x-forwarded-',
   'x-original-',
   'x-rewrite-',
   'x-http-',
@@ -367,12 +354,13 @@ const prefixesWithoutEffect: readonly string[] = [
   'http2-',
 ]
 
-const tokenPattern = /^[!#$%&'*+.^`|~0-9a-z-]{1,64}$/
+const longestName = 64
 const valuePattern = /^[\t\x20-\x7e]{0,1024}$/
 
-/** `_` is not in the pattern: CGI reads it as `-` (RFC 3875 §4.1.18), and so a name with it could be one of those above. */
+/** Within an upstream batch an item's fields are part of the content: none is there that a request of its own would lose. */
 const isSettable = (name: string): boolean =>
-  tokenPattern.test(name) &&
+  name.length <= longestName &&
+  isForwardable(name) &&
   !withoutEffect.has(name) &&
   !isCredentialName(name) &&
   !prefixesWithoutEffect.some((prefix) => name.startsWith(prefix))

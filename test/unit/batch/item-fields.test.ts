@@ -34,6 +34,9 @@ test.each([
   'Idempotency-Key',
   'Expect',
   '__proto__',
+  // No request of its own takes these to the upstream.
+  ...['X-Remote-Addr', 'X-True-Client-IP', 'Acme-Client-IP', 'HTTPS', 'Front-End-Https', 'X-Url-Scheme'],
+  ...['X-Method', 'X-Script-Name', 'X-Path-Info', 'X-Middleware-Subrequest', 'Trellis-Nonce'],
 ])('drops %s', (name) => {
   const headers = JSON.parse(`{${JSON.stringify(name)}:"x"}`)
   expect(Object.keys(itemFields(headers, false))).toEqual([])

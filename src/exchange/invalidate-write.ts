@@ -18,6 +18,8 @@ import {
   type GatewayResponse,
   type ResponseHead,
   requestField,
+  targetOf,
+  targetParts,
   withField,
 } from '../http/message.ts'
 import type { WitnessedStatement } from '../service/contract.ts'
@@ -195,10 +197,9 @@ const shownTargets = ({ service, target }: Ready, value: string | undefined): re
 
 /** A target as it is keyed, however the upstream spells it. */
 const spelled = (service: Service, target: string): string | undefined => {
-  const at = target.indexOf('?')
-  const matching = service.contract.find('GET', at === -1 ? target : target.slice(0, at))
-  if (matching.kind !== 'found') return undefined
-  return at === -1 ? matching.path : matching.path + target.slice(at)
+  const { path, query } = targetParts(target)
+  const matching = service.contract.find('GET', path)
+  return matching.kind === 'found' ? targetOf(matching.path, query) : undefined
 }
 
 /** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */

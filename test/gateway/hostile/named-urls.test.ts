@@ -99,6 +99,7 @@ describe('a write invalidates what its response names', () => {
 
   test.each([
     ['in a service below its own', '/users', { Location: '/admin/users/7' }, '/admin/users/7'],
+    ['with an empty query', '/users', { Location: '/admin/users/7?' }, '/admin/users/7'],
     ['with a query', '/users', { Location: '/admin/users?page=2' }, '/admin/users?page=2'],
     [
       'with a query that URL objects escape',

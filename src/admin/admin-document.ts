@@ -98,7 +98,6 @@ const described = (path: string, operation: Operation): object => {
   }
 }
 
-/** The OpenAPI document of the admin side. */
 export const adminDocument = (): object => {
   const paths: Record<string, Record<string, object>> = {}
   for (const [name, operation] of Object.entries(operations)) {

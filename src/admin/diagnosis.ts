@@ -58,7 +58,6 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
 type DiagnosisOptions = {
   readonly operator: Operator
   report(event: AdminEvent): void
-  /** Answers 400. */
   invalid(reply: FastifyReply, code: string, detail: string): FastifyReply
 }
 

@@ -120,9 +120,7 @@ export type AdminEvent = { readonly address: string } & (
       readonly selectors: number
       readonly mode: 'soft' | 'hard'
       readonly dryRun: boolean
-      /** Stored responses concerned. */
       readonly entries: number
-      /** Targets that are fetched again. */
       readonly warming: number
     }
   | { readonly kind: 'admin-warm'; readonly warming: number }

@@ -125,7 +125,6 @@ const refusals: Readonly<Record<AdminRefusal, readonly [status: number, detail: 
   'not-json': [415, 'Send Content-Type: application/json.'],
 }
 
-/** Sends an error of the admin side (RFC 9457). */
 const sendProblem = (reply: FastifyReply, status: number, code: string, detail: string): FastifyReply =>
   reply
     .code(status)
@@ -233,7 +232,6 @@ type AdminOptions = {
   readonly operator: Operator
   /** The metrics in the format that the Accept field selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
-  /** For the status page. */
   metrics(): Promise<readonly MetricSnapshot[]>
   readiness(): Readiness
   notices(): readonly Notice[]

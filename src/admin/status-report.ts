@@ -22,7 +22,6 @@ const readSamples = (metrics: readonly MetricSnapshot[]): ReadSamples => {
   return (name) => samples.get(name) ?? []
 }
 
-/** Longest list on the page. */
 const mostRows = 20
 
 type SampleLabels = Sample['labels']

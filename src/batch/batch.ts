@@ -108,7 +108,6 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
   return {
     signal: stop.signal,
     reason: () => reason,
-    /** To be called when the batch has ended. */
     release() {
       clearTimeout(timer)
       client.removeEventListener('abort', gone)
@@ -222,7 +221,6 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
 }
 
 type BatchParts = {
-  /** Where instances share one. */
   readonly stores:
     | { idempotencyKeys(options: { readonly ttlMs: number; readonly maxBytes: number }): IdempotencyStore }
     | undefined

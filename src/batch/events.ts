@@ -5,7 +5,6 @@ export type BatchResult = (typeof batchResults)[number]
 /** How one item ended. `refused` never ran; `not-sent` and `outcome-unknown` met the deadline or an absent client. */
 export type BatchItemOutcome = 'answered' | 'refused' | 'not-sent' | 'outcome-unknown'
 
-/** Why a batch was split as it was: see split.ts. */
 export const splitReasons = [
   'configured',
   'few-items',
@@ -29,7 +28,6 @@ export const batchMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 /** One of the methods that a batch allows, `_OTHER` for the rest. */
 export type BatchMethod = (typeof batchMethods)[number] | '_OTHER'
 
-/** Every string is from a closed list. */
 export type BatchEvent =
   | {
       readonly kind: 'batch-finished'
@@ -57,7 +55,6 @@ export type BatchEvent =
       readonly kind: 'batch-split'
       readonly split: 'items' | 'chunks' | 'whole'
       readonly reason: SplitReason
-      /** Upstream requests that the batch will be. */
       readonly requests: number
     }
   | {

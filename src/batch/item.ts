@@ -88,7 +88,6 @@ export type BatchItem = {
   readonly query: string
   /** Lower-case names; nothing among them sets credentials, framing, forwarding or another method. */
   readonly fields: Readonly<Record<string, string>>
-  /** The item's body as JSON text. */
   readonly content: Buffer | undefined
   /** Its route and validation; undefined until it was admitted. */
   readonly admitted?: Admitted | undefined
@@ -269,7 +268,6 @@ const reachOf = (service: Service, method: string, match: Found): ItemReach | un
 export const admitItem = (
   batch: LocalRequest,
   item: BatchItem,
-  /** The header fields that the item is sent with. */
   fieldsOf: (item: BatchItem) => RequestFields,
 ): ItemAdmission => {
   const { service, generation } = batch

@@ -90,7 +90,6 @@ export const createPartitions = (): ((credential: string) => string) => {
 
 /** A GET or HEAD that is answered through the cache. */
 export type CacheRead = {
-  /** For events: the name of the service. */
   readonly service: string
   readonly key: string
   /** The partition that the key was made with. */
@@ -165,7 +164,6 @@ export const carriesOwnCredential = (read: CacheRead): boolean =>
 
 const emptyResponse = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
-/** Tags that follow from the request alone. */
 export const expectedTags = (read: CacheRead): readonly string[] => [
   targetKeyOf(read.key),
   ...read.tags(emptyResponse),

@@ -80,7 +80,6 @@ const createLease = (leaseMs: number) => {
     end: (): void => {
       until = never
     },
-    /** Why the last request was refused. */
     get refusal(): DistrustReason {
       return refusal
     },

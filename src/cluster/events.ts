@@ -32,7 +32,6 @@ export type LedgerStep = (typeof ledgerSteps)[number]
 
 /** What the second tier and its connections report. All strings are from closed lists. */
 export type SharedTierEvent =
-  /** A miss in memory was looked up in the tier. */
   | { readonly kind: 'tier-lookup'; readonly outcome: TierLookup }
   /** An entry was refused, because this instance would not have written it. */
   | { readonly kind: 'tier-refused'; readonly reason: TierRefusal }

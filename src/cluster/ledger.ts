@@ -6,7 +6,6 @@ import type { CoherenceEvent, DistrustReason } from './events.ts'
 /** Notes that a ledger stores, and tags that the cache of a member does: above this number all stored responses are in doubt. */
 export const rememberedNotes = 16_384
 
-/** The position of one member in the ledger. */
 export type LedgerStanding = {
   readonly member: string
   readonly applied: number
@@ -14,7 +13,6 @@ export type LedgerStanding = {
   readonly beat: number
 }
 
-/** Why a member got no lease. */
 export type LeaseRefusal = Exclude<DistrustReason, 'unreachable'>
 
 /** An encoded note, and the number under which it was last appended. */

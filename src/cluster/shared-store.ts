@@ -137,5 +137,4 @@ export const sharedStore = async (
   }
 }
 
-/** Stores that several instances share. */
 export type SharedStores = Awaited<ReturnType<typeof sharedStore>>['stores']

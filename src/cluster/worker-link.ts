@@ -23,7 +23,6 @@ export type WorkersStanding = {
 /** `stuck`: its heartbeat was missing and it was killed. */
 export type WorkerEnd = 'exit' | 'signal' | 'stuck'
 
-/** How a worker ended, or failed to start. */
 export type WorkerEnding = {
   readonly member: string
   /** 0: the system could not start the process; `code` gives the reason. */
@@ -53,7 +52,6 @@ export type LedgerCall =
 
 export type LedgerAnswer = Synced | Appended | null
 
-/** A question of one worker to all. */
 export type WorkerQuestion = { readonly topic: string; readonly content: unknown }
 
 export type ToParent =

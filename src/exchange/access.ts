@@ -55,7 +55,6 @@ export const accessError = (service: string, reason: AccessRefusal): GatewayErro
   })
 }
 
-/** The verified credentials of a request. */
 export type Identity = {
   /** Identifies the verified credentials, without containing them: part of the key of per-credential responses. */
   readonly credential: string
@@ -68,7 +67,6 @@ export type Identity = {
   readonly fields: ReadonlyMap<string, string>
 }
 
-/** Which requests need a credential. */
 export type Required = 'all' | 'writes' | 'never'
 
 export type CredentialVerdict =
@@ -90,7 +88,6 @@ export type Access = {
 const appliesTo = (required: Required, isWrite: boolean): boolean =>
   required === 'all' || (required === 'writes' && isWrite)
 
-/** The credential that a request needs and does not have. */
 export const lackingCredential = (
   { required }: Pick<Access, 'required'>,
   identity: Identity | undefined,

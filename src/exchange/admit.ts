@@ -151,7 +151,6 @@ export const countRequest = (
 export type ForwardedWork = 'batch' | 'miss' | 'pass'
 
 export type ShedOptions = {
-  /** May one more request of this kind be started? */
   readonly admits: (work: ForwardedWork) => boolean
   readonly retryAfterSeconds: number
 }

@@ -45,7 +45,6 @@ export const writeKinds = [
 ] as const satisfies readonly (WriteDetail | 'unknown')[]
 export type WriteKind = (typeof writeKinds)[number]
 
-/** The responses that a write invalidated in this process. */
 export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
 
 export const cacheOutcomes = ['hit', 'miss', 'stale', 'revalidated', 'collapsed', 'bypass', 'none'] as const
@@ -93,7 +92,6 @@ export type WarmedEvent = {
 
 export const verifiedOutcomes = ['same', 'differed', 'varies', 'overtaken', 'failed'] as const
 
-/** A stored response was fetched again and compared. */
 export type VerifiedEvent = {
   readonly kind: 'verified'
   readonly service: string

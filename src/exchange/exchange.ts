@@ -85,7 +85,6 @@ export type Service = {
     readonly compresses: boolean
     /** By the rules or the profile, or as a document of the gateway. */
     readonly mayBeStored: boolean
-    /** See `CacheRead`. */
     contentId(): string
     /** Caches in front of the gateway; undefined where there are none. */
     readonly downstream: Downstream | undefined
@@ -203,9 +202,7 @@ type ExchangeRecord = {
   target: string | undefined
   /** Code of the error that the gateway answered with. */
   code: string | undefined
-  /** Why `access` refused the request. */
   reason: string | undefined
-  /** The responses that the write invalidated. */
   invalidated: Invalidated | undefined
   /** What a request that may write was taken for. */
   writeKind: WriteKind | undefined
@@ -215,7 +212,6 @@ type ExchangeRecord = {
   trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
 }
 
-/** A request that has arrived at a service. */
 export type Received = {
   readonly id: string
   /** An item of a batch has no connection to stream to; what is fetched for a comparison is neither counted nor stored. */
@@ -393,7 +389,6 @@ export const changedResponse = (response: GatewayResponse, service: Service | un
 
 export type SpanName = 'validate' | 'cache' | 'upstream'
 
-/** An open span; ended once. */
 export type OpenSpan = {
   /** `head`: the response, where there is one. */
   end(head: ResponseHead | undefined): void

@@ -227,7 +227,6 @@ const refused = ({ id, service, record, origin }: Received, code: string, status
   return { kind: 'request-refused', id, service: service.name, route: record.route, code, status, origin }
 }
 
-/** The response to a request that its contract refuses. */
 export const refusal = (
   { report }: Pick<FinishContext, 'report'>,
   exchange: Received,

@@ -79,7 +79,6 @@ export type Rate = { readonly windowMs: number; readonly intervalMs: number }
 /** `usedMs`: how much of the window the requests of a client have used up, with this one if it was admitted. */
 export type Taken = { readonly admitted: boolean; readonly usedMs: number }
 
-/** The store of request counts that several processes share. */
 export type RateLimitStore = {
   /** Takes one request of a key of a limit that admits one in each interval, and at once as many as fit into the window. */
   take(limit: string, key: string, rate: Rate): Promise<Taken>

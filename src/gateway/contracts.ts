@@ -66,7 +66,6 @@ export const checksOf = ({ contract }: ServiceConfig): UpstreamChecks | undefine
 type PublicAddress = {
   /** Absolute URL in front of the mount. */
   readonly publicUrl: string
-  /** For `X-Forwarded-Host`. */
   readonly publicHost: string
   /** `Host` sent upstream; '' = that of the target. */
   readonly hostField: string

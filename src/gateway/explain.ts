@@ -42,7 +42,6 @@ export type ExplainedRequest = {
 /** What would happen, aspect by aspect, in the order in which it is decided. */
 export type Explanation = Readonly<Record<string, unknown>>
 
-/** The credentials of a request, as verified. */
 type Sender = {
   readonly fields: RequestFields
   readonly identity: Identity | undefined

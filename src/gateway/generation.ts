@@ -41,14 +41,11 @@ export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly buffered: BufferedBytes
   /** Responses that wait for slow clients. */
   readonly unread: UnreadAnswers
-  /** Requests of all generations. */
   readonly inFlight: InFlight
   /** Samples log lines of frequent refusals. */
   readonly sampled: ReturnType<typeof createSampled>
   readonly version: string
-  /** See `GatewayOptions`. */
   readonly frontPage: string | undefined
-  /** Pseudonym in Via. */
   readonly via: string
   readonly websockets: WebSockets
   /** Connections that take no further request. */

@@ -43,7 +43,6 @@ const keptServices = (last: Configuration, next: Configuration): ReadonlySet<str
   return new Set(reusable.map(({ config }) => config.name))
 }
 
-/** Invalidates everything of a service. */
 export const everythingNotes = ({ name, contract: { tagger }, local }: Service): readonly Note[] => [
   tagger.everything === undefined
     ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
@@ -106,7 +105,6 @@ type ReloadParts = {
   build(config: Config, hash: string, last: BuiltGeneration): Promise<BuiltGeneration>
   /** Makes the new generation handle the requests, synchronously. */
   replace(next: BuiltGeneration): void
-  /** Applies the notes in all other processes. */
   announce(notes: readonly Note[]): Promise<unknown>
   /** Reports the result, before the new generation answers a request. */
   report(outcome: ReloadOutcome): void

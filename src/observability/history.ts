@@ -77,7 +77,6 @@ export type PurgeRecord = { readonly cause: string; readonly reach: string; read
 /** With the time in milliseconds: every write and every refusal is recorded, and only what is read is formatted. */
 type Recorded<Event> = Omit<Event, 'at'> & { readonly at: number }
 
-/** The last events, in a bounded list. */
 const createRecent = <Event>() => {
   const values: Recorded<Event>[] = []
   return {

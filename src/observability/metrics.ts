@@ -27,7 +27,6 @@ type ScrapeSource = {
     readonly draining: boolean
   }
   readonly cache: () => { readonly entries: number; readonly bytes: number; readonly maxBytes: number }
-  /** Of limits.bufferedBytes. */
   readonly bufferedBytes: () => number
   /** Of each service that has WebSockets. */
   readonly websockets: () => readonly { readonly service: string; readonly open: number }[]
@@ -318,14 +317,11 @@ export const createMetrics = (options: MetricsOptions) => {
       prepare()
       return snapshotOf(registry)
     },
-    /** The snapshots of several processes as one. */
     snapshotTogether: (snapshots: readonly unknown[]) => snapshotOf(addUp(snapshots)),
-    /** The same as one scrape. */
     together: (snapshots: readonly unknown[], accept?: string): Promise<string> => {
       const sum = addUp(snapshots)
       return (acceptedFormat(accept) === 'openmetrics' ? openMetricsOf(sum) : sum).metrics()
     },
-    /** Everything in one text. */
     scrape(accept?: string): Promise<string> {
       prepare()
       return registries[acceptedFormat(accept)].metrics()

@@ -106,7 +106,6 @@ const requestOptions = ({ parameters }: ParametersConfig, limits: Options['limit
 /** The code that checks schemas is loaded here. */
 const loadRequests = async () => (await import('./requests/openapi-requests.ts')).createOpenApiRequests
 
-/** A service with an OpenAPI document of its own. */
 export const createDocumentContract = async (
   config: OpenApiConfig,
   { limits, policyFor }: Options,

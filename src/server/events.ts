@@ -38,7 +38,6 @@ export type AccessEvent =
 export const reloadResults = ['applied', 'unchanged', 'invalid', 'restart-needed', 'failed'] as const
 export type ReloadResult = (typeof reloadResults)[number]
 
-/** Events of the process. */
 export type LifecycleEvent =
   | {
       readonly kind: 'reloaded'

@@ -219,7 +219,6 @@ export const createOverload = ({ inFlight, report, ...options }: OverloadOptions
       pressure = now
       return now.level
     },
-    /** After a reload. */
     use: (configured: PressureThresholds): void => {
       thresholds = configured
     },

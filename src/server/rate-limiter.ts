@@ -99,7 +99,6 @@ export const createRateLimiter = (
     }
   }
   return {
-    /** A shared store answers later. */
     count: (caller: RateLimitCaller): RateLimitVerdict | Promise<RateLimitVerdict> => {
       const key = rateLimitKey(limit, caller, partitionOf)
       return (

@@ -19,7 +19,6 @@ import {
 export const messageFaults = ['version', 'host', 'transfer-coding', 'field-count', 'target'] as const
 export type MessageFault = (typeof messageFaults)[number]
 
-/** The message for the client. */
 export const faultTexts: Readonly<Record<MessageFault, string>> = {
   version: 'Use HTTP/1.1 or HTTP/1.0.',
   host: 'One Host header with a valid host is required.',
@@ -119,7 +118,6 @@ export const authorityOf = ({ headers }: IncomingMessage): string =>
 /** Node's types have only HTTP/1.1 messages here. */
 export const isHttp2 = (message: IncomingMessage | ServerResponse): boolean => 'stream' in message
 
-/** Has the client reset the stream? */
 export const isReset = (incoming: IncomingMessage): boolean =>
   isHttp2(incoming) && (incoming as unknown as Http2ServerRequest).stream.closed
 

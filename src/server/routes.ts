@@ -39,7 +39,6 @@ const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method 
 
 type NoService = Exclude<ServiceChoice<Service>, { kind: 'found' }>
 
-/** Why no service takes a request. */
 const refusals: Readonly<Record<NoService['kind'], ErrorCode>> = {
   'no-service': 'no_route',
   'unknown-host': 'misdirected_request',
@@ -71,7 +70,6 @@ type RoutesOptions = {
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   readonly early: WeakMap<IncomingMessage, GatewayError>
   handle(service: Service, request: FastifyRequest, reply: FastifyReply): void
-  /** See `registerWebSockets`. */
   ask(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<Agreed | undefined>
   readonly messageBytes: number
   /** Answers with an error in the format of the service; undefined: there is none. */

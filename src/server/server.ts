@@ -83,7 +83,6 @@ type EdgeOptions = Omit<
   readonly buffered: Pick<BufferedBytes, 'budget'>
 }
 
-/** Handles the requests of one configuration. */
 export type Edge = Front & { close(): Promise<void> }
 
 type ReadyAnswer = {

@@ -101,7 +101,6 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
       report({ kind: 'websocket-ended', service, outcome: why })
     }
     return {
-      /** The handshake was not completed. */
       refused: () => end('refused'),
       /** Both have agreed: it is counted until both connections are closed, each of which ends the other. */
       opened: (client: Duplex, upstream: Duplex): void => {
@@ -164,7 +163,6 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
       return createCounted(service, group)
     },
     open: (): ReadonlyMap<string, number> => byService,
-    /** Closes both sides of each. */
     drain: (): void => {
       isDraining = true
       for (const close of [...closers]) close('drained')

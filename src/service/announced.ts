@@ -88,7 +88,6 @@ export type Difference = {
    * whose requests and answers pass.
    */
   readonly matters: boolean
-  /** Template of the row. */
   readonly route: string
   readonly method?: string
   readonly argument?: string
@@ -114,17 +113,14 @@ export type AnyOrigins = {
   askRoute(row: Row, path: string): AnyOrigin | undefined | Promise<AnyOrigin | undefined>
 }
 
-/** Maps the names in a content. */
 export type ContentMapper = {
   /** For one content that arrives in chunks. */
   transform(): Transform
-  /** Maps complete content. */
   whole(content: Buffer): Buffer
 }
 
 /** Translates between public names and URLs and the upstream's. */
 export type Translation = {
-  /** Path and query. */
   toUpstreamTarget(path: string, query: string): string
   toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer>
   fromUpstreamFields(fields: FieldLines): FieldLines
@@ -192,7 +188,6 @@ export type Connected = {
   readonly announced: Announced
 }
 
-/** An upstream's response to one GET. */
 export type Seen =
   | {
       readonly kind: 'answer'
@@ -200,7 +195,6 @@ export type Seen =
       readonly fields: FieldLines
       readonly content: Buffer
     }
-  /** The reason in words. */
   | { readonly kind: 'none'; readonly reason: string }
 
 /** A mismatch between a service and its upstream; logs name it by `kind`. */

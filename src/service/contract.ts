@@ -17,7 +17,6 @@ export type RequestMeaning =
 /** `read`: the content is read before the request is validated; `stream`: it is forwarded unread. */
 export type ContentPlan = 'read' | 'stream'
 
-/** A request that its validator refuses. */
 export type RefusedRequest = {
   readonly row: Row
   readonly query: string
@@ -47,13 +46,11 @@ export type ErrorShape = {
   batchFields(fields: RequestFields): readonly string[]
 }
 
-/** The target of an item of a batch. */
 export type ItemTarget =
   | { readonly kind: 'target'; readonly path: string; readonly query: string }
   | { readonly kind: 'unparsable' }
   | { readonly kind: 'no-route' }
 
-/** How the items of a batch are read. */
 export type ItemReading = {
   target(path: string): ItemTarget
   /** Does an item with this body have content? */
@@ -67,7 +64,6 @@ export type ItemReading = {
 export type Contract = {
   readonly name: ContractName
 
-  /** The routes, as the contract lists them. */
   readonly rows: readonly Row[]
   /** Those that the upstream should announce: without the gateway's own batch. */
   readonly announced: readonly Row[]
@@ -307,7 +303,6 @@ export type Question = {
   read(value: string | undefined): Statement | undefined
 }
 
-/** The companion of a service. */
 export type Witness = {
   /** The same for services that have the same token. */
   readonly key: string

@@ -20,7 +20,6 @@ import type { Found, RouteFinding, Row } from './row.ts'
 // Everything that decides about a request: its route, whether it is valid, its canonical form, and what is done with it. The gateway
 // acts on it; batches, `explain`, purges and the warming of the cache call the same functions.
 
-/** A request to a service. */
 export type Incoming = {
   readonly method: string
   /** Relative to the mount, as written. */
@@ -328,7 +327,6 @@ export const createTargetMemo = (mostEntries: number) => {
     remember: (rawTarget: string, recalled: RecalledTarget) => {
       if (rawTarget.length <= longestTarget) recent.set(rawTarget, recalled)
     },
-    /** The route table has changed. */
     clear: recent.clear,
   }
 }

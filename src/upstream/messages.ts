@@ -44,7 +44,6 @@ export type ForwardRequest = {
   readonly interim?: Interim | undefined
   /** The time until the response head, or the error, is added to it; `target`: origin of the target asked last. */
   readonly record?: { upstreamMs: number; target?: string | undefined }
-  /** Called at the end of each attempt. */
   readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
 }
 
@@ -166,7 +165,6 @@ const withTrueLength = (status: number, fields: string[]): string[] => {
   return status === 204 ? withoutFields(fields, contentLength) : fields
 }
 
-/** Status and end-to-end fields. */
 export const responseHead = (status: number, fields: FieldLines): ResponseHead => {
   const endToEnd = endToEndFields(fields)
   const shown = withTrueLength(status, endToEnd)

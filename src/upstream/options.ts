@@ -2,7 +2,6 @@ import type { BreakerOptions } from './send/circuit-breaking.ts'
 
 /** Resolved settings of one service's upstream. Durations in milliseconds; 0 switches a timeout off. */
 export type UpstreamOptions = {
-  /** Name of the service, for events. */
   readonly service: string
   /** Origins, e.g. `http://10.0.0.7:8080`; at least one. */
   readonly targets: readonly string[]

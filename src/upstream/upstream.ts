@@ -92,7 +92,6 @@ export const createUpstream = (
       clearInterval(looks)
       await Promise.all(targets.all.map(({ pool }) => (pool.destroyed ? undefined : pool.close())))
     },
-    /** Ends the requests in flight. */
     async destroy(): Promise<void> {
       stopChecks()
       clearInterval(looks)

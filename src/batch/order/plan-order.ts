@@ -283,7 +283,6 @@ export type BatchSplit = {
  */
 export class Splitter {
   readonly #options: SplitOptions
-  /** Batches in flight. */
   #active = 0
   /** Milliseconds of an item in an upstream batch, a moving mean; undefined before the first. */
   #itemMs: number | undefined
@@ -400,7 +399,6 @@ export type TaskEnd<Result> =
       readonly startedMs: number
       readonly endedMs: number
     }
-  /** Stopped before it began. */
   | { readonly kind: 'not-begun' }
   /** Stopped while it ran; it keeps running, and its result is ignored. */
   | { readonly kind: 'unfinished'; readonly startedMs: number }

@@ -161,7 +161,6 @@ const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   return Buffer.concat(pieces)
 }
 
-/** An item that is ready to be sent. */
 type ChunkRequest = ChunkItem & {
   alone(): Promise<GatewayResponse>
 }

@@ -109,12 +109,10 @@ export class InFlightTable<Fetch extends FetchInFlight<Fetch>> {
     this.#removeWhere(fetch.key, (candidate) => candidate === fetch)
   }
 
-  /** Returns the number of fetches removed. */
   removeAll(key: string): number {
     return this.#removeWhere(key, (fetch) => fetch.key === key)
   }
 
-  /** Returns the number of fetches removed. */
   clear(): number {
     let count = 0
     for (const first of this.#first)
@@ -163,7 +161,6 @@ class Waiter<Result> {
     else signal.addEventListener('abort', this, { once: true })
   }
 
-  /** The client has disconnected. */
   handleEvent(): void {
     this.#leave()
     this.#reject(this.#gone())

@@ -61,7 +61,6 @@ class FillReader extends Readable {
 const turns = createFairTurns(32)
 const piecesPerTurn = 8
 
-/** Content-Length, where it is valid. */
 export const declaredLength = (response: ResponseHead): number | undefined => {
   const value = fieldValue(response.fields, 'content-length')
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
@@ -187,7 +186,6 @@ export class Fill {
     return reader
   }
 
-  /** The last reader has left. */
   stop(reason: Error): void {
     this.#source.destroy(reason)
   }

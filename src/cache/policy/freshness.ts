@@ -173,7 +173,6 @@ export const correctedInitialAgeMs = (
   return Math.max(apparent, corrected)
 }
 
-/** Where a freshness lifetime comes from. */
 type FreshnessSource = 'override' | 'upstream' | 'rule' | 'heuristic' | 'none' | 'ended'
 
 export type Freshness = { readonly lifetimeMs: number; readonly source: FreshnessSource }

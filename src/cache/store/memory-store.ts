@@ -230,7 +230,6 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
       deleted.push(entry)
       return count
     },
-    /** The responses now stored under its key. */
     currentVariants: (entry: StoredVariants) => current(entry)?.variants ?? none,
     /** Returns whether more are left. */
     sweep: (most: number) => {
@@ -307,7 +306,6 @@ type StorageOptions = {
   readonly unsettled: UnsettledTags
   readonly admission: Admission
   readonly report: (event: CacheEvent) => void
-  /** See respond/encodings.ts. */
   readonly codedFrom: (read: CacheRead) => number
 }
 

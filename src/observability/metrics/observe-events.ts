@@ -90,7 +90,6 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
   }
 }
 
-/** Counts events of batches of one service. */
 const createBatchObserver =
   (families: Families) =>
   (service: string, event: BatchEvent): void => {
@@ -315,6 +314,5 @@ export const createEventObservers = (families: Families) => ({
   }),
   tracing: ({ outcome, count }: TracingEvent): void => add(families.traceSpans.series({ outcome }), count),
   push: ({ outcome }: PushEvent): void => add(families.metricPushes.series({ outcome })),
-  /** A log line was dropped. */
   log: (): void => add(families.logLinesDropped.series({})),
 })

@@ -69,7 +69,6 @@ export const edgeMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of the process. */
 export const lifecycleMetrics = {
   configReloads: counter(
     'config_reloads_total',
@@ -208,7 +207,6 @@ export const batchMetrics = {
   ),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics of requests and of batch items. */
 export const requestMetrics = {
   requests: counter(
     'requests_total',

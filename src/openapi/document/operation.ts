@@ -100,7 +100,6 @@ const jsonTypeOf = (body: RequestBody | undefined): Pick<Endpoint, 'jsonType'> =
   return isPlain || first === undefined || first.mediaType.includes('*') ? {} : { jsonType: first.mediaType }
 }
 
-/** An endpoint of a document. */
 type DescribedEndpoint = Endpoint & { readonly operation: Operation }
 
 export const endpointOfOperation = (operation: Operation): DescribedEndpoint => {

@@ -108,7 +108,6 @@ const membersOfPieces = (
 
 type ShapeKind = 'text' | 'list' | 'members'
 
-/** How the texts of a parameter are read. */
 export const kindOf = ({ types, properties }: SchemaShape): ShapeKind => {
   const takesText = ['string', 'integer', 'number', 'boolean'].some((type) => types.has(type))
   if (types.has('array') && !takesText) return 'list'
@@ -258,7 +257,6 @@ export const ownNames = (parameter: Parameter, shape: SchemaShape): readonly str
   return isSpread(parameter, shape) ? [name, ...shape.properties.keys()] : [name]
 }
 
-/** Does a pair of a query belong to a parameter? */
 export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pair): boolean =>
   name === parameter.name ||
   (parameter.style === 'deepObject' && name.startsWith(`${parameter.name}[`)) ||

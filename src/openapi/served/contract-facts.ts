@@ -109,7 +109,6 @@ export const sharedSchemas: JsonObject = {
   }),
 }
 
-/** How clients authenticate. */
 export const securitySchemes: JsonObject = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Required on every operation of a plant store.' },
   basic: {

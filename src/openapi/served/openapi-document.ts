@@ -112,7 +112,6 @@ const parametersOf = (row: Row, endpoint: Endpoint, inQuery: boolean): readonly 
     : []),
 ]
 
-/** The facts of one service for the document. */
 export type DescribedService = {
   readonly name: string
   readonly contract: DescribedContract
@@ -201,7 +200,6 @@ const describeRow = (service: DescribedService, listedRow: Row) => {
 export type DocumentOptions = {
   /** Origin, and perhaps a path, that clients use; without a slash at the end. */
   readonly publicUrl: string
-  /** Version of the gateway. */
   readonly version: string
   readonly services: readonly DescribedService[]
   /** Names of the services that have their own document. */

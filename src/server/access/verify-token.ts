@@ -18,7 +18,6 @@ import type { AccessRefusal, Identity } from '../../exchange/access.ts'
 import { createRecentValues } from '../../http/memo.ts'
 import type { JwksResult } from '../events.ts'
 
-/** The public keys that tokens are verified with. */
 export type Jwks = {
   /** Undefined until they have been fetched once. */
   readonly keys: LocalJWKSet | undefined

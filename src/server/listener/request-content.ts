@@ -31,7 +31,6 @@ const mostDiscarded = 256 * 1024
 /** A client that keeps sending gets the response within this time; closed at once, the connection could lose it (RFC 9112 §9.6). */
 const lingerMs = 2_000
 
-/** Where a content comes from. */
 type Source = {
   /** Emits `data`, `end`, `error`, `close`. */
   readonly stream: Readable

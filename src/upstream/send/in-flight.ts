@@ -2,10 +2,8 @@ import { OpenList } from '../../http/bounds.ts'
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 
-/** A request that can be aborted. */
 export type Abortable = { index: number; abort(reason: Error): void }
 
-/** The requests in flight. */
 export class RequestsInFlight<One extends Abortable> extends OpenList<One> {
   #idle: (() => void)[] = []
 

@@ -19,16 +19,6 @@ const fromCache = ['hit', 'revalidated', 'collapsed', 'stale']
 /** @type {Seen[]} */
 const seen = []
 
-/** @type {Record<Report['readiness']['degraded'][number]['reason'], string>} */
-const problems = {
-  config: 'the last reload was refused',
-  shared: 'no contact to the other processes or Redis',
-  workers: 'a worker is being replaced',
-  changes: 'changes may be missing',
-  downstream: 'a receiver of purges is behind',
-  upstreams: 'all targets fail, or the breaker is not closed',
-}
-
 /** @param {Report} report */
 const verdictOf = ({ readiness }) => {
   if (!readiness.ready) return { text: 'Not ready', mood: 'bad' }
@@ -43,8 +33,8 @@ const drawHead = (report) => {
   // Spoken by screen readers when it changes, so it is only written then.
   if (verdict.textContent !== text) verdict.textContent = text
   verdict.className = `verdict ${mood}`
-  const degraded = report.readiness.degraded.map(({ reason, service }) =>
-    service === undefined ? problems[reason] : `${service}: ${problems[reason]}`,
+  const degraded = report.readiness.degraded.map(({ text: problem, service }) =>
+    service === undefined ? problem : `${service}: ${problem}`,
   )
   element('reasons').textContent = [...report.readiness.reasons, ...degraded].join(', ')
   const workers =

@@ -22,6 +22,15 @@ const readSamples = (metrics: readonly MetricSnapshot[]): ReadSamples => {
   return (name) => samples.get(name) ?? []
 }
 
+const problems: Readonly<Record<Readiness['degraded'][number]['reason'], string>> = {
+  config: 'the last reload was refused',
+  shared: 'no contact to the other processes or Redis',
+  workers: 'a worker is being replaced',
+  changes: 'changes may be missing',
+  downstream: 'a receiver of purges is behind',
+  upstreams: 'all targets fail, or the breaker is not closed',
+}
+
 const mostRows = 20
 
 type SampleLabels = Sample['labels']
@@ -192,7 +201,13 @@ export const statusReport = (
   const label = (metric: SampleName, name: string): string => String(read(metric)[0]?.labels[name] ?? '')
   const number = (metric: SampleName): number => total(read(metric))
   return {
-    readiness,
+    readiness: {
+      ...readiness,
+      degraded: readiness.degraded.map((degradation) => ({
+        ...degradation,
+        text: problems[degradation.reason],
+      })),
+    },
     notices,
     build: { version: label('trellis_build_info', 'version'), node: label('trellis_build_info', 'node') },
     configHash: label('trellis_config_info', 'hash'),

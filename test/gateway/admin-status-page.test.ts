@@ -10,6 +10,7 @@ import { describeWith } from '../support/requirements.ts'
 const mount = '/index.php/site-json/site/v2'
 const folder = process.env['TRELLIS_SCREENSHOTS']
 
+type HasRects = { getClientRects(): readonly unknown[] }
 type Violation = { readonly id: string; readonly impact: string; readonly nodes: readonly { html: string }[] }
 
 describeWith('chromium', 'the status page in a browser', () => {
@@ -244,6 +245,12 @@ describeWith('chromium', 'the status page in a browser', () => {
             'Promise.resolve([document.documentElement.scrollWidth, innerWidth])',
           )) as [number, number]
           expect(inner).toBeLessThanOrEqual(outer)
+          const parts = await page
+            .locator('tbody td')
+            .evaluateAll((all) =>
+              Math.max(0, ...all.map((cell) => (cell as unknown as HasRects).getClientRects().length)),
+            )
+          expect(parts, `boxes of a cell in ${view}`).toBeLessThanOrEqual(1)
           await shot(page, `status-${view}-${colorScheme}-${width}`)
         }
         await page.context().close()

@@ -210,7 +210,7 @@ test('status names the line and the key of a reload that was refused', async () 
   const broken = await startTestGateway({ services })
   await broken.put({ services: { a: { ...services.a, x: 1 } } })
   const { stdout } = await run(['status', '--admin', broken.adminAddress], { defaultFile: undefined })
-  expect(stdout).toMatch(/\ndegraded +config\n/)
+  expect(stdout).toMatch(/\ndegraded +config: the last reload was refused\n/)
   expect(stdout).toMatch(
     /\nwarning +reload: the file is not in use, the earlier configuration is: \d+:\d+ services.a.x: unknown key; the keys here are: [^\n]*\n/,
   )

@@ -230,8 +230,8 @@ const statusText = ({ readiness, build, ...report }: StatusReport): string => {
       ...targets.map((target) => ['', `${target.target}: ${targetState(target)}`] as const),
     ]),
     ...readiness.degraded.map(
-      ({ reason, service }) =>
-        ['degraded', service === undefined ? reason : `${reason} (${service})`] as const,
+      ({ reason, service, text }) =>
+        ['degraded', `${reason}${service === undefined ? '' : ` (${service})`}: ${text}`] as const,
     ),
     ...report.notices.map(({ subject, text }) => ['warning', `${subject}: ${text}`] as const),
   ]

@@ -47,6 +47,12 @@ const advice: readonly WarningRow[] = [
       'each worker admits its part of every limit, so that a client with one connection gets no more than that; with cache.shared.url the workers count together',
   },
   {
+    path: 'trustedProxies',
+    isUsed: ({ trustedProxies }) => trustedProxies.some((cidr) => cidr.endsWith('/0')),
+    message:
+      'every client may choose its address, by X-Forwarded-For: no limit and no access by address holds; list the proxies alone',
+  },
+  {
     path: 'admin.host',
     isUsed: ({ admin }) => !loopback.test(admin.host) && !admin.token.isSet,
     message:

@@ -134,6 +134,19 @@ test.each([
 })
 
 test.each([
+  ['10.0.0.0/8, "fd00::/8"', false],
+  ['10.0.0.0/8, 0.0.0.0/0', true],
+  ['"::/0"', true],
+])(
+  'that every client may choose its address is a warning: trustedProxies [%s]',
+  async (proxies, isWarned) => {
+    const result = await checkConfig(`trustedProxies: [${proxies}]`, {})
+    const paths = result.kind === 'ok' ? configWarnings(result.config).map(({ path }) => path) : []
+    expect(paths.includes('trustedProxies')).toBe(isWarned)
+  },
+)
+
+test.each([
   ['127.0.0.1', 'http://127.0.0.1:8080'],
   ['0.0.0.0', 'http://127.0.0.1:8080'],
   ['"::"', 'http://[::1]:8080'],

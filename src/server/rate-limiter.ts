@@ -136,8 +136,10 @@ const countedLimits = (
   last: RateLimits | undefined,
 ): RateLimits['counted'] =>
   rateLimits.map((config) => {
-    const known = last?.counted.find((one) => one.mostKeys === mostKeys && sameSettings(one.config, config))
-    if (known !== undefined) return known
+    const unchanged = last?.counted.find(
+      (limit) => limit.mostKeys === mostKeys && sameSettings(limit.config, config),
+    )
+    if (unchanged !== undefined) return unchanged
     const limiter = createRateLimiter(config, { ...options, mostKeys })
     return { config, mostKeys, limiter, appliesTo: remembered(appliesTo(config)) }
   })

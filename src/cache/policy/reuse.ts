@@ -207,9 +207,9 @@ export const validationFields = (stored: StoredResponse): Readonly<Record<string
 
 /** Is a 304 about this stored response (RFC 9111 §4.3.4)? Without an entity tag it cannot be about another. */
 export const confirmsStored = (response: ResponseHead, stored: StoredResponse): boolean => {
-  const confirmed = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
-  const known = parseEntityTag(stored.upstreamTag ?? '')
-  return confirmed === undefined || known === undefined || matchesWeakly(confirmed, known)
+  const responseTag = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
+  const storedTag = parseEntityTag(stored.upstreamTag ?? '')
+  return responseTag === undefined || storedTag === undefined || matchesWeakly(responseTag, storedTag)
 }
 
 /** Of the whole; undefined when it is not known. */

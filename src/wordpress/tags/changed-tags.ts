@@ -160,7 +160,7 @@ const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): SiteWr
   const isGone = action === 'delete' && after === null
   const earlier = shownBefore(item, entry)
   return {
-    found: {
+    match: {
       row: { kind: isNew ? 'collection' : 'item' },
       pathParameters: isNew || id === undefined ? {} : { id: String(id) },
     },

@@ -66,8 +66,8 @@ const commonOptions: ReadonlySet<string> = new Set([
 const tagsOfList = (tagOf: TagOf, list: string): readonly string[] => {
   const at = list.indexOf(':')
   const [type = 'any'] = list.slice(at + 1).split(':', 1)
-  const own = [...list.slice(0, at)].map((letter) => tagOf('q', ownText(letter + list.slice(at))))
-  return [...own, tagOf('type', ownText(type))]
+  const byLetter = [...list.slice(0, at)].map((letter) => tagOf('q', ownText(letter + list.slice(at))))
+  return [...byLetter, tagOf('type', ownText(type))]
 }
 
 const severalLists = /^(.+:(?:parent|author|relation):)(\d+(?:\.\d+)+)$/
@@ -81,8 +81,8 @@ const listsIn = (text: string): readonly string[] => {
 /** The tags of rows of one table, `orders:id:5.7`: a change of one of them reaches the response, and so does one of unknown rows. */
 const tagsOfRows = (tagOf: TagOf, rows: string): readonly string[] => {
   const [table = '', column = '', ids = ''] = rows.split(':')
-  const own = ids.split('.').map((id) => tagOf('r', ownText(`${table}:${column}:${id}`)))
-  return [...own, tagOf('rows', ownText(table))]
+  const ofRows = ids.split('.').map((id) => tagOf('r', ownText(`${table}:${column}:${id}`)))
+  return [...ofRows, tagOf('rows', ownText(table))]
 }
 
 /** The beginnings of the name of an option by which a response may name it, as `shop_mail` for `shop_mail_from`. */
@@ -94,7 +94,7 @@ const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
 
 const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean): readonly string[] => {
   const count = isPlain ? undefined : countOf[kind]
-  if (count !== undefined) return [kind, count].map((one) => ownText(tagOf(one, value)))
+  if (count !== undefined) return [kind, count].map((kindOfTag) => ownText(tagOf(kindOfTag, value)))
   switch (kind) {
     case 'o':
       return commonOptions.has(value) ? [] : [tagOf('o', ownText(value))]
@@ -182,10 +182,10 @@ const letterOfText: Readonly<Record<string, string>> = {
 }
 
 const movedTexts = (after: ChangedState): readonly string[] => {
-  const moved = after['texts']
-  const letters = Array.isArray(moved) ? moved.map((one) => letterOfText[String(one)]) : [undefined]
-  const known = letters.filter((letter) => letter !== undefined)
-  return known.length === letters.length ? known : Object.values(letterOfText)
+  const texts = after['texts']
+  const letters = Array.isArray(texts) ? texts.map((name) => letterOfText[String(name)]) : [undefined]
+  const knownLetters = letters.filter((letter) => letter !== undefined)
+  return knownLetters.length === letters.length ? knownLetters : Object.values(letterOfText)
 }
 
 /** The letters of the columns that differ. */
@@ -202,14 +202,20 @@ const movedColumns = (before: TermPosition, after: TermPosition): readonly strin
 }
 
 /** The tags of lists that a post in this position reaches, by what has moved it; `s`: it has come or gone. */
-const listsAt = (type: string, position: TermPosition, moved: readonly string[]): readonly string[] => {
+const listsAt = (
+  type: string,
+  position: TermPosition,
+  movedLetters: readonly string[],
+): readonly string[] => {
   const filters = filtersOf(position)
   // With another value of a filter it has come to the lists of the one, and gone from those of the other.
   const classesOf = (letter: string): readonly string[] =>
-    moved.includes(letter) ? ['x', 's', ...moved] : ['x', ...moved]
+    movedLetters.includes(letter) ? ['x', 's', ...movedLetters] : ['x', ...movedLetters]
   return kindsShowing(type, position).flatMap((kind) => [
-    ...classesOf('').map((one) => `${one}:${kind}`),
-    ...filters.flatMap(([letter, filter]) => classesOf(letter).map((one) => `${one}:${kind}${filter}`)),
+    ...classesOf('').map((letter) => `${letter}:${kind}`),
+    ...filters.flatMap(([filterLetter, filter]) =>
+      classesOf(filterLetter).map((letter) => `${letter}:${kind}${filter}`),
+    ),
   ])
 }
 
@@ -217,12 +223,12 @@ const listsAt = (type: string, position: TermPosition, moved: readonly string[])
 const changedLists = (type: string, before: MaybeState, after: MaybeState): readonly string[] | undefined => {
   const states = [before, after].filter((state) => state !== null)
   const positions = states.map((state) => (state === undefined ? undefined : positionOf(state)))
-  const known = positions.filter((position) => position !== undefined)
-  const [was, is] = known
-  if (known.length < positions.length || was === undefined) return undefined
+  const knownPositions = positions.filter((position) => position !== undefined)
+  const [was, is] = knownPositions
+  if (knownPositions.length < positions.length || was === undefined) return undefined
   const isSameKind = is !== undefined && was.status === is.status && was.isProtected === is.isProtected
-  const moved = isSameKind ? [...movedColumns(was, is), ...movedTexts(after ?? {})] : ['s']
-  return known.flatMap((position) => listsAt(type, position, moved))
+  const movedLetters = isSameKind ? [...movedColumns(was, is), ...movedTexts(after ?? {})] : ['s']
+  return knownPositions.flatMap((position) => listsAt(type, position, movedLetters))
 }
 
 type Post = Extract<Change, { kind: 'post' }>
@@ -250,17 +256,18 @@ const queries = (tagOf: TagOf, of: readonly string[]): readonly string[] => of.m
 const ofPost = (tagOf: TagOf, change: Post): readonly string[] => {
   const { id, type, before, after } = change
   const kinds = isCountOnly(change) ? ['comments'] : ['p', 'comments', 'm']
-  const known = changedLists(type, before, after)
-  const reached = known === undefined ? [type, 'any'].map((one) => tagOf('type', one)) : queries(tagOf, known)
+  const changed = changedLists(type, before, after)
+  const reached =
+    changed === undefined ? [type, 'any'].map((listed) => tagOf('type', listed)) : queries(tagOf, changed)
   return [...kinds.map((kind) => tagOf(kind, String(id))), ...lists(tagOf, type), ...reached]
 }
 
 const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
   const { id, taxonomy } = change
   const kinds = isCountOnly(change) ? ['count'] : ['t', 'count', 'm']
-  const own = kinds.map((kind) => tagOf(kind, String(id)))
+  const byId = kinds.map((kind) => tagOf(kind, String(id)))
   const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
-  return [...own, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
+  return [...byId, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
 }
 
 const ofTable = (tagOf: TagOf, { name, rows }: TableChange): readonly string[] => {
@@ -306,11 +313,11 @@ export const describedChange = (names: TagNames, change: Change): readonly strin
       const name = plainName(change.name)
       // A post that shows whether it is sticky need not name the option.
       if (name === 'sticky_posts') {
-        const own = change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described]
-        return [tagOf('o', name), ...own]
+        const ofPosts = change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described]
+        return [tagOf('o', name), ...ofPosts]
       }
       if (commonOptions.has(name)) return [names.described]
-      return [tagOf('o', name), ...beginningsOf(name).map((one) => tagOf('oo', one))]
+      return [tagOf('o', name), ...beginningsOf(name).map((beginning) => tagOf('oo', beginning))]
     }
     case 'table':
       return earlyTables.has(change.name) ? [names.described] : ofTable(tagOf, change)

@@ -62,9 +62,11 @@ const identifier = (value: unknown): string | undefined => {
 const describe = (value: unknown, collection: string | undefined): DescribedItem | undefined => {
   if (!isJsonObject(value)) return undefined
   const id = identifier(value['id'])
-  const said = lookUp(collectionOfType, value['type']) ?? lookUp(collectionOfTaxonomy, value['taxonomy'])
-  const known = said ?? collection
-  return id === undefined || known === undefined ? undefined : { collection: known, id, properties: value }
+  const ofItem = lookUp(collectionOfType, value['type']) ?? lookUp(collectionOfTaxonomy, value['taxonomy'])
+  const itsCollection = ofItem ?? collection
+  return id === undefined || itsCollection === undefined
+    ? undefined
+    : { collection: itsCollection, id, properties: value }
 }
 
 const describeEmbedded = (item: unknown): readonly (DescribedItem | undefined)[] => {
@@ -111,7 +113,8 @@ const addedIn = (
 ): readonly string[] => {
   const added = new Set<string>()
   for (const [at, subject] of subjects.entries()) addNames(added, subject, collection, items[at]?.collection)
-  for (const { collection: own, properties } of embedded) addNames(added, properties, own, undefined)
+  for (const { collection: embeddedIn, properties } of embedded)
+    addNames(added, properties, embeddedIn, undefined)
   return [...added]
 }
 
@@ -123,11 +126,11 @@ export const describeItems = (content: Buffer, collection: string, isList = fals
   const items = subjects.map((subject) => describe(subject, collection))
   const embedded = subjects.flatMap(describeEmbedded)
   const complete = items.filter((item) => item !== undefined)
-  const known = embedded.filter((one) => one !== undefined)
+  const described = embedded.filter((item) => item !== undefined)
   return {
-    added: addedIn(namedMembers(value, collection, isList) ?? subjects, collection, items, known),
+    added: addedIn(namedMembers(value, collection, isList) ?? subjects, collection, items, described),
     items: complete.length === items.length ? complete : undefined,
-    embedded: known.slice(0, mostEmbedded),
+    embedded: described.slice(0, mostEmbedded),
     embeddedKnown: embedded.length <= mostEmbedded && !embedded.includes(undefined),
     deleted: isJsonObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
   }
@@ -142,7 +145,7 @@ const asInteger = (value: unknown): number | undefined => {
 /** One value, or a list of which an item must have one. */
 export const integersOf = (value: unknown): readonly number[] | undefined => {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
-  const integers = values.map(asInteger).filter((one) => one !== undefined)
+  const integers = values.map(asInteger).filter((integer) => integer !== undefined)
   return integers.length === values.length && integers.length > 0 ? integers : undefined
 }
 
@@ -209,8 +212,8 @@ const dependsOnRelations = (args: TaggedArguments, filters: readonly string[]): 
 const statusesOf = (args: TaggedArguments): readonly string[] => {
   const asked = args['status']
   const statuses: readonly unknown[] = Array.isArray(asked) ? asked : [asked]
-  const known = statuses.filter((status) => typeof status === 'string')
-  return known.length === statuses.length ? known : ['any']
+  const texts = statuses.filter((status) => typeof status === 'string')
+  return texts.length === statuses.length ? texts : ['any']
 }
 
 const showsOnly = (args: TaggedArguments, status: string): boolean => {
@@ -289,7 +292,7 @@ const tellsOtherwise = ({ class_list, link, _links }: Properties): boolean =>
 const classesShow = ({ class_list: classes }: Properties, collection: string): boolean => {
   const start = lookUp(classOfTerm, collection)
   // PHP writes a list with gaps as an object.
-  return start !== undefined && Object.values(classes ?? {}).some((one) => String(one).startsWith(start))
+  return start !== undefined && Object.values(classes ?? {}).some((name) => String(name).startsWith(start))
 }
 
 const itemsNamedBy = (names: TagNames, value: unknown, collection: string): readonly string[] => {

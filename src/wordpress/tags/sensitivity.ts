@@ -146,9 +146,9 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
   if (query === '') return undefined
   let first: Sensitivity | undefined
   for (const [name, value] of new URLSearchParams(query)) {
-    const found = readParameter(name, value)
-    if (found !== undefined && isActing(found)) return found
-    first ??= found
+    const sensitivity = readParameter(name, value)
+    if (sensitivity !== undefined && isActing(sensitivity)) return sensitivity
+    first ??= sensitivity
   }
   return first
 }

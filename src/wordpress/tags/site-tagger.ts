@@ -41,8 +41,8 @@ const foreignElement = (more: readonly string[]): string =>
 
 /** A class attribute with a class that no static block has. */
 const foreignClass = (more: readonly string[]): string => {
-  const known = `(?:${[...staticClasses, ...more].join('|')})`
-  return `class${space}*=(?!${quote}${space}*(?:${known}(?:${space}+|(?=${quote})))*${quote})`
+  const staticClass = `(?:${[...staticClasses, ...more].join('|')})`
+  return `class${space}*=(?!${quote}${space}*(?:${staticClass}(?:${space}+|(?=${quote})))*${quote})`
 }
 
 /** Attributes by which scripts find elements. */
@@ -146,9 +146,9 @@ const contentTags = (
   return tags
 }
 
-const actionOf = (found: Found, method: string): WriteAction => {
-  if (found.row.kind === 'collection' || found.row.kind === 'action') return 'create'
-  return found.row.kind === 'item' && method === 'DELETE' ? 'delete' : 'update'
+const actionOf = (match: Found, method: string): WriteAction => {
+  if (match.row.kind === 'collection' || match.row.kind === 'action') return 'create'
+  return match.row.kind === 'item' && method === 'DELETE' ? 'delete' : 'update'
 }
 
 /** For a response that may show any item. */
@@ -162,7 +162,7 @@ const anyItemTags = (names: TagNames, collection: string): readonly string[] => 
 ]
 
 type Stored = {
-  readonly found: Found
+  readonly match: Found
   readonly collection: string
   readonly entry: CollectionTags
   readonly args: TaggedArguments
@@ -177,10 +177,10 @@ const embeds = (args: TaggedArguments, { content }: TaggedResponse): boolean =>
 
 const embeddingTags = (
   names: TagNames,
-  { found, collection, description, isEmbedding }: Stored,
+  { match, collection, description, isEmbedding }: Stored,
 ): readonly string[] => {
   if (!isEmbedding) return []
-  const inPath = itemInPath(found)
+  const inPath = itemInPath(match)
   const ids = (description.items ?? [])
     .slice(0, mostItemTags)
     .map((item) => [item.collection, item.id] as const)
@@ -189,10 +189,10 @@ const embeddingTags = (
 }
 
 /** The item in the path, or the part of it. */
-const ownTag = (names: TagNames, { found, collection }: Stored): string | undefined => {
-  const id = itemInPath(found)
+const ownTag = (names: TagNames, { match, collection }: Stored): string | undefined => {
+  const id = itemInPath(match)
   if (id === undefined) return undefined
-  switch (found.row.kind) {
+  switch (match.row.kind) {
     case 'revisions':
       return names.revisionsOf(collection, id)
     case 'autosaves':
@@ -204,17 +204,17 @@ const ownTag = (names: TagNames, { found, collection }: Stored): string | undefi
 
 /** Tags for what a row of a known collection shows, and for writes that it would show. */
 const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
-  const { found, collection, entry, args, response, description } = stored
+  const { match, collection, entry, args, response, description } = stored
   const shown = itemTags(names, [...(description.items ?? []), ...description.embedded])
   const tags = [names.any(collection), ...shown, ...embeddingTags(names, stored)]
   if (entry.names !== undefined) {
-    const isWhole = found.row.kind === 'collection' || found.row.kind === 'item'
+    const isWhole = match.row.kind === 'collection' || match.row.kind === 'item'
     tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
   }
   if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
-  const own = ownTag(names, stored)
-  if (own !== undefined) return [...tags, own]
-  if (found.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
+  const ofPath = ownTag(names, stored)
+  if (ofPath !== undefined) return [...tags, ofPath]
+  if (match.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
   return [...tags, ...listTags(names, collection, entry, args, response, description)]
 }
 
@@ -226,9 +226,9 @@ const addedTags = (names: TagNames, { added }: Description, reaches: Reaches): r
 }
 
 /** May the write change the rights of a user, or delete the user? */
-const mayChangeRights = ({ entry: { rights }, action, found, given }: SiteWrite): boolean => {
+const mayChangeRights = ({ entry: { rights }, action, match, given }: SiteWrite): boolean => {
   if (rights === undefined) return false
-  const isUpdate = action === 'update' && found.row.kind === 'item'
+  const isUpdate = action === 'update' && match.row.kind === 'item'
   return !isUpdate || given === undefined || !given.every((name) => rights.unlessOnly.includes(name))
 }
 
@@ -262,41 +262,43 @@ export const createSiteTagger = ({ service, table, properties }: SiteTaggerOptio
   ]
 
   return {
-    storedTags: (found, args, response) => {
-      const collection = found === undefined ? '' : collectionOf(found.row)
+    storedTags: (match, args, response) => {
+      const collection = match === undefined ? '' : collectionOf(match.row)
       const entry = lookUp(table, collection)
-      const isList = found?.row.kind === 'collection'
+      const isList = match?.row.kind === 'collection'
       const description =
         entry === undefined ? undefined : describeItems(response.content, collection, isList)
-      const said = companionTags(names, response)
+      const companion = companionTags(names, response)
       // The table does not decide about a response of which everything is known, unless a write was not reported.
-      const own = said.isComplete ? inDescribed : names
-      const upstream = [...upstreamTags(names, response.fields), ...said.tags]
+      const tableNames = companion.isComplete ? inDescribed : names
+      const upstream = [...upstreamTags(names, response.fields), ...companion.tags]
       const isEmbedding = embeds(args, response)
-      const ofContent = contentTags(own, response, entry, description, isEmbedding)
-      const kind = said.isComplete ? [] : [names.undescribed]
+      const ofContent = contentTags(tableNames, response, entry, description, isEmbedding)
+      const kind = companion.isComplete ? [] : [names.undescribed]
       const general = [names.all, ...kind, ...upstream, ...ofContent]
-      if (found === undefined || entry === undefined || description === undefined) {
-        return [...general, own.unknown]
+      if (match === undefined || entry === undefined || description === undefined) {
+        return [...general, tableNames.unknown]
       }
-      const of = { found, collection, entry, args, response, description, isEmbedding }
-      return [...new Set([...general, ...rowTags(own, of), ...addedTags(own, description, reaches)])]
+      const of = { match, collection, entry, args, response, description, isEmbedding }
+      return [
+        ...new Set([...general, ...rowTags(tableNames, of), ...addedTags(tableNames, description, reaches)]),
+      ]
     },
     callers: names.callers,
     undeclared: names.unknown,
     everything: names.all,
     changedTags: createChangedTags(names, table, writtenTags),
     isReadable,
-    writtenTags: (found, given, method, response, shown, isReported = false) => {
+    writtenTags: (match, given, method, response, shown, isReported = false) => {
       const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
       if (isReported || outcomeOf(response) === 'nothing') return asked
-      const collection = found === undefined ? '' : collectionOf(found.row)
+      const collection = match === undefined ? '' : collectionOf(match.row)
       const entry = lookUp(table, collection)
-      if (found === undefined || entry === undefined) return onBoth([...asked, names.all])
-      const action = actionOf(found, method)
+      if (match === undefined || entry === undefined) return onBoth([...asked, names.all])
+      const action = actionOf(match, method)
       const done = outcomeOf(response) === 'done' ? response : undefined
       const write: SiteWrite = {
-        found,
+        match,
         collection,
         entry,
         action,

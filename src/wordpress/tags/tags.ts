@@ -62,7 +62,11 @@ type ArgumentEffect = {
   readonly leavesTrace?: false
 }
 
-const always = (one: WriteEffect): CollectionTags['effects'] => ({ create: one, update: one, delete: one })
+const always = (effect: WriteEffect): CollectionTags['effects'] => ({
+  create: effect,
+  update: effect,
+  delete: effect,
+})
 
 const same = (name: string): ListFilter => ({ argument: name, property: name })
 

@@ -60,8 +60,8 @@ const isHidden = (state: ItemState, { hidden }: Refinement): boolean => {
 }
 
 const same = (before: Properties, after: Properties, path: string): boolean => {
-  const known = propertyAt(before, path)
-  return known !== undefined && isDeepStrictEqual(known, propertyAt(after, path))
+  const valueBefore = propertyAt(before, path)
+  return valueBefore !== undefined && isDeepStrictEqual(valueBefore, propertyAt(after, path))
 }
 
 const isEmpty = (value: unknown): boolean => typeof value !== 'string' || value.trim() === ''
@@ -115,8 +115,8 @@ const asList = (value: unknown): readonly (Properties | undefined)[] =>
 /** Does the item have the same number of revisions and the same newest one? */
 export const keepsRevisions = (before: ItemState, after: ItemState): boolean => {
   if (before === 'absent' || after === 'absent' || before === undefined || after === undefined) return false
-  const known = revisionsIn(before)
-  return known !== undefined && isDeepStrictEqual(known, revisionsIn(after))
+  const revisionsBefore = revisionsIn(before)
+  return revisionsBefore !== undefined && isDeepStrictEqual(revisionsBefore, revisionsIn(after))
 }
 
 /**

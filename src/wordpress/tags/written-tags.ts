@@ -23,7 +23,7 @@ import {
 
 /** A write that succeeded, or without a response may have. */
 export type SiteWrite = {
-  readonly found: Pick<Found, 'pathParameters'> & { readonly row: Pick<Row, 'kind'> }
+  readonly match: Pick<Found, 'pathParameters'> & { readonly row: Pick<Row, 'kind'> }
   readonly collection: string
   readonly entry: CollectionTags
   readonly action: WriteAction
@@ -43,8 +43,8 @@ const onlyItem = (description: Description | undefined): DescribedItem | undefin
 const mostSearched = 8
 
 /** Responses show only links to autosaves; but an autosave may replace the texts of a draft. */
-const isAutosave = ({ found, entry }: SiteWrite): boolean =>
-  found.row.kind === 'autosaves' && entry.refinement !== undefined
+const isAutosave = ({ match, entry }: SiteWrite): boolean =>
+  match.row.kind === 'autosaves' && entry.refinement !== undefined
 
 export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => readonly string[]) => {
   const stateBefore = ({ collection, entry, shown }: SiteWrite, tag: string): ItemState => {
@@ -52,22 +52,22 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     if (refinement === undefined) return undefined
     for (const content of shown(tag).slice(0, mostSearched)) {
       const items = describeItems(content, collection).items ?? []
-      const found = items.find((item) => names.item(item.collection, item.id) === tag)
-      if (found !== undefined && isComparable(found.properties, refinement)) return found.properties
+      const item = items.find((candidate) => names.item(candidate.collection, candidate.id) === tag)
+      if (item !== undefined && isComparable(item.properties, refinement)) return item.properties
     }
     return undefined
   }
 
   const changeOf = (write: SiteWrite, description: Description | undefined): ItemChange => {
-    const { found, collection, response } = write
+    const { match, collection, response } = write
     const item = onlyItem(description)
     if (item?.collection !== collection) return unknownChange
-    if (found.row.kind === 'collection') {
+    if (match.row.kind === 'collection') {
       return response?.status === 201 ? { before: 'absent', after: item.properties } : unknownChange
     }
     const tag = names.item(collection, item.id)
-    const inPath = itemInPath(found)
-    if (found.row.kind !== 'item' || tag === undefined || inPath === undefined) return unknownChange
+    const inPath = itemInPath(match)
+    if (match.row.kind !== 'item' || tag === undefined || inPath === undefined) return unknownChange
     if (names.item(collection, inPath) !== tag) return unknownChange
     if (description?.deleted === true) return { before: item.properties, after: 'absent' }
     return { before: stateBefore(write, tag), after: item.properties }
@@ -87,16 +87,16 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
       const values = value === undefined ? undefined : integersOf(value)
       return values === undefined
         ? [names.filteredBy(collection, property)]
-        : values.map((one) => names.filtered(collection, property, one))
+        : values.map((id) => names.filtered(collection, property, id))
     })
   }
 
   /** Tags of lists for editors that may show an item in one of these versions. */
   const innerLists = (collection: string, states: readonly ItemState[]): readonly string[] => {
     const statuses = states.map((state) => (state === 'absent' ? 'any' : state?.['status']))
-    const known = statuses.filter((status) => typeof status === 'string')
-    if (known.length < statuses.length) return [names.inner(collection)]
-    return ['any', ...known].map((status) => names.innerOf(collection, status))
+    const texts = statuses.filter((status) => typeof status === 'string')
+    if (texts.length < statuses.length) return [names.inner(collection)]
+    return ['any', ...texts].map((status) => names.innerOf(collection, status))
   }
 
   const textLists = (collection: string): readonly string[] => [
@@ -123,15 +123,15 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
 
   /** Tags of the written item or its parts; undefined if it is unknown. */
   const itemsOf = (
-    { found, collection }: SiteWrite,
+    { match, collection }: SiteWrite,
     items: readonly DescribedItem[],
     parts: readonly ('item' | 'revisionsOf' | 'autosavesOf')[] = ['item', 'revisionsOf', 'autosavesOf'],
   ): readonly string[] | undefined => {
-    const path = itemInPath(found)
+    const path = itemInPath(match)
     const ids = [...(path === undefined ? [] : [path]), ...items.map(({ id }) => id)]
-    const all = ids.flatMap((id) => parts.map((part) => names[part](collection, id)))
-    const known = all.filter((tag) => tag !== undefined)
-    return known.length === all.length ? known : undefined
+    const ofParts = ids.flatMap((id) => parts.map((part) => names[part](collection, id)))
+    const tags = ofParts.filter((tag) => tag !== undefined)
+    return tags.length === ofParts.length ? tags : undefined
   }
 
   const contentTags = (contents: NamedEffect['contents'], collection: string): readonly string[] => {
@@ -152,9 +152,9 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     shownBy: TagNames['shownBy'],
     some: string,
   ): readonly string[] => {
-    const known = items.map(({ id }) => shownBy(collection, id)).filter((tag) => tag !== undefined)
-    if (known.length === 0 || known.length < items.length) return (namedBy[collection] ?? []).map(names.any)
-    return [some, ...known]
+    const tags = items.map(({ id }) => shownBy(collection, id)).filter((tag) => tag !== undefined)
+    if (tags.length === 0 || tags.length < items.length) return (namedBy[collection] ?? []).map(names.any)
+    return [some, ...tags]
   }
 
   /** Tags of terms that count the written item, and of lists of terms, which depend on the counts. */
@@ -215,7 +215,7 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
       const [owner] = integersOf(state[property]) ?? []
       if (owner === undefined) return undefined
       const tagOf = embedsOnly ? names.embedding : names.item
-      tags.push(...collections.flatMap((one) => tagOf(one, String(owner)) ?? []))
+      tags.push(...collections.flatMap((related) => tagOf(related, String(owner)) ?? []))
     }
     return tags
   }
@@ -233,7 +233,7 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     const owners = ownersOf(write, isNew ? after : before, !isNew)
     if (owners === undefined) return undefined
     const owning = new Set(entry.owners?.flatMap(({ collections }) => collections))
-    const collections = effect.collections.filter((one) => !owning.has(one))
+    const collections = effect.collections.filter((reached) => !owning.has(reached))
     // Children of a deleted item get another parent.
     const siblings = effect.siblings && !isNew
     const owned = { ...effect, collections, siblings, embedded: false }
@@ -282,11 +282,11 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     }
     const reached: string[] = [names.any(collection)]
     for (const name of given) {
-      const one = lookUp(byArgument, name)
-      if (one === undefined) return undefined
+      const argument = lookUp(byArgument, name)
+      if (argument === undefined) return undefined
       const contents: ReachedContents =
-        one.leavesTrace === false && !wasShown(write, name) ? 'any' : one.effect.contents
-      reached.push(...effectTags({ ...one.effect, contents }, write, unknownChange, []))
+        argument.leavesTrace === false && !wasShown(write, name) ? 'any' : argument.effect.contents
+      reached.push(...effectTags({ ...argument.effect, contents }, write, unknownChange, []))
     }
     return reached
   }
@@ -297,12 +297,14 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     items: readonly DescribedItem[],
   ): readonly string[] => {
     const { collection, entry, action } = write
-    const own = items.length === 0 ? undefined : itemsOf(write, items)
+    const ofItems = items.length === 0 ? undefined : itemsOf(write, items)
     const lists =
-      own === undefined ? [names.any(collection), names.embedded] : [...own, ...listsOf(write, change, items)]
+      ofItems === undefined
+        ? [names.any(collection), names.embedded]
+        : [...ofItems, ...listsOf(write, change, items)]
     const owned = ownedTags(write, change, items)
     if (owned !== undefined) return [...lists, ...owned]
-    const effect = (write.found.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
+    const effect = (write.match.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
     if (effect === 'everything') return [names.all]
     const contents = hasFellow(write, change) ? 'dynamic' : effect.contents
     return [
@@ -313,9 +315,9 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
   }
 
   /** An autosave in its own record, which does not change the item. */
-  const isBeside = ({ found }: SiteWrite, items: readonly DescribedItem[]): boolean => {
+  const isBeside = ({ match }: SiteWrite, items: readonly DescribedItem[]): boolean => {
     const [saved] = items
-    const parent = itemInPath(found)
+    const parent = itemInPath(match)
     return parent !== undefined && saved?.id !== parent && String(saved?.properties['parent']) === parent
   }
 
@@ -327,7 +329,7 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     related: readonly string[],
   ): readonly string[] | undefined => {
     // The author decides who may read revisions and autosaves.
-    if (write.found.row.kind !== 'item' || related.includes('author')) return itemsOf(write, items)
+    if (write.match.row.kind !== 'item' || related.includes('author')) return itemsOf(write, items)
     return itemsOf(write, items, keepsRevisions(before, after) ? ['item'] : ['item', 'revisionsOf'])
   }
 
@@ -356,7 +358,7 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
       names.modified(collection),
       ...(changed.length === 0 ? [] : [names.related(collection)]),
       ...[before, after].flatMap((state) => filteredLists(write, state, changed)),
-      ...effects.flatMap((one) => effectTags(one, write, change, items)),
+      ...effects.flatMap((effect) => effectTags(effect, write, change, items)),
     ]
   }
 
@@ -368,21 +370,21 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
   ): readonly string[] | undefined => {
     const { collection, response } = write
     const { refinement } = write.entry
-    const own = itemsOf(write, items)
-    if (refinement === undefined || own === undefined) return undefined
+    const ofItems = itemsOf(write, items)
+    if (refinement === undefined || ofItems === undefined) return undefined
     const unknown = [names.opaque, names.unknown]
     const { before, after } = change
     const copies = copiesChanged(before, after, refinement)
-    const copied = copies.flatMap((one) => effectTags(one, write, change, items))
+    const copied = copies.flatMap((effect) => effectTags(effect, write, change, items))
     if (isAutosave(write) && response !== undefined) {
       const texts = isBeside(write, items) ? [] : [...textLists(collection), ...copied]
-      return [...own, ...texts, ...unknown]
+      return [...ofItems, ...texts, ...unknown]
     }
     const reach = reachOf(before, after, refinement)
     if (reach.kind === 'full') return undefined
     if (reach.kind === 'hidden') {
-      const others = reach.effects.flatMap((one) => effectTags(one, write, change, items))
-      return [...own, ...innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
+      const others = reach.effects.flatMap((effect) => effectTags(effect, write, change, items))
+      return [...ofItems, ...innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
     }
     return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
   }

@@ -85,13 +85,19 @@ const serviceName = ({ title }: ApiDocument): string => {
 
 const parameterSegment = /^\{[^{}]*\}$/
 
-type OperationKind = 'list' | 'item' | 'read' | 'search' | 'write'
+const healthPath = /\/(?:health(?:z|check)?|livez|readyz)$/
+
+type OperationKind = 'list' | 'item' | 'read' | 'search' | 'write' | 'health'
 
 /** The kind of an operation by its path: a list has items below it. */
-const kindOf = ({ method, template, effect }: Operation, templates: ReadonlySet<string>): OperationKind => {
+const kindOf = (
+  { method, template, effect, security }: Operation,
+  templates: ReadonlySet<string>,
+): OperationKind => {
   if (effect === 'safe') return 'search'
   if (method !== 'GET' && method !== 'HEAD') return 'write'
   if (effect === 'writes') return 'write'
+  if (method === 'GET' && healthPath.test(template) && security.length === 0) return 'health'
   if (parameterSegment.test(template.split('/').at(-1) ?? '')) return 'item'
   const hasItems = [...templates].some(
     (otherTemplate) =>
@@ -185,6 +191,7 @@ export const documentServiceLines = (
       return [method, comment(template), kind, comment(credentialText(operation)), comment(operationId)]
     }),
   ])
+  const health = described.find(({ kind }) => kind === 'health')?.operation.template
   const ruleTexts = described.flatMap(({ operation, kind }) => ruleOf(operation, kind, isUnique) ?? [])
   const isMore = operations.length > mostLines
   const ruleLines = ['cache:', '  rules:', ...ruleTexts.slice(0, mostRules).map((rule) => `    - ${rule}`)]
@@ -200,7 +207,7 @@ export const documentServiceLines = (
       : [
           `      targets: [${quoted(upstream.origin)}] # one or several servers`,
           `      basePath: ${quoted(upstream.path === '' ? '/' : upstream.path)} # path on the upstream that stands for the mount`,
-          `      ${anyAnswerHealth}`,
+          `      ${health === undefined ? anyAnswerHealth : `health: { path: ${quoted(health)}, interval: 10s }`}`,
         ]),
     '    # Operations as the document describes them. KIND: list = has items below it, item = ends in a parameter.',
     '    # CREDENTIAL: what a request must have, checked by presence; responses are stored for each credential.',

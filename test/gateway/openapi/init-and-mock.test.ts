@@ -120,6 +120,19 @@ describe('trellis init openapi writes a configuration for a document', () => {
     expect(services[0]?.upstream.health.path).toBe('/')
   })
 
+  test.each(['/health', '/admin/healthz', '/livez', '/readyz'])(
+    'the health check asks for %s, and no rule is suggested for it',
+    async (path) => {
+      const paths = { '/a': { get: {} }, [path]: { get: {} } }
+      const document = { openapi: '3.1.0', info: { title: 'a', version: '1' }, paths }
+      await writeFile(join(folder, 'api.json'), JSON.stringify(document))
+      const { text } = await init(join(folder, 'api.json'))
+      const { services } = await configOf(activated(text))
+      expect(services[0]?.upstream.health.path).toBe(path)
+      expect(services[0]?.cache.rules.map(({ match }) => match.text)).toEqual(['GET /a'])
+    },
+  )
+
   test('a relative document is named relative to the configuration', async () => {
     await writeFile(join(folder, 'api.yaml'), await readFile(pets))
     const { text } = await init(join(folder, 'api.yaml'))

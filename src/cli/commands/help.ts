@@ -21,7 +21,8 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     usage: 'trellis start [-c FILE | --demo]',
     summary: 'run the gateway',
     details: [
-      'It is ready when it prints "Trellis listens on". After SIGTERM or SIGINT, /readyz is 503, requests in flight are finished,',
+      'It serves when it prints "Trellis listens on"; with Redis, /readyz is 200 some seconds later.',
+      'After SIGTERM or SIGINT, /readyz is 503, requests in flight are finished,',
       'and the process ends. A second signal ends it immediately.',
       '',
       configOption,

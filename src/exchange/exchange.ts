@@ -70,6 +70,8 @@ export type Service = {
   /** Undefined: every client may use it. */
   readonly access: Access | undefined
   readonly limits: {
+    /** Of a target that a client sends. */
+    readonly urlBytes: number
     readonly bodyBytes: number
     readonly uploadBytes: number
     /** Longest time that a request may take at the upstream; 0 = no bound. */

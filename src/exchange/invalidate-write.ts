@@ -195,8 +195,12 @@ const shownTargets = ({ service, target }: Ready, value: string | undefined): re
   return namedTargets(value, { url: publicRoot + target, roots })
 }
 
-/** A target as it is keyed, however the upstream spells it. */
+/** Characters for one of a target that clients send: each may be an escape. */
+const mostSpelling = 3
+
+/** A target as it is keyed, however the upstream spells it; undefined for one that is too long to be requested. */
 const spelled = (service: Service, target: string): string | undefined => {
+  if (target.length > mostSpelling * service.limits.urlBytes) return undefined
   const { path, query } = targetParts(target)
   const matching = service.contract.find('GET', path)
   return matching.kind === 'found' ? targetOf(matching.path, query) : undefined

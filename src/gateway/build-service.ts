@@ -146,6 +146,7 @@ export const buildService = async (
     upstream,
     access,
     limits: {
+      urlBytes: limits.urlBytes,
       bodyBytes: limits.bodyBytes,
       uploadBytes: limits.uploadBytes,
       upstreamMs: config.upstream.timeouts.totalMs,

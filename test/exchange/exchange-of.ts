@@ -56,7 +56,7 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     hosts: [],
     address: siteAddress,
     access: undefined,
-    limits: { bodyBytes: 1024, uploadBytes: 4096, upstreamMs: 1000 },
+    limits: { urlBytes: 8192, bodyBytes: 1024, uploadBytes: 4096, upstreamMs: 1000 },
     responses: { compresses: false, mayBeStored: true },
     memo: createTargetMemo(10),
     local: { documents: undefined, batch: undefined },

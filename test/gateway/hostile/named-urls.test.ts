@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { costOfRequest } from '../../support/cost.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { talk } from '../../support/talk.ts'
@@ -91,6 +92,15 @@ test.each(['MOVE', 'COPY'])('%s invalidates the URL of its Destination', async (
     expect(await read(path)).not.toContain('; hit')
   }
 })
+
+test.each(['"a",', 'a b ', '\u00e9'])(
+  'a URL of 60,000 characters %j is not read to its end',
+  async (part) => {
+    answerWrites({ Location: part.repeat(60_000 / part.length) })
+    const mostMs = 20
+    expect(await costOfRequest(() => ask('POST', '/api/users', 'a'), mostMs)).toBeLessThan(mostMs)
+  },
+)
 
 describe('a write invalidates what its response names', () => {
   beforeEach(() => {

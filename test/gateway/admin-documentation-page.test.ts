@@ -124,6 +124,14 @@ describeWith('chromium', 'the documentation page in a browser', () => {
     120_000,
   )
 
+  test('the pages of operations lead back to the status page', async () => {
+    const page = await open('/docs?admin')
+    await page.getByRole('link', { name: 'Status page' }).click()
+    await page.locator('#upstreams').waitFor({ state: 'attached' })
+    expect(page.url()).toBe(`${gateway.adminAddress}/`)
+    await page.close()
+  })
+
   test('every link of the first page leads somewhere', async () => {
     const page = await open('/')
     const links = await page

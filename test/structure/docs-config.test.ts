@@ -245,6 +245,13 @@ test.each(examples)(
   },
 )
 
+test.each(examples.filter(({ example }) => /mount: \S*\/wp-json$/m.test(example)))(
+  'an example of docs/$page with the path of WordPress keeps its names',
+  ({ example }) => {
+    expect(example).toContain('names: same')
+  },
+)
+
 test('docs/configuration.md has one row for each key of an upstream', async () => {
   const text = await readFile('docs/configuration.md', 'utf8')
   const keys = [...text.matchAll(/^\|`(upstream\.[^`]+)`\|/gm)].map(([, key]) => key)

@@ -43,8 +43,8 @@ import { createVerifier, dropDiffering } from './gateway/verifier.ts'
 import { createWarmer } from './gateway/warmer.ts'
 import { redactTarget } from './http/targets.ts'
 import { startWatches } from './observability/access-log.ts'
-import { withEmptyingLog, withUpstreamLog } from './observability/event-lines.ts'
-import { createHistory, withHistory } from './observability/history.ts'
+import { createEmptyingLog, createStateLog } from './observability/event-lines.ts'
+import { createHistory } from './observability/history.ts'
 import {
   createLogger,
   createLogLevel,
@@ -52,7 +52,7 @@ import {
   factsLogger,
   type LogLevelChange,
 } from './observability/logger.ts'
-import { createMetrics } from './observability/metrics.ts'
+import { createMetrics, observedBy } from './observability/metrics.ts'
 import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
 import { createInFlight } from './server/overload.ts'
@@ -126,7 +126,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     processMetrics: true,
   })
   const history = createHistory(counted.totals, clock)
-  const metrics = withHistory(withEmptyingLog(withUpstreamLog(counted, logger), logger), history)
+  const metrics = observedBy(counted, createStateLog(logger), createEmptyingLog(logger), {
+    pipeline: history.observe,
+  })
   const logLevel = createLogLevel(logger, clock.now)
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const port = config.listen.port === 0 ? await freePort(config.listen.host) : config.listen.port

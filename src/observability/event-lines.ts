@@ -1,11 +1,11 @@
 import type { CacheEvent } from '../cache/events.ts'
 import { systemClock } from '../clock.ts'
-import type { ExchangeEvent, PipelineEvent } from '../exchange/events.ts'
+import type { ExchangeEvent } from '../exchange/events.ts'
 import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../service/announced.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { createSampled, type Log } from './logger.ts'
-import type { Metrics } from './metrics.ts'
+import type { Observers } from './metrics.ts'
 import type { PushEvent } from './push-metrics.ts'
 
 type UpstreamLog = Pick<Log, 'info' | 'warn'>
@@ -119,8 +119,8 @@ const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
   }
 }
 
-/** Metrics that also log changes of state: of targets, breakers, stale answers, the keys of issuers, indexes and drift. */
-export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => {
+/** Logs changes of state: of targets, breakers, stale answers, the keys of issuers, indexes and drift. */
+export const createStateLog = (log: UpstreamLog): Observers => {
   const changed = createChangeLog(log)
   const servedStale = createStaleLog(log)
   const faulted = createFaultLog(log)
@@ -128,39 +128,28 @@ export const withUpstreamLog = (metrics: Metrics, log: UpstreamLog): Metrics => 
   const jwksResults = new Map<string, JwksResult>()
   let lastPush: PushEvent['outcome'] = 'exported'
   return {
-    ...metrics,
-    observe: {
-      ...metrics.observe,
-      discovery: (event) => {
-        metrics.observe.discovery(event)
-        writeDrift(log, event)
-      },
-      upstream: (event) => {
-        metrics.observe.upstream(event)
-        if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)
-        if (event.kind === 'connection-fault') faulted(event)
-      },
-      cache: (event) => {
-        metrics.observe.cache(event)
-        if (event.kind === 'served-stale' && event.reason === 'error') servedStale(event)
-      },
-      access: (event) => {
-        metrics.observe.access(event)
-        if (event.kind !== 'jwks-fetched') return
-        const { kind, service, result } = event
-        if (jwksResults.get(service) === result) return
-        jwksResults.set(service, result)
-        if (result === 'ok') log.info({ service, result }, kind)
-        else log.warn({ service, result }, kind)
-      },
-      push: (event) => {
-        metrics.observe.push(event)
-        const { kind, outcome } = event
-        if (lastPush === outcome) return
-        lastPush = outcome
-        if (outcome === 'exported') log.info({ outcome }, kind)
-        else log.warn({ outcome, setting: 'metrics.otlpUrl' }, kind)
-      },
+    discovery: (event) => writeDrift(log, event),
+    upstream: (event) => {
+      if (event.kind === 'target-changed' || event.kind === 'breaker-changed') changed(event)
+      if (event.kind === 'connection-fault') faulted(event)
+    },
+    cache: (event) => {
+      if (event.kind === 'served-stale' && event.reason === 'error') servedStale(event)
+    },
+    access: (event) => {
+      if (event.kind !== 'jwks-fetched') return
+      const { kind, service, result } = event
+      if (jwksResults.get(service) === result) return
+      jwksResults.set(service, result)
+      if (result === 'ok') log.info({ service, result }, kind)
+      else log.warn({ service, result }, kind)
+    },
+    push: (event) => {
+      const { kind, outcome } = event
+      if (lastPush === outcome) return
+      lastPush = outcome
+      if (outcome === 'exported') log.info({ outcome }, kind)
+      else log.warn({ outcome, setting: 'metrics.otlpUrl' }, kind)
     },
   }
 }
@@ -179,7 +168,7 @@ const emptied = ({ writeKind, invalidated }: ExchangeEvent): boolean =>
   writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
 
 /** Once an hour, names the routes whose unknown writes removed the most. */
-const createEmptyingLog = (log: Pick<Log, 'warn'>): ((event: ExchangeEvent) => void) => {
+export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
   const counts = new Map<string, WriteCount>()
   const write = (): void => {
     const most = [...counts.values()]
@@ -190,30 +179,20 @@ const createEmptyingLog = (log: Pick<Log, 'warn'>): ((event: ExchangeEvent) => v
     counts.clear()
   }
   setInterval(write, hourMs).unref()
-  return (event) => {
+  const count = (event: ExchangeEvent): void => {
     const { service, method, invalidated } = event
     if (!emptied(event) || invalidated === undefined) return
     const route = `${method} ${event.route}`
     const key = `${service} ${route}`
-    const count = counts.get(key) ?? { service, route, writes: 0, responses: 0 }
+    const ofRoute = counts.get(key) ?? { service, route, writes: 0, responses: 0 }
     if (counts.size >= mostRoutes && !counts.has(key)) return
-    counts.set(key, count)
-    count.writes += 1
-    count.responses += invalidated.entries
+    counts.set(key, ofRoute)
+    ofRoute.writes += 1
+    ofRoute.responses += invalidated.entries
   }
-}
-
-/** Metrics that also log which writes empty the cache. */
-export const withEmptyingLog = (metrics: Metrics, log: Pick<Log, 'warn'>): Metrics => {
-  const observe = createEmptyingLog(log)
   return {
-    ...metrics,
-    observe: {
-      ...metrics.observe,
-      pipeline: (event: PipelineEvent) => {
-        metrics.observe.pipeline(event)
-        if (event.kind === 'exchange-finished') observe(event)
-      },
+    pipeline: (event) => {
+      if (event.kind === 'exchange-finished') count(event)
     },
   }
 }

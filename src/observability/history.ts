@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { ExchangeEvent, PipelineEvent, WriteKind } from '../exchange/events.ts'
 import { redactTarget } from '../http/targets.ts'
 import { printable } from './access-log.ts'
-import type { Metrics, ServiceTotals } from './metrics.ts'
+import type { ServiceTotals } from './metrics.ts'
 
 const sampleMs = 10_000
 /** An hour. */
@@ -206,18 +206,6 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
 }
 
 export type History = ReturnType<typeof createHistory>
-
-/** Metrics whose events the history receives too. */
-export const withHistory = (metrics: Metrics, history: Pick<History, 'observe'>): Metrics => ({
-  ...metrics,
-  observe: {
-    ...metrics.observe,
-    pipeline: (event) => {
-      metrics.observe.pipeline(event)
-      history.observe(event)
-    },
-  },
-})
 
 /** Where `share` of the observations lie below, by linear interpolation within a bucket, as Prometheus does it. */
 const quantile = (counts: readonly number[], bounds: readonly number[], share: number): number | null => {

@@ -343,3 +343,23 @@ export const createMetrics = (options: MetricsOptions) => {
 }
 
 export type Metrics = ReturnType<typeof createMetrics>
+
+type Observe = (event: never) => void
+
+/** Those who hear of some events beside the metrics. */
+export type Observers = Partial<Omit<Metrics['observe'], 'batch'>>
+
+/** Metrics whose events others observe too, after them and in this order. */
+export const observedBy = (metrics: Metrics, ...others: readonly Observers[]): Metrics => {
+  const { batch, ...single } = metrics.observe
+  // The same object, by the kind of an event.
+  const observe: Record<string, Observe> = single
+  for (const [kind, take] of others.flatMap((other) => Object.entries<Observe>(other))) {
+    const earlier = observe[kind] as Observe
+    observe[kind] = (event) => {
+      earlier(event)
+      take(event)
+    }
+  }
+  return { ...metrics, observe: { batch, ...single } }
+}

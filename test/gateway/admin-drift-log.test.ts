@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { driftReport } from '../../src/gateway/upstream-findings.ts'
-import { withUpstreamLog } from '../../src/observability/event-lines.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { createStateLog } from '../../src/observability/event-lines.ts'
+import { createMetrics, observedBy } from '../../src/observability/metrics.ts'
 
 test('an index that cannot be read and drift are counted and written down', async () => {
   const lines: unknown[] = []
@@ -10,7 +10,10 @@ test('an index that cannot be read and drift are counted and written down', asyn
     info: (facts: object, message: string) => lines.push(['info', message, facts]),
     warn: (facts: object, message: string) => lines.push(['warn', message, facts]),
   }
-  const metrics = withUpstreamLog(createMetrics({ version: '', configHash: '', processMetrics: false }), log)
+  const metrics = observedBy(
+    createMetrics({ version: '', configHash: '', processMetrics: false }),
+    createStateLog(log),
+  )
   const { discovery } = metrics.observe
   const cause = new Error('ECONNREFUSED')
   const service = 'site'

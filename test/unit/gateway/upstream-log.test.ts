@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { withUpstreamLog } from '../../../src/observability/event-lines.ts'
-import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createStateLog } from '../../../src/observability/event-lines.ts'
+import { createMetrics, observedBy } from '../../../src/observability/metrics.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -10,12 +10,12 @@ type Line = readonly [level: string, facts: Record<string, unknown>, message: st
 
 const logged = () => {
   const lines: Line[] = []
-  const { observe } = withUpstreamLog(
+  const { observe } = observedBy(
     createMetrics({ version: '1', configHash: 'a', processMetrics: false }),
-    {
+    createStateLog({
       info: (facts, message) => void lines.push(['info', { ...facts }, message]),
       warn: (facts, message) => void lines.push(['warn', { ...facts }, message]),
-    },
+    }),
   )
   return { lines, report: observe.upstream, observe }
 }

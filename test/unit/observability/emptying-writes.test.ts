@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ExchangeEvent } from '../../../src/exchange/events.ts'
-import { withEmptyingLog } from '../../../src/observability/event-lines.ts'
-import type { Metrics } from '../../../src/observability/metrics.ts'
+import { createEmptyingLog } from '../../../src/observability/event-lines.ts'
+import { type Metrics, observedBy } from '../../../src/observability/metrics.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -27,7 +27,10 @@ const linesOf = (events: readonly ExchangeEvent[]): readonly (readonly [object, 
   const lines: (readonly [object, string])[] = []
   const counted: unknown[] = []
   const metrics = { observe: { pipeline: (event: unknown) => counted.push(event) } } as unknown as Metrics
-  const { observe } = withEmptyingLog(metrics, { warn: (facts, message) => lines.push([facts, message]) })
+  const { observe } = observedBy(
+    metrics,
+    createEmptyingLog({ warn: (facts, message) => lines.push([facts, message]) }),
+  )
   for (const event of events) observe.pipeline(event)
   expect(counted).toEqual(events)
   expect(lines).toEqual([])

@@ -52,9 +52,9 @@ test('a failing upstream is logged once when it begins to fail and once when it 
     )
     .toBeGreaterThan(0)
   for (let count = 0; count < 20; count += 1) await posts()
-  expect(logLinesOf(gateway.program, 'stale-answers-began')).toMatchObject([
-    { level: 40, service: 'site', cause: 'unreachable' },
-  ])
+  await expect
+    .poll(() => logLinesOf(gateway.program, 'stale-answers-began'))
+    .toMatchObject([{ level: 40, service: 'site', cause: 'unreachable' }])
   expect(logLinesOf(gateway.program, 'target-changed')[0]).toMatchObject({
     to: 'left-out',
     target: origin.origin,

@@ -358,7 +358,7 @@ test('each change of a target by its checks is one log line with its cause, howe
     to: 'failing',
     cause: 'the check got status 404, expected 200-399; 2 checks failed consecutively',
   }
-  expect(linesOf(gateway, 'target-changed')).toEqual([failed])
+  await expect.poll(() => linesOf(gateway, 'target-changed')).toEqual([failed])
   expect(logLinesOf(gateway.program, 'target-changed')[0]).toMatchObject({
     level: 40,
     service: 'open',

@@ -101,7 +101,7 @@ const warm = async (path: string): Promise<number> => {
 }
 
 test('the gateway is ready when both workers are, and one scrape adds up their counters', async () => {
-  expect(logLinesOf(gateway.program, 'worker-ready')).toHaveLength(2)
+  await expect.poll(() => logLinesOf(gateway.program, 'worker-ready')).toHaveLength(2)
   expect(await metric('trellis_workers_ready')).toBe(2)
   await trusting()
   const before = origin.received.length

@@ -75,7 +75,9 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     expect(await get(cut)).toMatchObject({ version: 1 })
     expect(await get(other)).toMatchObject({ version: 0 })
     expect((await put(cut)).status).toBe(200)
-    expect(logLinesOf(cut.gateway.program, 'cut-off')).toMatchObject([{ level: 40, writes: 'unheard' }])
+    await expect
+      .poll(() => logLinesOf(cut.gateway.program, 'cut-off'))
+      .toMatchObject([{ level: 40, writes: 'unheard' }])
     cut.line.state = 'whole'
     await expect.poll(() => get(other), { timeout: 10_000 }).toMatchObject({ version: 2 })
   })
@@ -97,7 +99,9 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     expect(purged.status).toBe(503)
     expect(purged.headers.get('retry-after')).toBe('1')
     expect(await purged.json()).toMatchObject({ code: 'not-heard' })
-    expect(logLinesOf(cut.gateway.program, 'cut-off')).toMatchObject([{ level: 40, writes: 'refused' }])
+    await expect
+      .poll(() => logLinesOf(cut.gateway.program, 'cut-off'))
+      .toMatchObject([{ level: 40, writes: 'refused' }])
     expect(await metric(cut, 'trellis_writes_refused_unheard_total')).toBe(2)
     // Instances that are not cut off continue to write.
     expect((await put(other)).status).toBe(200)

@@ -36,7 +36,6 @@ export async function startGatewayProcess(
   const folder = await mkdtemp(join(tmpdir(), 'trellis-test-'))
   const file = join(folder, 'gateway.yaml')
   const config = {
-    listen: { host: '127.0.0.1', port },
     publicUrl: origin,
     log: { level: 'warn' },
     drain: { delay: '0s', timeout: '5s' },
@@ -44,6 +43,7 @@ export async function startGatewayProcess(
     overload: { eventLoopDelay: '0s' },
     services: { plants: { contract: 'plants' }, site: { contract: 'site' } },
     ...settings,
+    listen: { host: '127.0.0.1', port, ...(settings['listen'] as object | undefined) },
     admin: { host: '127.0.0.1', port: adminPort, ...(settings['admin'] as object | undefined) },
   }
   // JSON is YAML.

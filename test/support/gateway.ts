@@ -17,13 +17,14 @@ type Ports = { readonly listen: number; readonly admin: number }
 
 const fileOf = (config: Tree, ports: Ports): string =>
   stringify({
-    listen: { port: ports.listen },
-    admin: { port: ports.admin },
     log: { level: 'silent' },
     drain: { delay: '0ms', timeout: '5s' },
     // A machine that is busy with other tests is no overload of the gateway under test.
     overload: { eventLoopDelay: '0s' },
     ...config,
+    // Never the default ports: files run beside each other.
+    listen: { port: ports.listen, ...(config['listen'] as object | undefined) },
+    admin: { port: ports.admin, ...(config['admin'] as object | undefined) },
   })
 
 /** Starts a gateway from a configuration as it would stand in a file. */

@@ -30,7 +30,8 @@ const posts = () => {
     }
     const content = JSON.stringify({ id: 7, type: 'post', status: 'publish', title: `v${state.version}` })
     await state.slow
-    wire.respond({ fields, content: target.includes('large') ? `"${'x'.repeat(200_000)}"` : content })
+    const long = target.includes('large') ? 200_000 : target.includes('coded') ? 5_000 : 0
+    wire.respond({ fields, content: long > 0 ? `"${'x'.repeat(long)}"` : content })
   }
   return { state, script }
 }
@@ -117,6 +118,17 @@ describe('what receivers may store', () => {
       await get(stage, undefined, { 'Accept-Encoding': 'br' }),
     ]
     for (const answer of others) expect(tagsOf(answer)).toEqual(tagsOf(first))
+  })
+
+  test.each(['gzip', 'br'])('keeps them in the first hit that is compressed: %s', async (coding) => {
+    const stage = await start(varnish, {}, {})
+    await caughtUp(stage)
+    const first = await get(stage, '/site/v2/posts/7?coded=1')
+    const coded = await get(stage, '/site/v2/posts/7?coded=1', { 'Accept-Encoding': coding })
+    expect(coded.headers.get('content-encoding')).toBe(coding)
+    expect(coded.headers.get('cache-status')).toContain('hit')
+    expect(tagsOf(coded)).toEqual(tagsOf(first))
+    expect(coded.headers.get('cdn-cache-control')).toBe('max-age=3600')
   })
 
   test.each([

@@ -135,6 +135,10 @@ const freshAnswer = (
   }
 }
 
+/** A coded form that was just made is not in the store; what it was made of is. */
+const asMadeOf = (answer: CacheAnswer, uncoded: StoredResponse): CacheAnswer =>
+  answer.forReceivers === undefined ? answer : { ...answer, forReceivers: uncoded }
+
 /** The head of a response as text; that of the stored fields, with which it begins, is made once. */
 const headTextOf = (
   { fields, status }: CacheAnswer,
@@ -199,7 +203,7 @@ export const createResponder = (encodings: Encodings) => {
     hit: (uncoded: StoredResponse, read: CacheRead, ageMs: number, at: Moment): PerhapsLater => {
       const form = encodings.formFor(uncoded, read)
       return form instanceof Promise
-        ? form.then((stored) => hit(stored, read, ageMs, at))
+        ? form.then((stored) => asMadeOf(hit(stored, read, ageMs, at), uncoded))
         : hit(form, read, ageMs, at)
     },
     stale: (uncoded: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error') => {
@@ -219,7 +223,8 @@ export const createResponder = (encodings: Encodings) => {
       inForm(uncoded, read, (stored) => {
         const ageMs = currentAgeMs(stored, at)
         const ttlSeconds = ttlOf(stored, ageMs, at)
-        if (fromTier === true) return aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit')
+        if (fromTier === true)
+          return asMadeOf(aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit'), uncoded)
         const status = forwardedStatus({
           reason,
           status: upstreamStatus,

@@ -114,7 +114,7 @@ export const createUpstream = (slowness: number) => {
     write.carriedOutAt = world.now
     if (world.isTraced) world.note(`upstream: item ${write.item} has version ${write.version}`)
   }
-  const respondToWrite = (write: Write, process: Process, { done, failed }: Settle): void => {
+  const respondToWrite = (write: Write, process: Process, sentAt: number, { done, failed }: Settle): void => {
     const head = ['Content-Type', 'application/json', 'Cache-Group-Invalidation', '"items"']
     switch (write.fate) {
       case 'answered':
@@ -157,13 +157,20 @@ export const createUpstream = (slowness: number) => {
         later(delay(), process, 'connection of upstream breaks', () => failed(broken()))
         return
       case 'late':
-        later(write.share * upstreamTotalMs * 1.8, undefined, 'a late write', () => carryOut(write))
+        // However long it was on its way.
+        later(
+          Math.max(0, sentAt + write.share * upstreamTotalMs * 1.8 - world.now),
+          undefined,
+          'a late write',
+          () => carryOut(write),
+        )
     }
   }
 
   const forward = (request: ForwardRequest): Promise<GatewayResponse> =>
     new Promise((resolve, reject) => {
       const process = currentProcess()
+      const sentAt = world.now
       const write = writes.get(fieldValue(request.fields, 'x-write') ?? '')
       let isOver = false
       const settle: Settle = {
@@ -185,7 +192,7 @@ export const createUpstream = (slowness: number) => {
       request.signal.addEventListener('abort', () => settle.failed(new GatewayError('client_gone')))
       later(delay(), undefined, write === undefined ? 'upstream reads' : 'upstream writes', () => {
         if (write === undefined) read(request, process, settle)
-        else respondToWrite(write, process, settle)
+        else respondToWrite(write, process, sentAt, settle)
       })
     })
 

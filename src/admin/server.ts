@@ -308,7 +308,7 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
         reply,
         503,
         'not-heard',
-        'Purged in this instance only: the other instances cannot be reached.',
+        'Purged in this instance, but other instances, or a cache in front of the gateway, have not confirmed it.',
       )
     }
     const { entries, warming } = outcome

@@ -171,3 +171,10 @@ export const access = z
     apiKeys: apiKeys.optional(),
   })
   .optional()
+
+/** May everybody read whom `deny` does not name? Addresses and keys are unknown to caches in front of the gateway. */
+export const servesEveryReader = (
+  settings:
+    | { readonly allow: readonly string[]; readonly apiKeys?: { readonly required: string } | undefined }
+    | undefined,
+): boolean => settings === undefined || (settings.allow.length === 0 && settings.apiKeys?.required !== 'all')

@@ -2,6 +2,7 @@ import * as zlib from 'node:zlib'
 import { coreRows } from '../wordpress/routes/core-rows.ts'
 import { rootOf } from '../wordpress/routes/harmless-writes.ts'
 import { siteRows } from '../wordpress/routes/route-table.ts'
+import { servesEveryReader } from './access.ts'
 import { type Config, interfacesBehind, type ServiceConfig } from './config.ts'
 import {
   coversRule,
@@ -160,6 +161,21 @@ function* documentWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
     yield { path: `${path}.resources`, message: 'has no effect without invalidation: structural' }
 }
 
+function* receiverWarnings(service: ServiceConfig, path: string): Iterable<ConfigWarning> {
+  const { downstream, access } = service
+  if (downstream?.key.isSet === false && downstream.receivers.every(({ secret }) => !secret.isSet))
+    yield {
+      path: `${path}.downstream.key`,
+      message:
+        'is not set, and no receiver has a secret: who guesses an id can see whether a response shows it',
+    }
+  if (downstream !== undefined && !servesEveryReader(access))
+    yield {
+      path: `${path}.downstream`,
+      message: 'stores nothing: receivers know neither the addresses nor the keys of `access`',
+    }
+}
+
 function* serviceWarnings(
   service: ServiceConfig,
   services: readonly ServiceConfig[],
@@ -178,13 +194,7 @@ function* serviceWarnings(
       message:
         'is wordpress, with which /wp/v2/posts is /site/v2/posts, and 404: write names: same, unless your clients know these names',
     }
-  const { downstream } = service
-  if (downstream?.key.isSet === false && downstream.receivers.every(({ secret }) => !secret.isSet))
-    yield {
-      path: `${path}.downstream.key`,
-      message:
-        'is not set, and no receiver has a secret: who guesses an id can see whether a response shows it',
-    }
+  yield* receiverWarnings(service, path)
   const jwks = access?.jwt?.jwks ?? ''
   if (jwks.startsWith('http:') && !loopback.test(hostOf(jwks)))
     yield {

@@ -28,6 +28,8 @@ type DownstreamOptions = {
   readonly service: string
   readonly config: DownstreamConfig
   readonly tagOfAll: string | undefined
+  /** Receivers do not ask who reads: they store nothing of a service that some may not read. */
+  readonly isForAll: boolean
   readonly clock: Clock
   readonly random: () => number
   readonly report: (event: DownstreamEvent) => void
@@ -98,7 +100,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       : outwardTags.join(separators[config.tags])
 
   return {
-    mayStore: () => !isBehind,
+    mayStore: () => options.isForAll && !isBehind,
     linesFor: (storedTags, lifetimeMs): FieldLines | undefined => {
       const seconds = Math.floor(lifetimeMs(config.lifetimeMs) / 1000)
       if (seconds < 1) return undefined

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
-import type { Coherence } from '../cluster/coherence.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import { type ChangesConfig, changesOf, pollMsOf, type ServiceConfig } from '../config/config.ts'
@@ -23,6 +22,7 @@ import type { ChangeEvent } from '../wordpress/changes/feed-state.ts'
 import { type LogAnswer, type PlainChange, readLogAnswer } from '../wordpress/changes/read-changes.ts'
 import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
 import { ownGet } from './build-service.ts'
+import type { Downstreams } from './downstreams.ts'
 import { type BuiltGeneration, outdateDocuments } from './generation.ts'
 import { everythingNotes } from './reload.ts'
 
@@ -46,7 +46,7 @@ type ChangeFeedParts = {
   readonly clock: Clock
   readonly cache: Cache
   /** Drops what notes reach in other processes and in front of the gateway. */
-  readonly spread: Coherence['spread']
+  readonly spread: Downstreams['spread']
   readonly worker: WorkerLink | undefined
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
@@ -87,7 +87,7 @@ export const connectChangeFeeds = (
       outdateDocuments(current().built, name, collection)
     const here = applyInvalidations(notes, cache, outdated, 'changes')
     const elsewhere = await spread(notes)
-    return elsewhere.unheard ? 'unheard' : here + elsewhere.entries
+    return elsewhere.unheard || elsewhere.unconfirmed ? 'unheard' : here + elsewhere.entries
   }
 
   const applyPlain = async (

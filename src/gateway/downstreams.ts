@@ -1,6 +1,7 @@
 import type { Note } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { Coherence } from '../cluster/coherence.ts'
+import { servesEveryReader } from '../config/access.ts'
 import type { Config, DownstreamConfig, ServiceConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { createDownstream, type ServiceDownstream } from '../downstream/downstream.ts'
@@ -24,7 +25,13 @@ type Held = {
   readonly service: string
   readonly config: DownstreamConfig
   readonly tagOfAll: string | undefined
+  readonly isForAll: boolean
   readonly downstream: ServiceDownstream
+}
+
+export type SpreadEverywhere = Awaited<ReturnType<Coherence['spread']>> & {
+  /** A receiver without which nothing is acknowledged has not confirmed. */
+  readonly unconfirmed: boolean
 }
 
 type Announcer = NonNullable<CacheContext['announcer']>
@@ -36,8 +43,8 @@ export type Downstreams = {
   use(services: readonly Service[]): void
   /** Of a configuration: tells the other processes and the receivers of writes. */
   announcerFor(config: Pick<Config, 'services'>): Announcer | undefined
-  /** To be awaited before a change is acknowledged. `unheard`: other processes could not be reached, or a receiver that must confirm. */
-  spread(notes: readonly Note[]): ReturnType<Coherence['spread']>
+  /** To be awaited before a change is acknowledged. */
+  spread(notes: readonly Note[]): Promise<SpreadEverywhere>
   /** A change that another process has made, which may have ended before it purged. */
   heard(notes: readonly Note[]): void
   /** What receivers have stored under tags that it no longer has. */
@@ -53,6 +60,8 @@ const hasDownstream = ({ services }: Pick<Config, 'services'>): boolean =>
 export const connectDownstreams = ({ clock, coherence, metrics, logger }: DownstreamParts): Downstreams => {
   let downstreams: readonly Held[] = []
   let used: readonly ServiceDownstream[] = []
+  /** Of services that a reload has removed: their receivers are asked until they have dropped everything of them. */
+  let leaving: readonly Held[] = []
 
   const report = (event: DownstreamEvent): void => {
     metrics.observe.downstream(event)
@@ -62,7 +71,7 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
     else if (kind === 'receiver-caught-up') logger.info({ service, receiver }, kind)
   }
 
-  const spread = async (notes: readonly Note[], write?: string) => {
+  const spread = async (notes: readonly Note[], write?: string): Promise<SpreadEverywhere> => {
     const others = (await coherence?.spread(notes, write)) ?? { entries: 0, unheard: false }
     const purged = await Promise.all(used.map((downstream) => downstream.purge(notes)))
     return { ...others, unconfirmed: purged.includes('unconfirmed') }
@@ -81,15 +90,21 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
   }
 
   return {
-    of: ({ name: service, downstream: config }, { tagger }) => {
+    of: ({ name: service, downstream: config, access }, { tagger }) => {
       if (config === undefined) return undefined
       const tagOfAll = tagger.everything
+      const isForAll = servesEveryReader(access)
       const match = downstreams.find(
-        (held) => held.service === service && held.tagOfAll === tagOfAll && sameSettings(held.config, config),
+        (held) =>
+          held.service === service &&
+          held.tagOfAll === tagOfAll &&
+          held.isForAll === isForAll &&
+          sameSettings(held.config, config),
       )
       if (match !== undefined) return match.downstream
-      const downstream = createDownstream({ service, config, tagOfAll, clock, random: Math.random, report })
-      downstreams = [...downstreams, { service, config, tagOfAll, downstream }]
+      const facts = { service, config, tagOfAll, isForAll }
+      const downstream = createDownstream({ ...facts, clock, random: Math.random, report })
+      downstreams = [...downstreams, { ...facts, downstream }]
       return downstream
     },
     use: (services) => {
@@ -101,13 +116,16 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
       const before = used
       used = next.map(({ downstream }) => downstream)
       for (const downstream of used) if (!before.includes(downstream)) downstream.start()
-      for (const { downstream } of ended) void downstream.close()
+      // A start purges everything of its service. What receivers have stored of a service without one no later purge would name.
+      const isStarted = ({ service }: Held): boolean => next.some((held) => held.service === service)
+      const closed = [...leaving, ...ended].filter(isStarted)
+      for (const held of ended)
+        if (!isStarted(held)) void held.downstream.purge([{ kind: 'all', mode: 'hard' }])
+      leaving = [...leaving, ...ended].filter((held) => !isStarted(held))
+      for (const { downstream } of closed) void downstream.close()
     },
     announcerFor: (config) => (hasDownstream(config) ? announcer : coherence),
-    spread: async (notes) => {
-      const { entries, unheard, unconfirmed } = await spread(notes)
-      return { entries, unheard: unheard || unconfirmed }
-    },
+    spread: (notes) => spread(notes),
     heard: (notes) => {
       for (const downstream of used) downstream.again(notes)
     },
@@ -116,7 +134,7 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
     },
     standings: () => used.flatMap((downstream) => downstream.standings()),
     close: async () => {
-      await Promise.all(downstreams.map(({ downstream }) => downstream.close()))
+      await Promise.all([...downstreams, ...leaving].map(({ downstream }) => downstream.close()))
     },
   }
 }

@@ -1,6 +1,7 @@
 import { targetKey } from '../cache/cache-read.ts'
 import { type CachePolicy, identityCookies } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
+import { servesEveryReader } from '../config/access.ts'
 import {
   type Config,
   changesOf,
@@ -52,11 +53,11 @@ const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as cons
 
 /** What caches in front of the gateway get. */
 const forReceivers = (
-  { name, downstream }: ServiceConfig,
+  { name, downstream, access }: ServiceConfig,
   { tagger: { everything } }: Contract,
   tags: readonly string[],
 ): Explanation => {
-  if (downstream === undefined) return {}
+  if (downstream === undefined || !servesEveryReader(access)) return {}
   const outward = outwardTagsOf(name, downstream, everything)
   return { downstream: { field: downstream.tags, tags: outward.of(tags), coarseTags: outward.coarse } }
 }

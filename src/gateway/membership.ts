@@ -18,6 +18,7 @@ import { applyInvalidations } from '../exchange/invalidate-write.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { FeedMessage } from '../wordpress/changes/service-feed.ts'
+import type { Downstreams } from './downstreams.ts'
 import type { UpstreamFinding } from './upstream-findings.ts'
 import type { Warmer, WarmResult, WarmTarget } from './warmer.ts'
 
@@ -114,7 +115,7 @@ type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
   readonly warmer: Pick<Warmer, 'add'>
   /** Drops what notes reach in other processes and in front of the gateway; absent where there is neither. */
-  readonly spread: Coherence['spread']
+  readonly spread: Downstreams['spread']
   readonly worker: WorkerLink | undefined
   /** Refuses purges that cannot be sent to other instances. */
   readonly refusesUnheard: boolean
@@ -223,12 +224,14 @@ export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }:
     return answers as readonly Value[]
   }
   return {
-    /** `unheard`: dropped here; other instances could not be notified. */
+    /** `unheard`: dropped here; other instances could not be notified, or a receiver that must confirm has not. */
     purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unheard'> => {
       if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
       const here = await purgeAll(cache, { selectors, mode, dryRun })
       const elsewhere = await spread(selectors.flatMap((selector) => notesOf(selector, mode)))
-      return elsewhere.unheard && refusesUnheard ? 'unheard' : here + elsewhere.entries
+      return elsewhere.unconfirmed || (elsewhere.unheard && refusesUnheard)
+        ? 'unheard'
+        : here + elsewhere.entries
     },
     entries: async (order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> => {
       const lists = await ask<readonly CacheEntry[]>({ topic: 'entries', content: { order, limit } })

@@ -161,7 +161,10 @@ export const startMember = async (
   const operator = operatorCache({
     cache,
     warmer: { add: () => ({ added: 0, results: [] }) },
-    spread: coherence?.spread ?? (async () => ({ entries: 0, unheard: false })),
+    spread: async (notes) => ({
+      ...((await coherence?.spread(notes)) ?? { entries: 0, unheard: false }),
+      unconfirmed: false,
+    }),
     worker: undefined,
     refusesUnheard: settings.refuses,
   })

@@ -561,3 +561,90 @@ test('until a start has purged everything, nothing may be stored', async () => {
   await gateway.put(service({}))
   expect((await get({ gateway })).headers.get('cdn-cache-control')).toBeNull()
 })
+
+/** An open service that can be read again with other settings. */
+const startOpen = async (receiverSettings: Tree = {}) => {
+  const site = await startOrigin((_, wire) =>
+    wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: 'x' }),
+  )
+  const receiver = await startOrigin(confirm)
+  const receivers = [{ ...varnish(receiver.origin), timeout: '300ms', ...receiverSettings }]
+  const file = (name: string, more: Tree = {}): Tree => ({
+    services: {
+      [name]: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [site.origin] },
+        cache: { rules: [{ match: 'GET /**', ttl: '1m', negativeTtl: '5s' }] },
+        downstream: { settle: '10ms', receivers },
+        ...more,
+      },
+    },
+  })
+  const gateway = await startTestGateway(file('blog'))
+  opened.push(receiver, site, { close: () => gateway.close() })
+  await caughtUp({ gateway })
+  const read = async (path = '/a') => (await fetch(gateway.publicAddress + path)).headers
+  return { gateway, site, receiver, file, read }
+}
+
+describe('a reload', () => {
+  test('that lets only some read has everything purged, and nothing is stored from then on', async () => {
+    const { gateway, receiver, file, read } = await startOpen()
+    const [everything] = ((await read()).get('surrogate-key') ?? '').split(' ')
+    const before = receiver.received.length
+    await gateway.put(file('blog', { access: { allow: ['127.0.0.1'] } }))
+    await caughtUp({ gateway })
+    expect(receiver.received.slice(before).map(({ fields }) => fields['xkey-purge'])).toEqual([everything])
+    for (const path of ['/a', '/b', '/b']) {
+      const fields = await read(path)
+      expect(fields.get('cdn-cache-control')).toBe('no-store')
+      expect(fields.get('surrogate-key')).toBeNull()
+    }
+    const explained = await (await fetch(`${gateway.adminAddress}/explain?url=/a`)).json()
+    expect(explained).not.toHaveProperty('downstream')
+    await gateway.put(file('blog', { access: { deny: ['192.0.2.1'] } }))
+    await caughtUp({ gateway })
+    expect((await read()).get('cdn-cache-control')).toBe('max-age=86400')
+  })
+
+  test.each([
+    ['renames the service', 'site', {}],
+    ['removes its receivers', 'blog', { downstream: undefined }],
+  ])('that %s has everything purged, until it is confirmed', async (_, name, more) => {
+    const { gateway, receiver, file, read } = await startOpen()
+    const [everything = ''] = ((await read()).get('surrogate-key') ?? '').split(' ')
+    receiver.script = (_, wire) => wire.respond({ status: 500 })
+    await gateway.put(file(name, more))
+    const count = () => purgedIn(receiver).filter((tag) => tag === everything).length
+    const before = count()
+    await expect.poll(count).toBeGreaterThan(before)
+    receiver.script = confirm
+    const failed = count()
+    await expect.poll(count).toBeGreaterThan(failed)
+  })
+})
+
+test('refuse: a purge of the admin side is not acknowledged before it is confirmed', async () => {
+  const { gateway, receiver, read } = await startOpen({ onFailure: 'refuse' })
+  await read()
+  receiver.script = (_, wire) => wire.respond({ status: 500 })
+  const purge = () =>
+    fetch(`${gateway.adminAddress}/cache/purge`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ url: '/a' }),
+    })
+  const refused = await purge()
+  expect(refused.status).toBe(503)
+  expect(await refused.json()).toMatchObject({ code: 'not-heard' })
+  receiver.script = confirm
+  await caughtUp({ gateway })
+  expect((await purge()).status).toBe(200)
+})
+
+test('what is not found is kept for no longer than negativeTtl', async () => {
+  const { site, read } = await startOpen()
+  site.script = (_, wire) => wire.respond({ status: 404, content: 'no' })
+  for (let count = 0; count < 2; count += 1) expect((await read()).get('cdn-cache-control')).toBe('max-age=5')
+})

@@ -284,7 +284,8 @@ export const receiverLifetimeMs = (
   longestMs: number,
 ): number => {
   const { lifetimeMs, source } = plainLifetime(head, responseControl(head.fields), policy, responseTime)
-  const isRuled = source === 'rule' || source === 'override'
+  const isNegative = head.status === 404 || head.status === 410
+  const isRuled = (source === 'rule' || source === 'override') && !isNegative
   return Math.min(longestMs, changesByClockMs(head), isRuled && lifetimeMs > 0 ? longestMs : lifetimeMs)
 }
 

@@ -173,4 +173,16 @@ describe('access', () => {
     expect(await warned('http://127.0.0.1/jwks')).toEqual([])
     expect(await warned(url)).toEqual([])
   })
+
+  test('caches in front of the gateway, which do not ask who reads, are a warning', async () => {
+    const warned = async (access: object) => {
+      const receivers = [{ type: 'webhook', url: 'http://127.0.0.1:9', secret: 'x'.repeat(32) }]
+      const upstream = { targets: ['http://127.0.0.1:9'] }
+      const service = { contract: 'open', mount: '/', upstream, access, downstream: { receivers } }
+      const result = await checkConfig(JSON.stringify({ services: { a: service } }), {})
+      return result.kind === 'ok' ? configWarnings(result.config).map(({ path }) => path) : result.faults
+    }
+    expect(await warned({ allow: ['192.0.2.1'] })).toEqual(['services.a.downstream'])
+    expect(await warned({ deny: ['192.0.2.1'] })).toEqual([])
+  })
 })

@@ -78,7 +78,7 @@ test('receivers are purged when all other gateways have dropped what a write cha
   await new Promise((resolve) => setTimeout(resolve, 100))
   expect(events).toEqual([])
   others()
-  expect(await spread).toEqual({ entries: 3, unheard: false })
+  expect(await spread).toEqual({ entries: 3, unheard: false, unconfirmed: false })
   expect(events).toEqual(['spread', 'purged'])
 })
 

@@ -111,6 +111,9 @@ const inTerms = {
   tags: effect([], { countedBy: ['tags'] }),
 } as const
 
+/** The author decides who may read the comments that wait for approval, and what is attached to a draft. */
+const readByAuthor = ['comments', 'media'] as const
+
 /** Nothing has a copy of a property, and no status hides an item. */
 const shownPlainly = { copied: [], hidden: [], listed: undefined } as const
 
@@ -135,11 +138,11 @@ export const refinements = {
       ...inTerms,
       sticky: effect([]),
       // Authors of published contents are public.
-      author: effect(['users']),
+      author: effect(['users', ...readByAuthor], { embedded: true }),
     },
-    relatedHidden: inTerms,
+    relatedHidden: { ...inTerms, author: effect(readByAuthor, { embedded: true }) },
     // Menus show links to drafts; what was attached to it, and may be embedded anywhere, is attached to nothing.
-    deletedHidden: effect(['media', 'comments'], {
+    deletedHidden: effect(['media', 'comments', 'menu-items'], {
       shownBy: true,
       embedded: true,
       countedBy: ['categories', 'tags'],
@@ -155,7 +158,12 @@ export const refinements = {
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
     related: { menu_order: effect([]), parent: movedPage, link: movedPage },
-    relatedHidden: { parent: movedPage, slug: movedPage, ...inTerms },
+    relatedHidden: {
+      parent: movedPage,
+      slug: movedPage,
+      author: effect(readByAuthor, { embedded: true }),
+      ...inTerms,
+    },
     deletedHidden: effect([...movedWithPage, 'settings'], {
       countedBy: ['categories', 'tags'],
       siblings: true,

@@ -35,7 +35,7 @@ export type Description = {
   readonly embeddedKnown: boolean
   /** The response describes a deleted item. */
   readonly deleted: boolean
-  /** Names of properties that WordPress itself does not give; undefined when the content was too long to be read. */
+  /** Names of properties that WordPress itself does not give; undefined when the content was not read: too long, or no JSON. */
   readonly added: readonly string[] | undefined
 }
 
@@ -44,7 +44,7 @@ const unreadable: Description = {
   embedded: [],
   embeddedKnown: false,
   deleted: false,
-  added: [],
+  added: undefined,
 }
 
 /** Longer content gets coarse tags: reading it would delay other requests too long. */
@@ -119,7 +119,7 @@ const addedIn = (
 }
 
 export const describeItems = (content: Buffer, collection: string, isList = false): Description => {
-  if (content.length > longestContent) return { ...unreadable, added: undefined }
+  if (content.length > longestContent) return unreadable
   const value = parsedContent(content)
   const subjects = subjectsOf(value)
   if (subjects === undefined) return unreadable

@@ -202,6 +202,9 @@ const ownTag = (names: TagNames, { match, collection }: Stored): string | undefi
   }
 }
 
+/** The types of a search that its rows in the table cover. */
+const searchesOf: ReadonlySet<unknown> = new Set([undefined, 'post', 'term'])
+
 /** Tags for what a row of a known collection shows, and for writes that it would show. */
 const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   const { match, collection, entry, args, response, description } = stored
@@ -212,6 +215,8 @@ const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
     tags.push(...namedTags(names, entry.names, isWhole, response.content, description))
   }
   if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
+  // A draft may be the first content of its format; a plugin may search anything.
+  if (collection === 'search' && !searchesOf.has(args['type'])) tags.push(names.unknown)
   const ofPath = ownTag(names, stored)
   if (ofPath !== undefined) return [...tags, ofPath]
   if (match.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]

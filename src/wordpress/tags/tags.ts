@@ -94,11 +94,18 @@ const alwaysPublished = (
 const counted = { countedBy: ['categories', 'tags'] } as const
 const anywhere = { shownBy: true, embedded: true } as const
 
-/** What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. */
+/**
+ * What is attached to a post or page is public as long as that is: a new one has nothing attached, and is embedded nowhere. WordPress
+ * deletes the menu items that lead to a deleted post, image or term, which moves the others in their lists.
+ */
 const post: CollectionTags['effects'] = {
   create: effect(['search', 'oembed', 'users'], { ...counted, contents: 'dynamic' }),
   update: effect(['media', 'search', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
-  delete: effect(['media', 'search', ...shown], { ...counted, ...anywhere, contents: 'dynamic' }),
+  delete: effect(['media', 'menu-items', 'search', ...shown], {
+    ...counted,
+    ...anywhere,
+    contents: 'dynamic',
+  }),
 }
 
 // A list of pages that was empty leaves no trace in the content where it stands. A deleted front page leaves the site without
@@ -136,7 +143,11 @@ const term = (
     contents: 'dynamic',
     ...more,
   })
-  return { create: effect(['search/term'], { contents: 'dynamic' }), update: reached, delete: reached }
+  return {
+    create: effect(['search/term'], { contents: 'dynamic' }),
+    update: reached,
+    delete: { ...reached, collections: [...reached.collections, 'menu-items'] },
+  }
 }
 
 /** Types of WordPress's own that are no pages have the permalinks of posts. */
@@ -178,7 +189,11 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
       // Rendered images take their sizes from the media item; its comments are public as long as it is, and have its permalink in theirs.
       update: effect(['oembed', 'comments'], { ...counted, shownBy: true, contents: 'dynamic' }),
       // Its comments go with it, and so does the logo of the site.
-      delete: effect(['oembed', 'comments', 'settings'], { ...counted, ...anywhere, contents: 'dynamic' }),
+      delete: effect(['oembed', 'comments', 'settings', 'menu-items'], {
+        ...counted,
+        ...anywhere,
+        contents: 'dynamic',
+      }),
     },
     filters: [same('author'), { argument: 'parent', property: 'post' }],
     refinement: refinements.media,
@@ -313,7 +328,11 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
     filters: [],
     renders: 'none',
     byArgument: {
-      title: { effect: effect(['oembed'], { contents: 'dynamic' }), leavesTrace: false },
+      // Templates without an author name the site instead.
+      title: {
+        effect: effect(['oembed', 'templates', 'template-parts'], { contents: 'dynamic' }),
+        leavesTrace: false,
+      },
       description: { effect: effect([], { contents: 'dynamic' }), leavesTrace: false },
       // The number of posts of a query loop without an explicit number.
       posts_per_page: { effect: effect([], { contents: 'dynamic' }) },

@@ -95,6 +95,19 @@ test('a response that is too long to be read is reached by every write', () => {
   expect(reaches(title, shownItem('categories', 3, long))).toBe(true)
 })
 
+test('a response as a script is not read, and is reached by every write', () => {
+  const read = found('posts', 'collection')
+  const stored = tagger.storedTags(
+    read,
+    { page: 1, _jsonp: 'f' },
+    { status: 200, fields: [], content: Buffer.from('/**/f([{"id":3,"rank_math":"A"}])') },
+  )
+  const written = tagger.writtenTags(found('comments', 'collection'), () => undefined, 'POST', {
+    ...json({ id: 7, post: 4 }, [], 201),
+  })
+  expect(written.some((tag) => stored.includes(tag))).toBe(true)
+})
+
 test('every collection but two has its properties', () => {
   const without = Object.keys(siteTags).filter((collection) => coreProperties[collection] === undefined)
   expect(without).toEqual(['contact-forms', 'settings'])

@@ -63,6 +63,9 @@ describe('an update of a post that is known from before', () => {
   }
   const search = list('posts', { search: 'five' })
   const results: Read = { found: found('search', 'lookup'), args: { type: 'post' }, body: [] }
+  const embedding: Read = item('pages', 9, {
+    _embedded: { 'wp:featuredmedia': [{ id: 8, type: 'attachment' }] },
+  })
 
   test.each<[string, Update, Read, boolean]>([
     ['that gives no text leaves searches', sticky, search, false],
@@ -113,6 +116,21 @@ describe('an update of a post that is known from before', () => {
       partOf('autosaves', '5'),
       true,
     ],
+    ...(['publish', 'private', 'draft'] as const).flatMap((status) =>
+      [item('comments', 9, { post: 5 }), item('media', 9, { post: 5 }), embedding].map(
+        (read): [string, Update, Read, boolean] => [
+          `of the author of a ${status} one reaches ${read.found?.row.id} that only authors may read`,
+          {
+            ...sticky,
+            after: { ...post, status, author: 2 },
+            given: ['author'],
+            known: { ...post, status },
+          },
+          read,
+          true,
+        ],
+      ),
+    ),
     [
       'of its status reaches its revisions and autosaves',
       { ...sticky, after: { ...post, status: 'draft' }, given: ['status'] },
@@ -259,6 +277,18 @@ describe('a write to what only editors see', () => {
       true,
     ],
     [
+      'of the author of a page reaches what is attached to it, which only authors may read',
+      update({ ...page, author: 2 }, page),
+      attached,
+      true,
+    ],
+    [
+      'of the texts of a page leaves what is attached to it',
+      update({ ...page, title: { rendered: 'Six' } }, page),
+      attached,
+      false,
+    ],
+    [
       'of the texts of a page leaves the pages below it',
       update({ ...page, title: { rendered: 'Six' } }, page),
       child,
@@ -380,6 +410,8 @@ describe('an update of settings', () => {
   test.each<[string, Update, Read, boolean]>([
     ['of the title leaves terms', update, list('categories'), false],
     ['of the title leaves plain contents', update, plain, false],
+    ['of the title reaches a template without author', update, item('templates', 'a//b'), true],
+    ['of the title reaches a template part without author', update, item('template-parts', 'a//b'), true],
     ['of the title reaches contents that may show it', update, dynamic, true],
     ['of the title reaches the settings', update, list('settings', {}, { title: 'Old' }), true],
     ['of a title that was empty reaches plain contents', { ...update, known: { title: ' ' } }, plain, true],

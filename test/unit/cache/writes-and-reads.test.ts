@@ -274,6 +274,40 @@ test.each<[string, Write, Read, boolean]>([
     item('navigation', 92, listOfPages),
     false,
   ],
+  ...(
+    [
+      ['posts', { id: 5, type: 'post', status: 'trash' }],
+      ['posts', { deleted: true, previous: { ...post, status: 'draft', guid: {} } }],
+      ['media', { deleted: true, previous: { id: 5, type: 'attachment' } }],
+      ['tags', { deleted: true, previous: { id: 5, taxonomy: 'post_tag' } }],
+      ['categories', { deleted: true, previous: { id: 5, taxonomy: 'category' } }],
+    ] as const
+  ).map(([collection, body]): [string, Write, Read, boolean] => [
+    `a deletion in ${collection} reaches each list of menu items, from which WordPress removes those that lead to it`,
+    remove(collection, 5, body),
+    list('menu-items', { page: 2, menus: [3] }, [{ id: 9, type: 'custom' }]),
+    true,
+  ]),
+  [
+    'a draft reaches a search for post formats, of which it may use the first',
+    create('posts', { ...post, status: 'draft', format: 'video' }),
+    { found: found('search', 'lookup'), args: { type: 'post-format' }, body: [] },
+    true,
+  ],
+  [
+    'a draft leaves a search for posts',
+    create('posts', { ...post, status: 'draft', format: 'video' }),
+    { found: found('search', 'lookup'), args: { type: 'post' }, body: [] },
+    false,
+  ],
+  ...(['posts', 'pages', 'media'] as const).flatMap((collection) =>
+    ['posts', 'pages', 'media'].map((other): [string, Write, Read, boolean] => [
+      `a draft of ${other} reaches the slug that WordPress proposes for one of ${collection}`,
+      create(other, { id: 6, status: 'draft', link: '/six' }),
+      item(collection, 5, { generated_slug: 'five' }),
+      true,
+    ]),
+  ),
   ['a post reaches a menu item that leads to it', updatePost, item('menu-items', 9, linkTo('post', 5)), true],
   [
     'a post leaves a menu item that leads to another',

@@ -185,14 +185,19 @@ export const varyKey = (names: readonly string[], selecting: SelectingFields): s
 
 /** Response fields for caches in front of the gateway. Where it fills these itself, those of the upstream do not pass. */
 export const receiverFields: ReadonlySet<string> = new Set([
+  'akamai-cache-control',
   'cache-groups',
   'cache-tag',
   'cdn-cache-control',
   'cloudflare-cdn-cache-control',
   'edge-cache-tag',
   'edge-control',
+  'netlify-cache-tag',
+  'netlify-cdn-cache-control',
   'surrogate-control',
   'surrogate-key',
+  'vercel-cache-tag',
+  'vercel-cdn-cache-control',
   'x-accel-expires',
   'xkey',
 ])

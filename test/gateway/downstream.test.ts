@@ -22,6 +22,9 @@ const posts = () => {
       'Content-Type': 'application/json',
       'Surrogate-Key': 'post-secret',
       'Cache-Tag': 'secret',
+      'Netlify-CDN-Cache-Control': 'max-age=60',
+      'Vercel-CDN-Cache-Control': 'max-age=60',
+      'Akamai-Cache-Control': 'max-age=60',
     }
     if (method !== 'GET') state.version += 1
     if (target.includes('private')) {
@@ -97,7 +100,13 @@ describe('what receivers may store', () => {
       expect(answer.headers.get('surrogate-control')).toBe('max-age=3600')
       expect(tagsOf(answer).length).toBeGreaterThan(2)
       for (const tag of tagsOf(answer)) expect(tag).toMatch(/^[0-9a-f]{12}$/)
-      expect(answer.headers.get('cache-tag')).toBeNull()
+      for (const name of [
+        'cache-tag',
+        'netlify-cdn-cache-control',
+        'vercel-cdn-cache-control',
+        'akamai-cache-control',
+      ])
+        expect(answer.headers.get(name)).toBeNull()
       expect(tagsOf(answer)).toEqual(tagsOf(answers[0] as Response))
     }
     expect(answers.map((answer) => answer.headers.get('cache-status')?.includes('; hit'))).toEqual([

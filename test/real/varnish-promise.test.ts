@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import { isAll } from '../support/breadth.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
+import { startVarnish } from '../support/varnish.ts'
 import { type PromiseResult, type PromiseRun, runPromise } from './varnish/promise-run.ts'
 
 /** `DOWNSTREAM_READS=100000 DOWNSTREAM_WRITES=1000 npx vitest run test/real/varnish-promise.test.ts` is the long form. */
@@ -112,4 +116,37 @@ describeWith('redis', 'a Varnish in front of two gateways on one Redis', () => {
     },
     timeout,
   )
+
+  test('keeps what the upstream answers to http apart from what it answers to https', async () => {
+    const site = await startOrigin(({ fields }, wire) =>
+      wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: fields['x-forwarded-proto'] ?? '' }),
+    )
+    const port = await freePort()
+    const varnish = await startVarnish(port)
+    const gateway = await startTestGateway({
+      listen: { port },
+      trustedProxies: ['127.0.0.1'],
+      services: {
+        blog: {
+          contract: 'open',
+          mount: '/',
+          upstream: { targets: [site.origin] },
+          cache: { rules: [{ match: 'GET /**', ttl: '1m' }] },
+          downstream: { settle: '1ms', tags: 'xkey', receivers: [{ type: 'varnish', url: varnish.address }] },
+        },
+      },
+    })
+    try {
+      await expect.poll(() => gateway.metric('trellis_downstream_behind')).toBe(0)
+      for (const scheme of ['http', 'https', 'http', 'https'])
+        expect(
+          await (await fetch(`${varnish.address}/a`, { headers: { 'X-Forwarded-Proto': scheme } })).text(),
+        ).toBe(scheme)
+      expect(site.received).toHaveLength(2)
+    } finally {
+      await gateway.close()
+      await varnish.close()
+      await site.close()
+    }
+  })
 })

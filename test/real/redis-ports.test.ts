@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connect, type RedisConnection } from '../../src/cluster/redis/connections.ts'
 import { createRedisLedger } from '../../src/cluster/redis/redis-ledger.ts'
 import { createCountedRequests, createIdempotencyKeys } from '../../src/cluster/redis/stores.ts'
@@ -48,7 +48,17 @@ describeWith('redis', 'the stores of several instances on a real Redis', () => {
     )
   })
 
-  describe('rate limits', () => testRateLimiter(() => createCountedRequests(connection, `${prefix}`)))
+  describe('rate limits', () => {
+    testRateLimiter(() => createCountedRequests(connection, `${prefix}`))
+
+    test('another window begins anew: a client is not refused for as long as the earlier one lasts', async () => {
+      const counted = createCountedRequests(connection, `${prefix}`)
+      for (let request = 0; request < 2; request += 1)
+        await counted.take('reads', 'a', { windowMs: 3_600_000, intervalMs: 1_800_000 })
+      const shorter = { windowMs: 1_000, intervalMs: 500 }
+      expect(await counted.take('reads', 'a', shorter)).toMatchObject({ admitted: true })
+    })
+  })
 
   describe('the ledger', () => {
     const ledgers: ReturnType<typeof createRedisLedger>[] = []

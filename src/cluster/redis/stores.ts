@@ -22,12 +22,12 @@ return { 1, tostring(after) }
 
 const isAmount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
-/** Counts requests of clients for all instances together. */
+/** Counts requests of clients for all instances together. What was counted of another window says nothing of this one. */
 export const createCountedRequests = (connection: RedisConnection, prefix: string): RateLimitStore => {
   const count = scriptOn(connection, countScript)
   return {
     take: async (limit, key, { windowMs, intervalMs }) => {
-      const reply = await count([`${prefix}:r:{${limit}:${key}}`], [windowMs, intervalMs])
+      const reply = await count([`${prefix}:r:{${limit}:${windowMs}:${key}}`], [windowMs, intervalMs])
       const [admitted, used] = (Array.isArray(reply) ? reply : []) as readonly unknown[]
       const usedMs = typeof used === 'string' ? Number(used) : Number.NaN
       if ((admitted !== 0 && admitted !== 1) || !(usedMs >= 0)) throw new Error('MALFORMED count')
@@ -57,9 +57,9 @@ if known ~= ARGV[1] then return 'mismatch' end
 return redis.call('HGET', KEYS[1], 'state')
 `
 
-/** Only for a key in flight: an expired key may belong to another request. */
+/** Only for a request whose key is in flight: an expired key may belong to another one. */
 const finishScript = `
-if redis.call('HGET', KEYS[1], 'state') ~= 'in-flight' then return 0 end
+if redis.call('HGET', KEYS[1], 'state') ~= 'in-flight' or redis.call('HGET', KEYS[1], 'fingerprint') ~= ARGV[6] then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[2], 'status', ARGV[3], 'type', ARGV[4], 'content', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1
@@ -134,7 +134,9 @@ export const createIdempotencyKeys = (
       const state = isKept ? 'finished' : 'not-kept'
       // An answer that cannot be stored leaves the key in flight until it expires; the client still gets the answer.
       const signed = isKept ? signatures.sign(nameOf(key, fingerprint, status, contentType), [content]) : ''
-      await finish([keyOf(key)], [ttlMs, state, status, contentType, signed]).catch(() => undefined)
+      await finish([keyOf(key)], [ttlMs, state, status, contentType, signed, fingerprint]).catch(
+        () => undefined,
+      )
     },
     abandon: async (key) => {
       await connection.del(keyOf(key)).catch(() => undefined)

@@ -46,6 +46,16 @@ export const testIdempotencyStore = (keeping: (bytes: number) => IdempotencyStor
     expect(await keys.begin('k', 'g')).toEqual({ kind: 'begun' })
   })
 
+  test('an answer to a key that another request has by now is ignored', async () => {
+    const keys = keeping(100)
+    await keys.begin('k', 'f')
+    // As when it expires.
+    await keys.abandon('k')
+    await keys.begin('k', 'g')
+    await keys.finish('k', 'f', answer(1))
+    expect(await keys.begin('k', 'g')).toEqual({ kind: 'in-flight' })
+  })
+
   test('an answer to a key that is not in flight is ignored', async () => {
     const keys = keeping(100)
     await keys.finish('k', 'f', answer(1))

@@ -172,7 +172,7 @@ function* receiverWarnings(service: ServiceConfig, path: string): Iterable<Confi
   if (downstream !== undefined && !servesEveryReader(access))
     yield {
       path: `${path}.downstream`,
-      message: 'stores nothing: receivers know neither the addresses nor the keys of `access`',
+      message: 'stores nothing: receivers know neither the addresses nor the credentials of `access`',
     }
 }
 

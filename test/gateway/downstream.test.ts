@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { audience, createKey, issuerName, startIssuer } from '../support/issuer.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
@@ -632,6 +633,33 @@ describe('a reload', () => {
     const failed = count()
     await expect.poll(count).toBeGreaterThan(failed)
   })
+})
+
+test('a response that the upstream shares among all holders of a token is theirs alone', async () => {
+  const issuer = await startIssuer([await createKey('first')])
+  const site = await startOrigin((_, wire) =>
+    wire.respond({ fields: { 'Cache-Control': 'public, max-age=60' }, content: 'x' }),
+  )
+  const receiver = await startOrigin(confirm)
+  const gateway = await startTestGateway({
+    services: {
+      blog: {
+        contract: 'open',
+        mount: '/',
+        upstream: { targets: [site.origin] },
+        cache: { profile: 'rfc-shared-cache' },
+        access: { jwt: { jwks: issuer.url, issuer: issuerName, audience } },
+        downstream: { settle: '1ms', receivers: [varnish(receiver.origin)] },
+      },
+    },
+  })
+  opened.push(issuer, receiver, site, { close: () => gateway.close() })
+  await caughtUp({ gateway })
+  const headers = { Authorization: `Bearer ${await issuer.token({})}` }
+  const ask = () => fetch(`${gateway.publicAddress}/a`, { headers })
+  const answers = [await ask(), await ask()]
+  expect(answers[1]?.headers.get('cache-status')).toContain('hit')
+  for (const answer of answers) expect(answer.headers.get('cdn-cache-control')).toBe('no-store')
 })
 
 test('refuse: a purge of the admin side is not acknowledged before it is confirmed', async () => {

@@ -95,8 +95,11 @@ type SiteAnswersOptions = {
   mayRemember(): boolean
 }
 
-/** Writes to these, and to what no row lists, can change the site's identity or its routes. */
-const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', ''])
+/**
+ * Writes to these, and to what no row lists, can change the site's identity or its routes. The icon and the logo are media, the front
+ * page is a page.
+ */
+const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', 'media', 'pages', ''])
 
 /** Requests that the gateway answers itself for a site: its documents and the batch. */
 const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {

@@ -422,3 +422,30 @@ test('a changed announcement drops what is stored, and its new values count', as
     await own.close()
   }
 })
+
+test.each([
+  ['/wp/v2/media/7', true],
+  ['/wp/v2/pages/7', true],
+  ['/wp/v2/posts/7', false],
+])('the index is read again after a deletion of %s: %s', async (path, isRead) => {
+  index = plain()
+  const own = await startOrigin(script)
+  const service = siteService(own.origin, {
+    mount: '/site',
+    names: 'same',
+    discovery: { source: 'upstream' },
+  })
+  const gateway = await startTestGateway({ services: { site: service } })
+  try {
+    const readings = (): number => own.received.filter(({ target }) => target === `${basePath}/`).length
+    await (await fetch(`${gateway.publicAddress}/site/`)).arrayBuffer()
+    const before = readings()
+    expect(before).toBeGreaterThan(0)
+    await (await fetch(`${gateway.publicAddress}/site${path}?force=true`, { method: 'DELETE' })).arrayBuffer()
+    await (await fetch(`${gateway.publicAddress}/site/`)).arrayBuffer()
+    expect(readings() > before).toBe(isRead)
+  } finally {
+    await gateway.close()
+    await own.close()
+  }
+})

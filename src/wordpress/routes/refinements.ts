@@ -242,5 +242,7 @@ export const refinements = {
     texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
     minor: effect([], { contents: 'dynamic' }),
     ...shownPlainly,
+    // The block for the biography of an author leaves no trace where that is empty.
+    copied: [{ property: 'description', effect: effect([], { contents: 'any' }) }],
   },
 } as const satisfies Readonly<Record<string, Refinement>>

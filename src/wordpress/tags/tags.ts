@@ -29,8 +29,8 @@ export type CollectionTags = {
   /** The reach of a change that gives only arguments listed here, instead of `effects`. */
   readonly byArgument?: Readonly<Record<string, ArgumentEffect>>
   /**
-   * A new item reaches dynamic contents only if another one with the same value of `property` was rendered before: an empty list
-   * leaves no trace, a rendered one does.
+   * A new item reaches dynamic contents only, and of its owners what embeds it, if another one with the same value of `property` was
+   * rendered before: an empty list leaves no trace, a rendered one does.
    */
   readonly fellows?: { readonly property: string; readonly rendered: Readonly<Record<string, unknown>> }
   /**
@@ -47,10 +47,10 @@ export type CollectionTags = {
 }
 
 /** A property of an item that names another item, in any of these collections. */
-type Owner = {
+export type Owner = {
   readonly property: string
   readonly collections: readonly string[]
-  /** It shows the item in its `_embedded` alone. */
+  /** It shows the item in its `_embedded`, and where it renders items; see `fellows`. */
   readonly embedsOnly?: true
   /** A deleted one was shown with a trace, which other tags cover. */
   readonly createOnly?: true
@@ -277,6 +277,8 @@ export const siteTags: Readonly<Record<string, CollectionTags>> = {
       create: effect([], { siblings: true, embedded: true, contents: 'dynamic' }),
     },
     filters: [same('post'), same('parent'), same('author')],
+    // Where a post renders its comments, nothing stands before it has any.
+    fellows: { property: 'post', rendered: { status: 'approved', type: 'comment' } },
     owners: [
       { property: 'post', collections: ['posts', 'pages', 'media'], embedsOnly: true },
       { property: 'parent', collections: ['comments'] },

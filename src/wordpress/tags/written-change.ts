@@ -178,14 +178,17 @@ export const reachOf = (before: ItemState, after: ItemState, refinement: Refinem
   return compare(before, after, refinement)
 }
 
-/** Tags of responses that copy a property that has changed, or may have. */
+/** What copies a property that has changed, or may have. */
 export const copiesChanged = (
   before: ItemState,
   after: ItemState,
   { copied }: Refinement,
+  /** Names of the arguments that the write gave, where they are known. */
+  given?: readonly string[],
 ): readonly NamedEffect[] =>
   copied.flatMap(({ property, effect }) => {
     if (before === 'absent' || after === 'absent') return []
+    if (given?.includes(property.split('.', 1)[0] ?? property) === false) return []
     const kept = before !== undefined && after !== undefined && same(before, after, property)
     return kept ? [] : effect
   })

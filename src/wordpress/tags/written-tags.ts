@@ -10,7 +10,7 @@ import {
   itemInPath,
   lookUp,
 } from './described-items.ts'
-import { type CollectionTags, namedBy, namedItems, siteTags, type WriteAction } from './tags.ts'
+import { type CollectionTags, namedBy, namedItems, type Owner, siteTags, type WriteAction } from './tags.ts'
 import {
   copiesChanged,
   type ItemState,
@@ -201,23 +201,41 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     return [...tags, ...contentTags(effect.contents, collection), names.opaque, names.unknown]
   }
 
+  /** Was another item of the same owner rendered, so that a stored response shows what renders it? */
+  const hasFellow = ({ collection, entry: { fellows }, shown }: SiteWrite, state: ItemState): boolean => {
+    if (fellows === undefined || state === undefined || state === 'absent') return false
+    const wanted = { ...fellows.rendered, [fellows.property]: state[fellows.property] }
+    if (wanted[fellows.property] === undefined) return false
+    return shown(names.any(collection))
+      .slice(0, mostSearched)
+      .some((content) =>
+        describeItems(content, collection).items?.some(({ properties }) =>
+          Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(properties[name], value)),
+        ),
+      )
+  }
+
+  const ownerTags = (
+    { collections, embedsOnly }: Owner,
+    id: string,
+    hasTrace: boolean,
+  ): readonly string[] => {
+    const tagOf = embedsOnly && hasTrace ? names.embedding : names.item
+    return collections.flatMap((related) => tagOf(related, id) ?? [])
+  }
+
   /** The owners of an item; undefined if the version does not contain them. */
-  const ownersOf = (
-    { entry }: SiteWrite,
-    state: ItemState,
-    isGone = false,
-  ): readonly string[] | undefined => {
+  const ownersOf = (write: SiteWrite, state: ItemState, isGone = false): readonly string[] | undefined => {
+    const { entry } = write
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
     const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
     if (showing.length === 0) return undefined
-    const tags: string[] = []
-    for (const { property, collections, embedsOnly } of showing) {
-      const [owner] = integersOf(state[property]) ?? []
-      if (owner === undefined) return undefined
-      const tagOf = embedsOnly ? names.embedding : names.item
-      tags.push(...collections.flatMap((related) => tagOf(related, String(owner)) ?? []))
-    }
-    return tags
+    const hasTrace = isGone || hasFellow(write, state)
+    const tags = showing.map((owner) => {
+      const [id] = integersOf(state[owner.property]) ?? []
+      return id === undefined ? undefined : ownerTags(owner, String(id), hasTrace)
+    })
+    return tags.includes(undefined) ? undefined : tags.flatMap((some) => some ?? [])
   }
 
   /** A new or deleted item is shown only by its owners, so only they are invalidated. */
@@ -245,22 +263,6 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     const { action, entry } = write
     if (action !== 'update' || entry.owners === undefined) return []
     return ownersOf(write, after) ?? entry.owners.flatMap(({ collections }) => collections.map(names.any))
-  }
-
-  /** Was another item of the same owner rendered, so that a stored response shows what renders it? */
-  const hasFellow = ({ collection, entry, shown }: SiteWrite, { before, after }: ItemChange): boolean => {
-    const { fellows } = entry
-    if (fellows === undefined || before !== 'absent' || after === undefined || after === 'absent')
-      return false
-    const wanted = { ...fellows.rendered, [fellows.property]: after[fellows.property] }
-    if (wanted[fellows.property] === undefined) return false
-    return shown(names.any(collection))
-      .slice(0, mostSearched)
-      .some((content) =>
-        describeItems(content, collection).items?.some(({ properties }) =>
-          Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(properties[name], value)),
-        ),
-      )
   }
 
   /** Did a stored object without an id show a text in that property? */
@@ -291,6 +293,19 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     return reached
   }
 
+  /** Tags of responses that copy what an update may have changed. */
+  const copiedTags = (
+    write: SiteWrite,
+    { before, after }: ItemChange,
+    items: readonly DescribedItem[],
+  ): readonly string[] => {
+    const { action, entry, given } = write
+    if (action !== 'update' || entry.refinement === undefined) return []
+    return copiesChanged(before, after, entry.refinement, given).flatMap((effect) =>
+      effectTags(effect, write, { before, after }, items),
+    )
+  }
+
   const fullTags = (
     write: SiteWrite,
     change: ItemChange,
@@ -306,11 +321,13 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
     if (owned !== undefined) return [...lists, ...owned]
     const effect = (write.match.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
     if (effect === 'everything') return [names.all]
-    const contents = hasFellow(write, change) ? 'dynamic' : effect.contents
+    const isFellow = change.before === 'absent' && hasFellow(write, change.after)
+    const contents = isFellow ? 'dynamic' : effect.contents
     return [
       ...lists,
       ...newOwners(write, change),
       ...effectTags({ ...effect, contents }, write, change, items),
+      ...copiedTags(write, change, items),
     ]
   }
 

@@ -132,6 +132,13 @@ export const renderings: readonly Rendering[] = [
     write: put('wp/v2/users/1', { description: 'Grows what is shown' }),
   },
   {
+    title: 'a first biography shows where nothing was',
+    thing: 'biographies of authors',
+    setUp: [put('wp/v2/users/1', { description: '' })],
+    content: '<!-- wp:post-author-biography /-->',
+    write: put('wp/v2/users/1', { description: 'Grows what is shown' }),
+  },
+  {
     title: 'a new comment shows in a block of the latest comments',
     thing: 'comments',
     content: '<!-- wp:latest-comments /-->',
@@ -143,6 +150,19 @@ export const renderings: readonly Rendering[] = [
     setUp: [post('wp/v2/comments', { post: '{Q}', content: 'Shown for a while' }, 'comment')],
     content: '<!-- wp:latest-comments /-->',
     write: remove('wp/v2/comments/{comment}'),
+  },
+  {
+    title: 'a first comment shows where nothing was',
+    thing: 'comments',
+    setUp: [
+      post(
+        'wp/v2/posts',
+        { title: 'Silent', status: 'publish', content: '<!-- wp:comments-title /-->' },
+        'silent',
+      ),
+    ],
+    reads: ['wp/v2/posts/{silent}', 'wp/v2/posts?include={silent}'],
+    write: post('wp/v2/comments', { post: '{silent}', content: 'The first one here' }, 'comment'),
   },
   {
     title: 'a new comment shows in the comments of its own content',

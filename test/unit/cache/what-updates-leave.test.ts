@@ -460,6 +460,51 @@ describe('an update of a user', () => {
   test('of what is not known does not', () => {
     expect(reachesCallers(undefined)).toBe(true)
   })
+
+  const user: Properties = {
+    ...{ id: 1, name: 'A', slug: 'a', link: '/a', url: '', roles: ['author'], capabilities: {} },
+    ...{ avatar_urls: { 24: '/24' }, description: '' },
+  }
+  const plain = item('pages', 6, { content: { rendered: '<p>Plain.</p>' } })
+  const described: Update = {
+    collection: 'users',
+    id: 1,
+    after: { ...user, description: 'New' },
+    given: ['description'],
+  }
+  test.each<[string, Update, boolean]>([
+    ['a description that was empty reaches plain contents', { ...described, known: user }, true],
+    ['a description that is not known reaches plain contents', described, true],
+    ['a content that was not read reaches plain contents', { ...described, given: undefined as never }, true],
+    ['a first name leaves plain contents', { ...described, given: ['first_name'] }, false],
+    ['the same description leaves plain contents', { ...described, known: described.after }, false],
+  ])('%s', (_, update, expected) => {
+    expect(reaches(update, plain)).toBe(expected)
+  })
+})
+
+describe('a comment', () => {
+  const comment = { id: 3, post: 5, parent: 0, status: 'approved', type: 'comment' }
+  const created: Update = { collection: 'comments', after: comment, method: 'POST', status: 201 }
+  const approved: Update = { collection: 'comments', id: 3, after: comment, given: ['status'] }
+  const shown = (more: Properties): readonly unknown[] => [{ ...comment, id: 2, ...more }]
+  const its = item('posts', 5, { content: { rendered: '' } })
+  const embedding: Read = { ...its, args: { _embed: true } }
+
+  test.each<[string, Update, Read, boolean]>([
+    ['is the first: where its post renders comments, nothing was', created, its, true],
+    ['is the first that is approved', approved, its, true],
+    ['is not the first', { ...created, known: shown({}) }, its, false],
+    ['is not the first that is approved', { ...approved, known: shown({}) }, its, false],
+    ['is the first beside one that waits', { ...created, known: shown({ status: 'hold' }) }, its, true],
+    ['is the first beside a note', { ...created, known: shown({ type: 'note' }) }, its, true],
+    ['is the first of its post', { ...created, known: shown({ post: 6 }) }, its, true],
+    ['is not the first, but embedded', { ...created, known: shown({}) }, embedding, true],
+    ['is the first of another post', created, item('posts', 6), false],
+    ['is the first of an image', created, item('media', 5), true],
+  ])('%s', (_, update, read, expected) => {
+    expect(reaches(update, read)).toBe(expected)
+  })
 })
 
 describe('a new menu item', () => {

@@ -516,8 +516,8 @@ test.each<[string, Write, Read, boolean]>([
   ['a menu item leaves posts alone', update('menu-items', 83), list('posts'), false],
   ['a comment reaches what embeds', create('comments', { id: 3, post: 5 }), embedding, true],
   [
-    'a comment leaves its post, which shows no comments',
-    create('comments', { id: 3, post: 5, parent: 0 }),
+    'a comment that is deleted leaves its post, which shows none, or them with a class',
+    remove('comments', 3, { deleted: true, previous: { id: 3, post: 5, parent: 0 } }),
     item('posts', 5),
     false,
   ],

@@ -2,15 +2,14 @@
 export type PropertyReach = 'item' | 'site' | 'all'
 
 const ofContent =
-  'date date_gmt guid id link modified modified_gmt slug status type password permalink_template class_list title content excerpt author featured_media comment_status ping_status meta template'
+  'date date_gmt guid id link modified modified_gmt slug status type password permalink_template generated_slug class_list title content excerpt author featured_media comment_status ping_status meta template'
 const ofTerms = 'id count description link name slug taxonomy parent meta'
 const ofTemplates =
   'id slug theme type source origin plugin content title description status site_id wp_id has_theme_file author modified author_text original_source is_custom area date'
 
 /**
  * The properties that WordPress itself gives the items of a collection, in versions 6.4 to 7.1. One that is missing here costs hits, and
- * no promise: every write reaches it. Settings and contact forms have no list, since plugins may register more of theirs. `generated_slug` is left out: the slugs of all other contents
- * decide it.
+ * no promise: every write reaches it. Settings and contact forms have no list, since plugins may register more of theirs.
  */
 const properties: Readonly<Record<string, string>> = {
   posts: `${ofContent} format sticky categories tags`,

@@ -300,14 +300,6 @@ test.each<[string, Write, Read, boolean]>([
     { found: found('search', 'lookup'), args: { type: 'post' }, body: [] },
     false,
   ],
-  ...(['posts', 'pages', 'media'] as const).flatMap((collection) =>
-    ['posts', 'pages', 'media'].map((other): [string, Write, Read, boolean] => [
-      `a draft of ${other} reaches the slug that WordPress proposes for one of ${collection}`,
-      create(other, { id: 6, status: 'draft', link: '/six' }),
-      item(collection, 5, { generated_slug: 'five' }),
-      true,
-    ]),
-  ),
   ['a post reaches a menu item that leads to it', updatePost, item('menu-items', 9, linkTo('post', 5)), true],
   [
     'a post leaves a menu item that leads to another',

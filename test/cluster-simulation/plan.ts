@@ -229,7 +229,9 @@ const faultsOf = (
   let cutUntil = 0
   const add = (action: FaultAction, ms: number): void => {
     const { does } = action
-    const sluggishMs = action.does === 'partition' ? action.sluggishMs : 0
+    // The last of these messages arrive five leases late (faults.ts).
+    const isSluggish = action.does === 'partition' && action.sluggishMs > 0
+    const sluggishMs = isSluggish ? action.sluggishMs + 5 * leaseMs : 0
     const until = action.at + ms
     actions.push(action)
     spells.push({ at: action.at, ms, slot })

@@ -171,14 +171,3 @@ export const access = z
     apiKeys: apiKeys.optional(),
   })
   .optional()
-
-type Required = { readonly required: string } | undefined
-
-/** May everybody read whom `deny` does not name? Addresses, keys and tokens are unknown to caches in front of the gateway. */
-export const servesEveryReader = (
-  settings:
-    | { readonly allow: readonly string[]; readonly apiKeys?: Required; readonly jwt?: Required }
-    | undefined,
-): boolean =>
-  settings === undefined ||
-  (settings.allow.length === 0 && settings.apiKeys?.required !== 'all' && settings.jwt?.required !== 'all')

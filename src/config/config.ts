@@ -55,3 +55,8 @@ export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
   const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
   return isHeard ? changes.ttlWhileHeardMs : undefined
 }
+
+/** May everybody read whom `deny` does not name? Addresses, keys and tokens are unknown to caches in front of the gateway. */
+export const servesEveryReader = ({ access }: Pick<ServiceConfig, 'access'>): boolean =>
+  access === undefined ||
+  (access.allow.length === 0 && access.apiKeys?.required !== 'all' && access.jwt?.required !== 'all')

@@ -2,8 +2,7 @@ import * as zlib from 'node:zlib'
 import { coreRows } from '../wordpress/routes/core-rows.ts'
 import { rootOf } from '../wordpress/routes/harmless-writes.ts'
 import { siteRows } from '../wordpress/routes/route-table.ts'
-import { servesEveryReader } from './access.ts'
-import { type Config, interfacesBehind, type ServiceConfig } from './config.ts'
+import { type Config, interfacesBehind, type ServiceConfig, servesEveryReader } from './config.ts'
 import {
   coversRule,
   type HarmlessWrite,
@@ -162,14 +161,14 @@ function* documentWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
 }
 
 function* receiverWarnings(service: ServiceConfig, path: string): Iterable<ConfigWarning> {
-  const { downstream, access } = service
+  const { downstream } = service
   if (downstream?.key.isSet === false && downstream.receivers.every(({ secret }) => !secret.isSet))
     yield {
       path: `${path}.downstream.key`,
       message:
         'is not set, and no receiver has a secret: who guesses an id can see whether a response shows it',
     }
-  if (downstream !== undefined && !servesEveryReader(access))
+  if (downstream !== undefined && !servesEveryReader(service))
     yield {
       path: `${path}.downstream`,
       message: 'stores nothing: receivers know neither the addresses nor the credentials of `access`',

@@ -1,8 +1,12 @@
 import type { Note } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { Coherence } from '../cluster/coherence.ts'
-import { servesEveryReader } from '../config/access.ts'
-import type { Config, DownstreamConfig, ServiceConfig } from '../config/config.ts'
+import {
+  type Config,
+  type DownstreamConfig,
+  type ServiceConfig,
+  servesEveryReader,
+} from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { createDownstream, type ServiceDownstream } from '../downstream/downstream.ts'
 import type { DownstreamEvent, ReceiverStanding } from '../downstream/events.ts'
@@ -93,7 +97,7 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
     of: ({ name: service, downstream: config, access }, { tagger }) => {
       if (config === undefined) return undefined
       const tagOfAll = tagger.everything
-      const isForAll = servesEveryReader(access)
+      const isForAll = servesEveryReader({ access })
       const match = downstreams.find(
         (held) =>
           held.service === service &&

@@ -1,13 +1,13 @@
 import { targetKey } from '../cache/cache-read.ts'
 import { type CachePolicy, identityCookies } from '../cache/decide-caching.ts'
 import { readClock, systemClock } from '../clock.ts'
-import { servesEveryReader } from '../config/access.ts'
 import {
   type Config,
   changesOf,
   heardLifetimeMs,
   interfacesBehind,
   type ServiceConfig,
+  servesEveryReader,
 } from '../config/config.ts'
 import { durationText } from '../config/quantities.ts'
 import { outwardTagsOf } from '../downstream/downstream.ts'
@@ -57,7 +57,7 @@ const forReceivers = (
   { tagger: { everything } }: Contract,
   tags: readonly string[],
 ): Explanation => {
-  if (downstream === undefined || !servesEveryReader(access)) return {}
+  if (downstream === undefined || !servesEveryReader({ access })) return {}
   const outward = outwardTagsOf(name, downstream, everything)
   return { downstream: { field: downstream.tags, tags: outward.of(tags), coarseTags: outward.coarse } }
 }

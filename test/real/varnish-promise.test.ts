@@ -138,11 +138,13 @@ describeWith('redis', 'a Varnish in front of two gateways on one Redis', () => {
     })
     try {
       await expect.poll(() => gateway.metric('trellis_downstream_behind')).toBe(0)
+      // For a moment Varnish does not ask a server that has refused a connection.
+      await expect.poll(async () => (await fetch(`${varnish.address}/ready`)).status).toBe(200)
       for (const scheme of ['http', 'https', 'http', 'https'])
         expect(
           await (await fetch(`${varnish.address}/a`, { headers: { 'X-Forwarded-Proto': scheme } })).text(),
         ).toBe(scheme)
-      expect(site.received).toHaveLength(2)
+      expect(site.received.filter(({ target }) => target === '/a')).toHaveLength(2)
     } finally {
       await gateway.close()
       await varnish.close()

@@ -28,6 +28,8 @@ const index = JSON.stringify({
   },
 })
 
+/** The index that the site announces. */
+let announced: string
 /** Whether the site as a whole allows all; the shop allows one origin, and its methods to all. */
 let isOpen: boolean
 let isDown: boolean
@@ -37,6 +39,7 @@ let origin: Origin
 let gateway: TestGateway
 
 beforeEach(async () => {
+  announced = index
   isOpen = true
   isDown = false
   changed = {}
@@ -59,7 +62,7 @@ beforeEach(async () => {
           : {}),
         ...changed,
       },
-      content: target === '/wp-json/' ? index : '[]',
+      content: target === '/wp-json/' ? announced : '[]',
     })
   })
 })
@@ -68,7 +71,10 @@ afterEach(async () => {
   await origin.close()
 })
 
-const start = async (more: { readonly [key: string]: unknown } = {}): Promise<void> => {
+const start = async (
+  more: { readonly [key: string]: unknown } = {},
+  ofSite: { readonly [key: string]: unknown } = {},
+): Promise<void> => {
   gateway = await startTestGateway({
     ...more,
     services: {
@@ -79,6 +85,7 @@ const start = async (more: { readonly [key: string]: unknown } = {}): Promise<vo
         limits: { bodyBytes: '1KiB' },
         upstream: { targets: [origin.origin], basePath: '/wp-json' },
         cache: { rules: [{ match: 'GET /**', ttl: '60s' }] },
+        ...ofSite,
       },
     },
   })
@@ -164,6 +171,17 @@ describe('where no cors is set', () => {
     await ask('/wp/v2/pages?per_page=1000')
     isDown = true
     const failed = await ask('/wp/v2/pages?page=3', { headers: { Authorization: 'Basic YTpi' } })
+    expect([failed.status, ...corsOf(failed)]).toEqual([502, ...asWordPress])
+  })
+
+  test('a route of which the site announces other arguments keeps them, also when the upstream is down', async () => {
+    await start({}, { discovery: { refresh: '1s' } })
+    await ask('/wp/v2/posts?per_page=1000')
+    announced = index.replace('"maximum":100', '"maximum":2000')
+    const long = `${gateway.publicAddress}/wp-json/wp/v2/posts?per_page=1000`
+    await expect.poll(async () => (await fetch(long)).status).toBe(200)
+    isDown = true
+    const failed = await ask('/wp/v2/posts?per_page=3', { headers: { Authorization: 'Basic YTpi' } })
     expect([failed.status, ...corsOf(failed)]).toEqual([502, ...asWordPress])
   })
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { variesBy } from '../../http/caching-fields.ts'
 import { type FieldLines, fieldValue } from '../../http/message.ts'
 import type { AnyOrigin, AnyOrigins } from '../../service/announced.ts'
@@ -10,6 +11,7 @@ const allowOrigin = 'access-control-allow-origin'
 
 /** Of each route this much is remembered at most; WordPress sends 270 bytes. */
 const mostPolicyBytes = 2048
+const mostRoutes = 4096
 
 /** What a response to a made-up origin shows: if that is allowed, every origin is. Undefined: not every origin. */
 export const anyOriginOf = (fields: FieldLines, origin: string): AnyOrigin | undefined => {
@@ -39,7 +41,8 @@ type Route = {
 export const createAnyOrigins = (
   ask: (path: string) => Promise<AnyOrigin | undefined>,
 ): AnyOrigins & { indexRead(policy: AnyOrigin | undefined): void } => {
-  const routes = new WeakMap<Row, Route>()
+  // Each reading of the index makes new rows of the same routes.
+  const routes = new LRUCache<string, Route>({ max: mostRoutes })
   let site: AnyOrigin | undefined
   let reading = 0
   let questions = 0
@@ -56,14 +59,14 @@ export const createAnyOrigins = (
     }
     return route.answer.policy
   }
-  const routeOf = (row: Row): Route => {
-    const route = routes.get(row) ?? { reading: -1, answer: undefined, question: undefined }
-    routes.set(row, route)
+  const routeOf = ({ pattern }: Row): Route => {
+    const route = routes.get(pattern) ?? { reading: -1, answer: undefined, question: undefined }
+    routes.set(pattern, route)
     return route
   }
   return {
     site: () => site,
-    route: (row) => routes.get(row)?.answer?.policy,
+    route: ({ pattern }) => routes.get(pattern)?.answer?.policy,
     askRoute: (row, path) => {
       const route = routeOf(row)
       if (route.reading !== reading && questions < mostQuestions) {

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { variesBy } from '../../http/caching-fields.ts'
+import { createRecentValues } from '../../http/memo.ts'
 import { type FieldLines, fieldValue } from '../../http/message.ts'
 import type { AnyOrigin, AnyOrigins } from '../../service/announced.ts'
 import type { Row } from '../../service/row.ts'
@@ -42,7 +42,7 @@ export const createAnyOrigins = (
   ask: (path: string) => Promise<AnyOrigin | undefined>,
 ): AnyOrigins & { indexRead(policy: AnyOrigin | undefined): void } => {
   // Each reading of the index makes new rows of the same routes.
-  const routes = new LRUCache<string, Route>({ max: mostRoutes })
+  const routes = createRecentValues<Route>(mostRoutes)
   let site: AnyOrigin | undefined
   let reading = 0
   let questions = 0

@@ -292,6 +292,8 @@ describeWith('php', 'a page of another origin', () => {
       const statusOf = (path: string) =>
         opened.evaluate(async (url) => (await fetch(url)).status, root + path)
       expect(await statusOf('/wp/v2/posts?page=2')).toBe(200)
+      // By then the gateway has been told whom the route allows.
+      await expect.poll(() => statusOf('/wp/v2/posts?page=0').catch(() => 0)).toBe(400)
       await wordpress.stop()
       expect([502, 503]).toContain(await statusOf('/wp/v2/posts?page=3'))
     })

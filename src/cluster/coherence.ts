@@ -179,7 +179,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
     }
     // A push may have arrived before the reply.
-    const news = notes.filter((note) => note.seq > position.applied)
+    const news = isLost ? notes : notes.filter((note) => note.seq > position.applied)
     const entries = applyAll(news)
     advance(seq)
     if (isLost || news.length === 0) return

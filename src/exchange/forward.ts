@@ -116,7 +116,7 @@ const publicInterim = ({ request, service, matching }: Ready): Interim | undefin
   return (head) => interim(withPublicLinks(head, links, matching.path))
 }
 
-/** The types that PHP reads as a form, of POST alone, whatever stands behind them. */
+/** What upstreams with a `routeParameter` read as a form, whatever stands behind the type. */
 const formType = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)/i
 
 const sentTarget = ({ service, matching, query, method, content, request }: Ready): string => {

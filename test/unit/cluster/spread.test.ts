@@ -196,3 +196,12 @@ test('a write that cannot be announced is refused where configured, and this is 
   // What was refused is not pending: only what was begun counts as carried out, perhaps.
   expect(ledger.ledger.forget('a')).toBe(2)
 })
+
+test('a member that joins after the last append alone has more notes than the ledger keeps holds everything', async () => {
+  const ledger = testLedger(leaseMs)
+  const many = Array.from({ length: 150 }, (_, at) => `t:${at}`)
+  ledger.ledger.append('a', ['h60000:late', ...many], [])
+  const b = await ledger.join('b')
+  onTestFinished(() => b.coherence.close())
+  expect(b.applied).toContainEqual({ kind: 'hold', tag: '', forMs: expect.any(Number) })
+})

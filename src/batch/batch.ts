@@ -264,6 +264,12 @@ const batchShare = 0.75
 
 const json = 'application/json; charset=UTF-8'
 
+/** The head of a chunk's response is sent when all its items have run: within the deadline of the batch, and in time for the upstream. */
+const maxChunkMs = (...timeouts: readonly number[]): number => {
+  const bounds = timeouts.filter((ms) => ms > 0)
+  return bounds.length === 0 ? 0 : Math.min(...bounds) / 2
+}
+
 /** What all batches of a service share: how they are split, their concurrency, and the known keys. */
 const sharedByBatches = (
   batch: SiteConfig['batch'],
@@ -274,8 +280,7 @@ const sharedByBatches = (
     mode: batch.split,
     concurrency: batch.concurrency,
     mostItems: upstreamMaxItems,
-    // The head of its response is sent when all its items have run.
-    mostChunkMs: upstream.timeouts.headersMs / 2,
+    mostChunkMs: maxChunkMs(batch.deadlineMs, upstream.timeouts.headersMs),
     clock,
   })
   // Reading and answering a batch takes some milliseconds: other requests are served between two of them.

@@ -52,7 +52,7 @@ const mostUnderWay = 32
 const mostVarying = 2_000
 const sampleSize = 32
 /** Where an upstream may take any time. */
-const longestWriteMs = 30_000
+const longestWriteMs = 120_000
 
 /** The same status, and the same bytes or the same JSON value. */
 const meansTheSame = (first: Fetched, second: Fetched): boolean => {

@@ -74,7 +74,6 @@ const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): stri
     `      basePath: ${quotedRoot}`,
     `      ${host}`,
     '      maxConcurrent: 16 # at most the number of PHP workers',
-    '      timeouts: &timeouts { headers: 90s, idle: 60s, total: 2m } # an upload waits for its thumbnails',
     '      health: { path: /wp/v2/types/post, interval: 10s, timeout: 5s } # asks WordPress, below basePath',
     '    cache:',
     '      rules:',
@@ -88,7 +87,6 @@ const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): stri
     '      targets: *targets',
     `      ${host}`,
     '      maxConcurrent: 16',
-    '      timeouts: *timeouts # updates and imports take long',
     `      health: { path: ${quoted(`${root}/wp/v2/types/post`)}, interval: 10s, timeout: 5s }`,
   ]
 }

@@ -55,10 +55,10 @@ const upstreamSettings = {
   timeouts: z
     .strictObject({
       connect: wait.prefault('1s').describe('Until the connection is open'),
-      headers: wait.prefault('10s').describe('From the request sent to the response headers'),
-      idle: wait.prefault('10s').describe('Longest pause within a body; event streams may pause'),
+      headers: wait.prefault('60s').describe('From the request sent to the response headers'),
+      idle: wait.prefault('60s').describe('Longest pause within a body; event streams may pause'),
       total: wait
-        .prefault('30s')
+        .prefault('120s')
         .describe('Until the response headers, with queue and retries; not while a file is uploaded'),
     })
     .transform(inMs('connect', 'headers', 'idle', 'total'))

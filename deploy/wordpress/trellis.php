@@ -1986,7 +1986,18 @@ final class Trellis_Tags {
 		return ( 'GET' === $method || 'HEAD' === $method ) && ( isset( $_GET['rest_route'] ) || false !== strpos( (string) $_SERVER['REQUEST_URI'], '/' . apply_filters( 'rest_url_prefix', 'wp-json' ) ) );
 	}
 
+	/** Records the reads of a request to the REST interface, and describes its response. */
 	public function start() {
+		$this->record();
+		$this->watch_rest();
+		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
+	}
+
+	/**
+	 * Records what the request reads, whichever interface answers it: that one calls `begin_response` when WordPress has loaded and the
+	 * request is about to be carried out, and `send_headers` when nothing more is read.
+	 */
+	public function record() {
 		$this->blogs[ get_current_blog_id() ] = true;
 		// Before 6.1 there is no filter that sees every option.
 		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
@@ -2016,13 +2027,6 @@ final class Trellis_Tags {
 			},
 			PHP_INT_MAX,
 			2
-		);
-		add_filter(
-			'rest_pre_dispatch',
-			function ( $answer ) {
-				$this->is_dispatched = true;
-				return $answer;
-			}
 		);
 		add_action(
 			'pre_get_posts',
@@ -2097,6 +2101,41 @@ final class Trellis_Tags {
 			}
 		);
 		add_filter(
+			'pre_do_shortcode_tag',
+			function ( $html ) {
+				$this->is_added_to = true;
+				return $html;
+			}
+		);
+		add_filter(
+			'render_block',
+			function ( $html, $block ) {
+				$type = isset( $block['blockName'] ) ? WP_Block_Type_Registry::get_instance()->get_registered( $block['blockName'] ) : null;
+				if ( $type && $type->is_dynamic() ) {
+					$this->is_added_to = true;
+				}
+				return $html;
+			},
+			PHP_INT_MAX,
+			2
+		);
+	}
+
+	/** What is read from now on belongs to the response. */
+	public function begin_response() {
+		$this->is_dispatched = true;
+	}
+
+	/** What only the REST interface tells: when it begins, and which classes answer. */
+	private function watch_rest() {
+		add_filter(
+			'rest_pre_dispatch',
+			function ( $answer ) {
+				$this->begin_response();
+				return $answer;
+			}
+		);
+		add_filter(
 			'rest_index',
 			function ( $answer ) {
 				// The difference to UTC changes with summer time.
@@ -2117,26 +2156,6 @@ final class Trellis_Tags {
 			PHP_INT_MAX,
 			3
 		);
-		add_filter(
-			'pre_do_shortcode_tag',
-			function ( $html ) {
-				$this->is_added_to = true;
-				return $html;
-			}
-		);
-		add_filter(
-			'render_block',
-			function ( $html, $block ) {
-				$type = isset( $block['blockName'] ) ? WP_Block_Type_Registry::get_instance()->get_registered( $block['blockName'] ) : null;
-				if ( $type && $type->is_dynamic() ) {
-					$this->is_added_to = true;
-				}
-				return $html;
-			},
-			PHP_INT_MAX,
-			2
-		);
-		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
 	}
 
 	/**
@@ -2846,8 +2865,16 @@ final class Trellis_Tags {
 
 	/** The last moment at which a header can be sent: what `_embed` reads is among it. */
 	public function send( $answer, $server, $request ) {
-		if ( headers_sent() || false !== strpos( $request->get_route(), '/batch/' ) ) {
-			return $answer;
+		if ( false === strpos( $request->get_route(), '/batch/' ) ) {
+			$this->send_headers();
+		}
+		return $answer;
+	}
+
+	/** Describes the response in its headers, from what has been read up to now. */
+	public function send_headers() {
+		if ( headers_sent() ) {
+			return;
 		}
 		try {
 			$value = $this->value();
@@ -2859,7 +2886,6 @@ final class Trellis_Tags {
 			// Without tags the gateway uses its own table.
 			header_remove( 'Trellis-Tags' );
 		}
-		return $answer;
 	}
 
 	private function value() {

@@ -120,7 +120,7 @@ const withDefaults = ({ fault = 'client', ...row }: ErrorRow): ErrorFacts => ({
   ...row,
 })
 
-/** Every error that the gateway makes itself, one row each: pipeline/error-answer.ts puts them into the shape of the service. */
+/** Every error that the gateway makes itself, one row each. The contract of a service gives them its shape. */
 export const errorTable = Object.fromEntries(
   Object.entries(rows).map(([code, row]) => [code, withDefaults(row)]),
 ) as Readonly<Record<ErrorCode, ErrorFacts>>
@@ -129,7 +129,7 @@ type GatewayErrorOptions = { readonly cause?: unknown } & Partial<
   Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'fields' | 'unsent' | 'incomplete'>
 >
 
-/** Thrown once, where it is known; turned into wire form in src/exchange/error-answer.ts. */
+/** Thrown once, where it is known; turned into a response in src/exchange/finish.ts. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** For the client, in addition to the fixed text: which parameter, which limit. Never what the client sent, verbatim. */

@@ -113,7 +113,6 @@ const mebibyte = 1024 * 1024
 const heapForCache = (limit: number): number => Math.max((limit - 96 * mebibyte) / 2, 16 * mebibyte)
 
 /** Builds all parts of the gateway, connects them and listens. */
-
 export const startGateway = async (config: Config, options: GatewayOptions): Promise<Gateway> => {
   const clock = systemClock
   const logger = createLogger({

@@ -138,7 +138,7 @@ export type CachePolicy = {
   readonly harmlessFields?: readonly string[]
   /** Response fields (lower case) that carry no token of their reader though their names look so. */
   readonly harmlessResponseFields?: readonly string[]
-  /** Names of cookies that make no difference to a response (sensitivity.ts); `*` at the end stands for any rest. */
+  /** Names of cookies that make no difference to a response (`cookieRules` below); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
   /** Request fields (lower case) that are credentials though their names do not look so. */
   readonly credentialFields?: readonly string[]

@@ -58,7 +58,7 @@ export type WriteMatch = RuleMatch & {
   readonly query: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** Requests of WordPress that contracts/site/harmless-requests.ts knows. */
+/** Requests of WordPress that src/wordpress/routes/harmless-writes.ts matches. */
 const namedWrites = ['heartbeat', 'failed-login'] as const
 
 /** A request of WordPress by its name. */

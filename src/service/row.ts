@@ -3,10 +3,6 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPT
 /** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
 export type Effect = 'writes' | 'safe' | 'as-method'
 
-/**
- * A route of a contract. The row validates requests, fills the discovery document and the OpenAPI document, and names the
- * metric label. This folder imports nothing from outside.
- */
 export type JsonTypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
 /** The subset of JSON Schema draft 4 that sites use for arguments; keywords keep its spelling. */

@@ -44,9 +44,15 @@ export const cache: DashboardFacts = {
         }),
         lines({
           title: 'Why forwarded',
-          description: 'Forwarded reads, by the reason in Cache-Status (RFC 9211 fwd).',
+          description:
+            'Forwarded reads, by the reason in Cache-Status (RFC 9211 fwd), and why reads bypassed the cache.',
           unit: 'reqps',
-          queries: [[rate(series('cacheForwards'), ['service', 'reason']), '{{service}} {{reason}}']],
+          queries: [
+            [
+              rate(series('cacheForwards'), ['service', 'reason', 'detail']),
+              '{{service}} {{reason}} {{detail}}',
+            ],
+          ],
         }),
         lines({
           title: 'Stale served',

@@ -234,8 +234,12 @@ const drawRefusals = (now, before) => {
   )
 }
 
-/** What the reasons are about. @type {Readonly<Record<'forwarded' | 'not stored', string>>} */
-const about = { forwarded: 'asked the upstream', 'not stored': 'was not stored' }
+/** What the reasons are about. @type {Readonly<Record<Report['notCached'][number]['what'], string>>} */
+const about = {
+  bypassed: 'bypassed the cache',
+  forwarded: 'asked the upstream',
+  'not stored': 'was not stored',
+}
 
 /** @param {Seen} now @param {Seen} before */
 const drawNotCached = (now, before) => {
@@ -256,7 +260,7 @@ const drawNotCached = (now, before) => {
     element('not-cached'),
     ['Reason', 'The request or response', 'Service', '#Last 30 s', '#Since the start'],
     rows,
-    'Every response came from the cache.',
+    'No read has gone to the upstream.',
   )
 }
 

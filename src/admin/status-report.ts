@@ -149,17 +149,21 @@ const receivers = (read: ReadSamples) =>
     }
   })
 
-/** Why requests were forwarded, and why their responses were not stored: the most frequent reasons. */
+/** Why requests were forwarded or bypassed the cache, and why responses were not stored: the most frequent reasons. */
 const notCached = (read: ReadSamples) =>
-  (
-    [
-      ['forwarded', 'trellis_cache_forwards_total'],
-      ['not stored', 'trellis_cache_not_stored_total'],
-    ] as const
-  )
-    .flatMap(([what, metric]) =>
-      happened(addedUp(read(metric), ['service', 'reason'])).map((row) => ({ what, ...row })),
-    )
+  [
+    ...addedUp(read('trellis_cache_forwards_total'), ['service', 'reason', 'detail']).map(
+      ({ detail, reason, ...row }) =>
+        detail === ''
+          ? { what: 'forwarded' as const, reason, ...row }
+          : { what: 'bypassed' as const, reason: detail, ...row },
+    ),
+    ...addedUp(read('trellis_cache_not_stored_total'), ['service', 'reason']).map((row) => ({
+      what: 'not stored' as const,
+      ...row,
+    })),
+  ]
+    .filter(({ count }) => count > 0)
     .sort((first, second) => second.count - first.count)
     .slice(0, mostRows)
 

@@ -1,17 +1,10 @@
 import type { Coding } from '../http/content-coding.ts'
 import type { BypassReason } from './decide-caching.ts'
 
-/** Why a request was forwarded (RFC 9211 §2.2). */
-export const forwardReasons = [
-  'bypass',
-  'method',
-  'uri-miss',
-  'vary-miss',
-  'request',
-  'stale',
-  'partial',
-] as const
-export type ForwardReason = (typeof forwardReasons)[number]
+/** Why a read was forwarded (RFC 9211 §2.2). */
+export const forwardReasons = ['bypass', 'uri-miss', 'vary-miss', 'request', 'stale', 'partial'] as const
+/** `method`: a write, whose effect has a metric of its own. */
+export type ForwardReason = (typeof forwardReasons)[number] | 'method'
 
 export const noStoreReasons = [
   'status',
@@ -68,7 +61,7 @@ export type InvalidationCause = (typeof invalidators)[number]
 
 /** All strings come from the configuration or closed lists, never from a client. */
 export type CacheEvent =
-  /** A request was sent to the upstream; once, however many readers wait for it. */
+  /** A read was sent to the upstream; once, however many readers wait for it. */
   | { readonly kind: 'forwarded'; readonly service: string; readonly reason: ForwardReason }
   | { readonly kind: 'stored'; readonly service: string; readonly bytes: number }
   | { readonly kind: 'not-stored'; readonly service: string; readonly reason: NoStoreReason }

@@ -1,3 +1,4 @@
+import type { BypassReason } from '../cache/decide-caching.ts'
 import type { WriteDetail } from '../cache/events.ts'
 import type { UndeclaredParameters } from '../service/contract.ts'
 import type { AccessRefusal } from './access.ts'
@@ -90,6 +91,13 @@ export type WarmedEvent = {
   readonly outcome: 'fetched' | 'hit' | 'bypassed' | 'failed' | 'dropped'
 }
 
+/** A request that changes nothing is forwarded without a look at what is stored. */
+export type BypassedEvent = {
+  readonly kind: 'bypassed'
+  readonly service: string
+  readonly detail: BypassReason
+}
+
 export const verifiedOutcomes = ['same', 'differed', 'varies', 'overtaken', 'failed'] as const
 
 export type VerifiedEvent = {
@@ -106,3 +114,4 @@ export type PipelineEvent =
   | CanonicalEvent
   | UndeclaredEvent
   | AccessRefusedEvent
+  | BypassedEvent

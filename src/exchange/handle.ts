@@ -1,4 +1,5 @@
 import { forwardedStatus } from '../cache/cache-read.ts'
+import type { BypassReason } from '../cache/decide-caching.ts'
 import { unlimited } from '../http/bounds.ts'
 import { type Answer, type FieldLines, type GatewayResponse, withAdded } from '../http/message.ts'
 import { type Decision, decide, ownOf } from '../service/decide.ts'
@@ -125,6 +126,14 @@ const forwardingOf = ({
   return origin === 'verify' && decision.kind === 'read' ? { kind: 'pass', reason: undefined } : decision
 }
 
+const reportBypass = (
+  { report }: HandleContext,
+  { service }: Ready,
+  detail: BypassReason | undefined,
+): void => {
+  if (detail !== undefined) report({ kind: 'bypassed', service: service.name, detail })
+}
+
 /** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */
 const act = (context: HandleContext, exchange: Ready, decision: Decision): Answer => {
   const { record } = exchange
@@ -138,6 +147,7 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
       return inCache(() => readThrough(context, asKeyed(exchange), decision.caching, send))
     case 'pass':
       record.cache = 'bypass'
+      reportBypass(context, exchange, decision.reason)
       return inCache(async () => {
         const response = await send(passedOn(exchange))
         const { reason } = decision
@@ -145,6 +155,7 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
       })
     case 'write':
       record.cache = 'bypass'
+      reportBypass(context, exchange, decision.sensitive)
       return inCache(async () => {
         const response = await write(context, exchange, send)
         const { sensitive } = decision

@@ -153,6 +153,15 @@ test.each(rows.map((row, number) => ({ ...row, number })))(
   },
 )
 
+test.each(bypasses)('a request that bypasses the cache is counted: $detail', async (row) => {
+  origin.script = respondsWith(row.response)
+  const counted = () =>
+    gateway.metric('trellis_cache_forwards_total{service="safe",reason="bypass"', `detail="${row.detail}"`)
+  const before = await counted()
+  await statusOf(row, row.path ?? '/cached/counted')
+  expect(await counted()).toBe(before + 1)
+})
+
 test('Cache-Status says detail=overtaken when a write came during the fetch', async () => {
   const path = '/cached/overtaken'
   const written = createLatch()

@@ -1,3 +1,4 @@
+import type { BypassReason } from '../../cache/decide-caching.ts'
 import { forwardReasons, invalidators, noStoreReasons } from '../../cache/events.ts'
 import {
   distrustReasons,
@@ -40,6 +41,24 @@ type OfKind<Event extends { kind: string }, Kind extends Event['kind']> = Extrac
 /** Attempts with a response have its status class; others have none. */
 const attempts = (outcomes: readonly AttemptOutcome[], classes: readonly StatusClass[]) =>
   withLabel(withLabel([{}], 'outcome', outcomes), 'status_class', classes)
+
+const bypassDetails = all<BypassReason>({
+  method: 1,
+  'no-rule': 1,
+  'ambiguous-path': 1,
+  'request-content': 1,
+  'request-no-store': 1,
+  authorization: 1,
+  cookie: 1,
+  'creating-read': 1,
+  cron: 1,
+  'method-override': 1,
+  nonce: 1,
+  password: 1,
+  'context-edit': 1,
+  'non-public-status': 1,
+  'api-key': 1,
+})
 
 export const upstreamMetrics = {
   upstreamAttempts: counter(
@@ -297,8 +316,12 @@ export const downstreamMetrics = {
 export const cacheMetrics = {
   cacheForwards: counter(
     'cache_forwards_total',
-    { service, reason: forwardReasons },
-    'Requests that the cache forwarded (RFC 9211 `fwd`).',
+    { service, reason: open, detail: open },
+    'Requests that the cache forwarded (RFC 9211 `fwd`), but no writes; `detail`: why a request bypassed it.',
+    [
+      ...withLabel(withLabel([{}], 'reason', forwardReasons), 'detail', ['']),
+      ...withLabel([{ reason: 'bypass' }], 'detail', bypassDetails),
+    ],
   ),
   cacheStored: counter('cache_stored_total', { service }, 'Responses stored.'),
   cacheStoredBytes: counter('cache_stored_bytes_total', { service }, 'Bytes of responses stored.'),

@@ -154,6 +154,8 @@ const uncounted = (): void => {}
 export const createEventObservers = (families: Families) => ({
   batch: createBatchObserver(families),
   pipeline: observer<PipelineEvent>({
+    bypassed: ({ service, detail }) =>
+      add(families.cacheForwards.series({ service, reason: 'bypass', detail })),
     'exchange-finished': createExchangeObserver(families),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
@@ -193,7 +195,7 @@ export const createEventObservers = (families: Families) => ({
     'store-trouble': ({ trouble }) => add(families.sharedTroubles.series({ trouble })),
   }),
   cache: observer<CacheEvent>({
-    forwarded: ({ service, reason }) => add(families.cacheForwards.series({ service, reason })),
+    forwarded: ({ service, reason }) => add(families.cacheForwards.series({ service, reason, detail: '' })),
     stored: ({ service, bytes }) => {
       add(families.cacheStored.series({ service }))
       add(families.cacheStoredBytes.series({ service }), bytes)

@@ -66,8 +66,9 @@ test('a report adds up what belongs together, the largest first', () => {
 test('a report names the reasons of misses, the most frequent first, and the state of each receiver', () => {
   const report = statusReport(
     metrics([
-      'trellis_cache_forwards_total{service="site",reason="uri-miss"} 3',
-      'trellis_cache_forwards_total{service="site",reason="vary-miss"} 0',
+      'trellis_cache_forwards_total{service="site",reason="uri-miss",detail=""} 3',
+      'trellis_cache_forwards_total{service="site",reason="bypass",detail="cookie"} 4',
+      'trellis_cache_forwards_total{service="site",reason="vary-miss",detail=""} 0',
       'trellis_cache_not_stored_total{service="site",reason="set-cookie"} 5',
       'trellis_downstream_behind{service="site",receiver="varnish"} 1',
       'trellis_downstream_lag_seconds{service="site",receiver="varnish"} 7',
@@ -79,6 +80,7 @@ test('a report names the reasons of misses, the most frequent first, and the sta
   )
   expect(report.notCached).toEqual([
     { what: 'not stored', service: 'site', reason: 'set-cookie', count: 5 },
+    { what: 'bypassed', service: 'site', reason: 'cookie', count: 4 },
     { what: 'forwarded', service: 'site', reason: 'uri-miss', count: 3 },
   ])
   expect(report.receivers).toEqual([

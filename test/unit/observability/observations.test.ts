@@ -210,7 +210,7 @@ test('cache events', async () => {
   })
   const counted = (await linesOf(metrics, 'trellis_cache')).filter((line) => !line.endsWith(' 0'))
   expect(counted).toEqual([
-    'trellis_cache_forwards_total{service="site",reason="uri-miss"} 1',
+    'trellis_cache_forwards_total{service="site",reason="uri-miss",detail=""} 1',
     'trellis_cache_stored_total{service="site"} 1',
     'trellis_cache_stored_bytes_total{service="site"} 2000',
     'trellis_cache_not_stored_total{service="site",reason="set-cookie"} 1',

@@ -307,9 +307,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         .standings()
         .filter(({ state }) => state !== 'heard')
         .map(({ service }) => service),
-      receiversBehind: [
-        ...new Set(downstreams.standings().flatMap(({ behind, service }) => (behind ? [service] : []))),
-      ],
+      receiversBehind: downstreams.statuses().filter(({ behind }) => behind),
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
         ...[...findings.values()].map(({ service, kind }) => ({ finding: kind, service })),
@@ -324,7 +322,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         on ? [{ service: name, open: websockets.open().get(name) ?? 0 }] : [],
       ),
     changes: feeds.standings,
-    receivers: downstreams.standings,
+    receivers: downstreams.statuses,
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),

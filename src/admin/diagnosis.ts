@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import { parseDuration } from '../config/quantities.ts'
+import type { ReceiverStatus } from '../downstream/events.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import {
   type History,
@@ -29,7 +30,7 @@ export type ReadinessFacts = {
   /** Services whose change feed is not heard. */
   readonly feedsUnheard: readonly string[]
   /** Services with a cache in front that has not confirmed a purge. */
-  readonly receiversBehind: readonly string[]
+  readonly receiversBehind: readonly ReceiverStatus[]
   readonly findings: readonly ReadinessFinding[]
 }
 
@@ -48,7 +49,10 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...(facts.memoryTrusted ? [] : [{ reason: 'shared' } as const]),
     ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
     ...facts.feedsUnheard.map((service) => ({ reason: 'changes', service }) as const),
-    ...facts.receiversBehind.map((service) => ({ reason: 'downstream', service }) as const),
+    ...facts.receiversBehind.map(
+      ({ service, receiver, address, reason: cause }) =>
+        ({ reason: 'downstream', service, receiver, address, cause }) as const,
+    ),
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],
   findings: facts.findings,

@@ -11,6 +11,10 @@ import type { PurgeRequest, WarmRequest } from './purge-request.ts'
 type Degradation = {
   readonly reason: 'upstreams' | 'config' | 'shared' | 'workers' | 'changes' | 'downstream'
   readonly service?: string
+  /** The cache in front that is behind, one of its instances where it has several, and why. */
+  readonly receiver?: string
+  readonly address?: string | undefined
+  readonly cause?: string | undefined
 }
 
 /** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */

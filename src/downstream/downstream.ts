@@ -5,9 +5,10 @@ import type { DownstreamConfig } from '../config/config.ts'
 import type { Downstream } from '../exchange/exchange.ts'
 import { receiverControl } from '../http/caching-fields.ts'
 import type { FieldLines } from '../http/message.ts'
-import type { DownstreamEvent, ReceiverStanding } from './events.ts'
+import type { DownstreamEvent, ReceiverStatus } from './events.ts'
 import { createOutwardTags } from './outward-tags.ts'
-import { createReceiver } from './receiver.ts'
+import { PurgeTarget } from './purge-target.ts'
+import { addressesByDns, PurgeTargets } from './purge-targets.ts'
 
 /** What was purged is purged once more, one to two of these later. */
 const againMs = 5_000
@@ -47,7 +48,7 @@ export type ServiceDownstream = Downstream & {
   purge(notes: readonly Note[]): Promise<Purged>
   /** Purges soon, for a change that another process has made. */
   again(notes: readonly Note[]): void
-  standings(): readonly ReceiverStanding[]
+  statuses(): readonly ReceiverStatus[]
   close(): Promise<void>
 }
 
@@ -55,22 +56,23 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   const { service, config, clock, random, report } = options
   const tags = outwardTagsOf(service, config, options.tagOfAll)
   const { everything } = tags
-  let isBehind = false
+  /** Until they have been told everything. */
+  let isBehind = true
+  const changed = (): void => {
+    isBehind = receivers.some((receiver) => receiver.isBehind)
+  }
   const receivers = config.receivers.map((receiverConfig, at) => {
     const before = config.receivers.slice(0, at).filter(({ type }) => type === receiverConfig.type).length
-    return createReceiver({
-      config: receiverConfig,
-      service,
-      name: before === 0 ? receiverConfig.type : `${receiverConfig.type}-${before + 1}`,
-      everything,
-      clock,
-      random,
-      report,
-      changed: () => {
-        isBehind = receivers.some((receiver) => receiver.isBehind)
-      },
+    const name = before === 0 ? receiverConfig.type : `${receiverConfig.type}-${before + 1}`
+    const facts = { config: receiverConfig, service, name, changed }
+    return new PurgeTargets({
+      ...facts,
+      addressesOf: addressesByDns,
+      create: (address) => new PurgeTarget({ ...facts, address, everything, clock, random, report }),
+      joined: (target) => target.enqueue([everything]),
     })
   })
+  const targets = (): readonly PurgeTarget[] => receivers.flatMap((receiver) => receiver.targets)
   /** What is sent once more: in the next turn, and in the one after that. */
   let [next, later] = [new Set<string>(), new Set<string>()]
   let timer: NodeJS.Timeout | undefined
@@ -81,7 +83,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     if (later.size > 2_000) later = new Set([everything])
   }
   const turn = (): void => {
-    if (next.size > 0) for (const receiver of receivers) receiver.enqueue(next)
+    if (next.size > 0) for (const target of targets()) target.enqueue(next)
     next = later
     later = new Set()
   }
@@ -89,9 +91,9 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     await sleep(config.settleMs)
     remember(reached)
     const ends = await Promise.all(
-      receivers.map(async (receiver) => ({ end: await receiver.purge(reached), receiver })),
+      targets().map(async (target) => ({ end: await target.purge(reached), target })),
     )
-    const lacks = ends.some(({ end, receiver }) => end !== 'confirmed' && receiver.onFailure === 'refuse')
+    const lacks = ends.some(({ end, target }) => end !== 'confirmed' && target.onFailure === 'refuse')
     return lacks ? 'unconfirmed' : 'done'
   }
   const line = (outwardTags: readonly string[]): string =>
@@ -107,7 +109,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       return [config.tags, line(tags.of(storedTags)), ...receiverControl(`max-age=${seconds}`)]
     },
     start: () => {
-      for (const receiver of receivers) receiver.hold()
+      for (const receiver of receivers) receiver.start()
       // Responses of an earlier configuration, whose tags are others, may be on their way.
       void purgeAll(new Set([everything]))
       timer = setInterval(turn, againMs)
@@ -126,7 +128,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
         : purged
     },
     again: (notes) => remember(tags.reached(notes)),
-    standings: () => receivers.map((receiver) => receiver.standing()),
+    statuses: () => receivers.flatMap((receiver) => receiver.statuses()),
     close: async () => {
       clearInterval(timer)
       await Promise.all(receivers.map((receiver) => receiver.close()))

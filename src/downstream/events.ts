@@ -7,14 +7,19 @@ export type DownstreamEvent = { readonly service: string; readonly receiver: str
       readonly outcome: 'confirmed' | 'late' | 'behind'
       readonly waitedSeconds: number
     }
-  | { readonly kind: 'receiver-behind'; readonly reason: string }
-  | { readonly kind: 'receiver-caught-up' }
+  | { readonly kind: 'receiver-behind'; readonly reason: string; readonly address: string | undefined }
+  | { readonly kind: 'receiver-caught-up'; readonly address: string | undefined }
 )
 
-/** The state of a receiver. `lagSeconds`: since when something is unconfirmed; 0 when nothing is. */
-export type ReceiverStanding = {
+/**
+ * The state of a receiver, or of one of its instances, which `address` names. `reason`: why it is behind. `lagSeconds`: since when
+ * something is unconfirmed or the receiver away; 0 when neither is.
+ */
+export type ReceiverStatus = {
   readonly service: string
   readonly receiver: string
+  readonly address: string | undefined
   readonly behind: boolean
+  readonly reason: string | undefined
   readonly lagSeconds: number
 }

@@ -12,11 +12,16 @@ export type CachePurge = {
 /** How one kind of receiver is asked. */
 export type PurgeDialect = {
   /** In one request. */
-  readonly mostTags: number
+  readonly maxTags: number
+  /** Between two attempts. Networks for content bound the requests of an account; a process of one's own is wanted back soon. */
+  readonly maxPauseMs: number
   request(tags: readonly string[]): CachePurge
   /** Of a 2xx: does the content confirm it? */
   confirms(content: string): boolean
 }
+
+const ownMaxPauseMs = 1_000
+const networkMaxPauseMs = 30_000
 
 const isConfirmed = (): boolean => true
 
@@ -53,7 +58,8 @@ export const createDialect = (
     case 'varnish':
       return {
         // Varnish takes lines of 8 KB (http_req_hdr_len).
-        mostTags: 512,
+        maxTags: 512,
+        maxPauseMs: ownMaxPauseMs,
         request: (tags) => ({
           method: 'PURGE',
           path,
@@ -64,7 +70,8 @@ export const createDialect = (
       }
     case 'fastly':
       return {
-        mostTags: 256,
+        maxTags: 256,
+        maxPauseMs: networkMaxPauseMs,
         request: (tags) =>
           json({ surrogate_keys: tags }, `${base}/service/${service}/purge`, {
             'fastly-key': secret.reveal(),
@@ -73,7 +80,8 @@ export const createDialect = (
       }
     case 'cloudflare':
       return {
-        mostTags: 100,
+        maxTags: 100,
+        maxPauseMs: networkMaxPauseMs,
         request: (tags) =>
           json({ tags }, `${base}/client/v4/zones/${zone}/purge_cache`, {
             authorization: `Bearer ${secret.reveal()}`,
@@ -87,7 +95,8 @@ export const createDialect = (
     case 'next': {
       const next = createSequence(now)
       return {
-        mostTags: 1_000,
+        maxTags: 1_000,
+        maxPauseMs: ownMaxPauseMs,
         request: (tags) => {
           const request = json({ tags, all: tags.includes(everything), sequence: next() }, path, {})
           const signature = createHmac('sha256', secret.reveal())

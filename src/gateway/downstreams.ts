@@ -9,7 +9,7 @@ import {
 } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { createDownstream, type ServiceDownstream } from '../downstream/downstream.ts'
-import type { DownstreamEvent, ReceiverStanding } from '../downstream/events.ts'
+import type { DownstreamEvent, ReceiverStatus } from '../downstream/events.ts'
 import { GatewayError } from '../errors.ts'
 import type { Service } from '../exchange/exchange.ts'
 import type { CacheContext } from '../exchange/ports.ts'
@@ -53,7 +53,7 @@ export type Downstreams = {
   heard(notes: readonly Note[]): void
   /** What receivers have stored under tags that it no longer has. */
   outdated(notes: readonly Note[]): void
-  standings(): readonly ReceiverStanding[]
+  statuses(): readonly ReceiverStatus[]
   close(): Promise<void>
 }
 
@@ -70,9 +70,9 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
   const report = (event: DownstreamEvent): void => {
     metrics.observe.downstream(event)
     const { kind, service, receiver } = event
-    if (kind === 'receiver-behind' && event.reason !== 'start')
-      logger.warn({ service, receiver, reason: event.reason }, kind)
-    else if (kind === 'receiver-caught-up') logger.info({ service, receiver }, kind)
+    if (kind === 'receiver-behind')
+      logger.warn({ service, receiver, address: event.address, reason: event.reason }, kind)
+    else if (kind === 'receiver-caught-up') logger.info({ service, receiver, address: event.address }, kind)
   }
 
   const spread = async (notes: readonly Note[], write?: string): Promise<SpreadEverywhere> => {
@@ -136,7 +136,7 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
     outdated: (notes) => {
       for (const downstream of used) void downstream.purge(notes)
     },
-    standings: () => used.flatMap((downstream) => downstream.standings()),
+    statuses: () => used.flatMap((downstream) => downstream.statuses()),
     close: async () => {
       await Promise.all([...downstreams, ...leaving].map(({ downstream }) => downstream.close()))
     },

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { WorkersStanding } from '../cluster/worker-link.ts'
-import type { ReceiverStanding } from '../downstream/events.ts'
+import type { ReceiverStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { httpSeconds, type Labels, type MetricRow, withLabel } from './metrics/metric-row.ts'
@@ -34,7 +34,7 @@ type ScrapeSource = {
   /** Where services report changes. */
   readonly changes?: ChangeFeeds['standings']
   /** Caches in front of the gateway. */
-  readonly receivers?: () => readonly ReceiverStanding[]
+  readonly receivers?: () => readonly ReceiverStatus[]
   /** Where several processes share the port. */
   readonly workers?: () => Omit<WorkersStanding, 'complete'>
 }
@@ -89,12 +89,17 @@ const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['standing
   }
 }
 
-const readReceivers = (families: Families, receivers: readonly ReceiverStanding[]): void => {
+const readReceivers = (families: Families, receivers: readonly ReceiverStatus[]): void => {
   families.downstreamBehind.clear()
   families.downstreamLag.clear()
   for (const { service, receiver, behind, lagSeconds } of receivers) {
-    families.downstreamBehind.series({ service, receiver }).value = behind ? 1 : 0
-    families.downstreamLag.series({ service, receiver }).value = lagSeconds
+    const [isBehind, lag] = [
+      families.downstreamBehind.series({ service, receiver }),
+      families.downstreamLag.series({ service, receiver }),
+    ]
+    // Of several instances the worst: a label for each would be unbounded over time.
+    isBehind.value = Math.max(isBehind.value, behind ? 1 : 0)
+    lag.value = Math.max(lag.value, lagSeconds)
   }
 }
 

@@ -42,6 +42,11 @@ const receiver = z
       .describe('Secret. Key that signs (`webhook`, `next`), or token of `fastly` and `cloudflare`'),
     service: id.describe('Id of the service at Fastly'),
     zone: id.describe('Id of the zone at Cloudflare'),
+    instances: oneOf(['one', 'dns'])
+      .prefault('one')
+      .describe(
+        'What answers at `url`: `one` process, or with `dns` one for each address of its name, looked up each second',
+      ),
     ca: secret.prefault('').describe('Secret. CA certificates in place of the default ones, PEM'),
     timeout: wait
       .refine((ms) => ms >= 10, 'expected at least 10ms')

@@ -15,14 +15,21 @@ afterEach(async () => {
 
 const dropped: Note = { kind: 'tag', tag: 'blog/item/posts/7', mode: 'hard' }
 
-type Stage = { readonly downstreams: Downstreams; readonly receiver: Origin; readonly events: string[] }
+type Stage = {
+  readonly downstreams: Downstreams
+  readonly receiver: Origin
+  readonly events: string[]
+  readonly warnings: string[]
+}
 
 /** One gateway of several: `spread` stands for the others. */
-const start = async (spread: Coherence['spread']): Promise<Stage> => {
+const start = async (spread: Coherence['spread'], failures = 0): Promise<Stage> => {
   const events: string[] = []
+  const warnings: string[] = []
   const receiver = await startOrigin((_, wire) => {
-    events.push('purged')
-    wire.respond({})
+    const fails = receiver.received.length <= failures
+    if (!fails) events.push('purged')
+    wire.respond({ status: fails ? 500 : 200 })
   })
   const file = {
     services: {
@@ -52,9 +59,11 @@ const start = async (spread: Coherence['spread']): Promise<Stage> => {
     metrics: { observe: { downstream: () => undefined } } as unknown as Parameters<
       typeof connectDownstreams
     >[0]['metrics'],
-    logger: { info: () => undefined, warn: () => undefined } as unknown as Parameters<
-      typeof connectDownstreams
-    >[0]['logger'],
+    logger: {
+      info: () => undefined,
+      warn: ({ reason }: { readonly reason: string }, message: string) =>
+        warnings.push(`${message} ${reason}`),
+    } as unknown as Parameters<typeof connectDownstreams>[0]['logger'],
   })
   const contract = { tagger: { everything: undefined } } as unknown as Contract
   const downstream = downstreams.of(config, contract)
@@ -63,7 +72,7 @@ const start = async (spread: Coherence['spread']): Promise<Stage> => {
   await expect.poll(() => downstream?.mayStore()).toBe(true)
   expect(downstreams.of(config, contract)).toBe(downstream)
   events.length = 0
-  return { downstreams, receiver, events }
+  return { downstreams, receiver, events, warnings }
 }
 
 test('receivers are purged when all other gateways have dropped what a write changed', async () => {
@@ -103,4 +112,10 @@ test('what reaches no service with receivers is sent to none', async () => {
   await downstreams.spread([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])
   await downstreams.spread([{ kind: 'documents', service: 'blog', collection: '' }])
   expect(events).toEqual(['spread', 'spread'])
+})
+
+test('the log names a receiver from the first contact that fails', async () => {
+  const settled: Coherence['spread'] = async () => ({ entries: 0, unheard: false })
+  expect((await start(settled)).warnings).toEqual([])
+  expect((await start(settled, 2)).warnings).toEqual(['receiver-behind status-500'])
 })

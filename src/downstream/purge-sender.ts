@@ -1,0 +1,95 @@
+import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { buildConnector, Client } from 'undici'
+import type { ReceiverConfig } from '../config/config.ts'
+import { guardConnection } from '../upstream/guard-connection.ts'
+import type { CachePurge } from './purge-requests.ts'
+
+const maxRetryAfterMs = 30_000
+const maxResponseBytes = 65_536
+/** Characters of a process id, of which any more could fill the memory. */
+const maxIdLength = 128
+
+/** Why a request was not confirmed: for the log, from a closed set. */
+export class Unconfirmed extends Error {
+  readonly retryAfterMs: number
+
+  constructor(reason: string, retryAfterMs = 0) {
+    super(reason)
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** Milliseconds of a Retry-After in seconds; a date is not read. */
+const retryAfterMs = (value: unknown): number =>
+  typeof value === 'string' && /^\d{1,4}$/.test(value) ? Math.min(Number(value) * 1000, maxRetryAfterMs) : 0
+
+export const causeOf = (error: unknown): string => {
+  if (error instanceof Unconfirmed) return error.message
+  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown }
+  return typeof code === 'string' ? code : String(name)
+}
+
+/** The id of the process that confirmed, from `Trellis-Receiver`; undefined when the response has none. */
+const processIdIn = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' && value.length <= maxIdLength ? value : undefined
+
+/** A lookup that knows one address: the connection goes to this instance, whatever else the name resolves to. */
+const lookupOf =
+  (address: string): LookupFunction =>
+  (_, options, callback) => {
+    const family = isIP(address)
+    if (options.all === true) callback(null, [{ address, family }])
+    else callback(null, address, family)
+  }
+
+/**
+ * Sends one request and reads its response: resolves to the id of the process that confirmed, rejects when it is not confirmed.
+ * `address`: of one instance, where the name in the URL has several.
+ */
+export const createSender = (
+  config: ReceiverConfig,
+  confirms: (content: string) => boolean,
+  address: string | undefined,
+) => {
+  const { url, timeoutMs, ca } = config
+  const connect = buildConnector({
+    timeout: timeoutMs,
+    ...(ca.isSet ? { ca: ca.reveal() } : {}),
+    ...(address === undefined ? {} : { lookup: lookupOf(address) }),
+  })
+  const client = new Client(new URL(url).origin, {
+    pipelining: 1,
+    connect: (target, callback) => {
+      const socket = connect(target, callback) as unknown as Socket
+      // A fault ends the request, which is sent again.
+      guardConnection(socket, () => {})
+      return socket
+    },
+  })
+  return {
+    send: async ({ method, path, headers, body }: CachePurge): Promise<string | undefined> => {
+      const {
+        statusCode,
+        headers: fields,
+        body: response,
+      } = await client.request({
+        // Any token is a method (RFC 9110 §9.1); the types name those of WHATWG.
+        method: method as 'POST',
+        path,
+        headers,
+        body: body ?? null,
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+      let content = ''
+      for await (const chunk of response) {
+        content += String(chunk)
+        if (content.length > maxResponseBytes) throw new Unconfirmed('response-too-long')
+      }
+      if (statusCode < 200 || statusCode > 299)
+        throw new Unconfirmed(`status-${statusCode}`, retryAfterMs(fields['retry-after']))
+      if (!confirms(content)) throw new Unconfirmed('not-confirmed')
+      return processIdIn(fields['trellis-receiver'])
+    },
+    close: (): Promise<void> => client.destroy(),
+  }
+}

@@ -1,0 +1,116 @@
+import { lookup } from 'node:dns/promises'
+import type { ReceiverConfig } from '../config/config.ts'
+import type { ReceiverStatus } from './events.ts'
+import type { PurgeTarget } from './purge-target.ts'
+
+/** The name of a front end is looked up as often: this bounds how long a new instance goes unseen. */
+const lookupMs = 1_000
+/** Instances of one receiver; more are not told, and the receiver counts as behind. */
+const maxInstances = 64
+
+type PurgeTargetsOptions = {
+  readonly config: ReceiverConfig
+  readonly service: string
+  readonly name: string
+  /** All addresses of a host name. */
+  readonly addressesOf: (hostname: string) => Promise<readonly string[]>
+  /** `address`: of one instance; undefined for what answers at the URL. */
+  create(address: string | undefined): PurgeTarget
+  /** An instance has joined, and is to be told everything. */
+  joined(target: PurgeTarget): void
+  /** It is behind now, or no longer. */
+  changed(): void
+}
+
+export const addressesByDns = async (hostname: string): Promise<readonly string[]> => {
+  const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true })
+  return [...new Set(found.map(({ address }) => address))]
+}
+
+/** What one configured receiver stands for: one URL, or each instance that its name resolves to. */
+export class PurgeTargets {
+  readonly #options: PurgeTargetsOptions
+  #targets: readonly PurgeTarget[]
+  /** Why its instances are not known. */
+  #unknown: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #lookup: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: PurgeTargetsOptions) {
+    this.#options = options
+    const isOne = options.config.instances === 'one'
+    this.#targets = isOne ? [options.create(undefined)] : []
+    this.#unknown = isOne ? undefined : 'not-resolved'
+  }
+
+  get onFailure(): ReceiverConfig['onFailure'] {
+    return this.#options.config.onFailure
+  }
+
+  get targets(): readonly PurgeTarget[] {
+    return this.#targets
+  }
+
+  get isBehind(): boolean {
+    return this.#unknown !== undefined || this.#targets.some((target) => target.isBehind)
+  }
+
+  start(): void {
+    if (this.#options.config.instances === 'one') return
+    this.#discover()
+    this.#timer = setInterval(() => this.#discover(), lookupMs)
+    this.#timer.unref()
+  }
+
+  statuses(): readonly ReceiverStatus[] {
+    const { service, name: receiver } = this.#options
+    const all = this.#targets.map((target) => target.status())
+    if (this.#unknown === undefined) return all
+    return [
+      ...all,
+      { service, receiver, address: undefined, behind: true, reason: this.#unknown, lagSeconds: 0 },
+    ]
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+    await Promise.all(this.#targets.map((target) => target.close()))
+  }
+
+  #discover(): void {
+    this.#lookup ??= this.#lookUp().finally(() => {
+      this.#lookup = undefined
+    })
+  }
+
+  /** A name that resolves to nothing for a while loses no instance: those that are known may still serve. */
+  async #lookUp(): Promise<void> {
+    const { hostname } = new URL(this.#options.config.url)
+    let addresses: readonly string[] = []
+    try {
+      addresses = await this.#options.addressesOf(hostname)
+    } catch {
+      return
+    }
+    if (!this.#isClosed) this.#use(addresses)
+  }
+
+  #use(addresses: readonly string[]): void {
+    const before = this.#unknown
+    this.#unknown = addresses.length > maxInstances ? 'too-many-instances' : undefined
+    const used = addresses.slice(0, maxInstances)
+    const known = new Set(this.#targets.map(({ address }) => address))
+    const joining = used
+      .filter((address) => !known.has(address))
+      .map((address) => this.#options.create(address))
+    const leaving = this.#targets.filter(({ address }) => address !== undefined && !used.includes(address))
+    if (joining.length === 0 && leaving.length === 0 && before === this.#unknown) return
+    this.#targets = [...this.#targets.filter((target) => !leaving.includes(target)), ...joining]
+    // Before it is told: until it has confirmed, nothing may be stored.
+    this.#options.changed()
+    for (const target of joining) this.#options.joined(target)
+    for (const target of leaving) void target.close()
+  }
+}

@@ -117,13 +117,13 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
 
 /** Equal reads after the same writes are sent once. */
 const readKey = (item: BatchItem, waits: Waits): string =>
-  JSON.stringify([item.path, item.query, item.fields, waits])
+  JSON.stringify([item.method, item.path, item.query, item.fields, waits])
 
 /** Identical reads of a batch are one request: the first that begins is sent, and all get its answer. */
 const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
   const begun = new Map<string, Promise<ItemAnswer>>()
   return (item, signal, stop) => {
-    if (item.method !== 'GET' || item.content !== undefined) return dispatch(item, signal, stop)
+    if (item.effect === 'write' || item.content !== undefined) return dispatch(item, signal, stop)
     const key = readKey(item, waits[item.index])
     const pendingAnswer = begun.get(key)
     if (pendingAnswer !== undefined) return pendingAnswer

@@ -4,11 +4,10 @@ import { isCredentialName } from '../http/credential-fields.ts'
 import { isForwardable } from '../http/forwardable-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText, parsedJson } from '../http/json-text.ts'
 import { asciiJson, type FieldLines, type RequestFields } from '../http/message.ts'
+import { type Effect, isGet } from '../http/methods.ts'
 import type { ErrorShape, ItemReading } from '../service/contract.ts'
-import { canonicalOf } from '../service/decide.ts'
+import { type Canonical, canonicalOf, isWrite } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
-
-export const isWrite = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
 
 /** An item's answer that the gateway made, in the error shape of the site contract. */
 export type ItemError = { readonly status: number; readonly body: unknown; readonly fields: FieldLines }
@@ -65,7 +64,7 @@ const outcomeOf = ({ code, unsent }: GatewayError): { outcome?: 'unknown' | 'not
 export class AnswerTooLarge extends Error {}
 
 /** The error of an item that threw; that of a write states whether the write may have happened. */
-export const thrownItemError = (reason: unknown, isWrite: boolean): ItemError => {
+export const thrownItemError = (reason: unknown, effect: Effect): ItemError => {
   if (reason instanceof AnswerTooLarge) return itemError('answer_too_large')
   const error = reason instanceof GatewayError ? reason : new GatewayError('internal', { cause: reason })
   const { status, message, siteCode } = error.facts
@@ -73,7 +72,7 @@ export const thrownItemError = (reason: unknown, isWrite: boolean): ItemError =>
   const retryAfter = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)]
   const fields = [...error.fields, ...retryAfter]
   if (error.body !== undefined) return { status, body: error.body, fields }
-  const data = { status, ...(isWrite ? outcomeOf(error) : {}) }
+  const data = { status, ...(effect === 'write' ? outcomeOf(error) : {}) }
   return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, fields }
 }
 
@@ -82,6 +81,8 @@ export type BatchItem = {
   /** Position in the batch, from 0. */
   readonly index: number
   readonly method: string
+  /** What its service says of it; a write until it is admitted. */
+  readonly effect: Effect
   /** Relative to the service's root, with a leading slash, e.g. `/site/v2/posts/5`. */
   readonly path: string
   /** Without `?`; empty when there is none. */
@@ -102,6 +103,7 @@ export type ConflictFacts = {
   /** The item that is meant, after parameters that name another one were understood. */
   readonly itemId: string | undefined
   readonly method: string
+  readonly effect: Effect
   /** If stored responses of the service have tags: those of what the item shows, and of what it may change. */
   readonly reach?: ItemReach | undefined
 }
@@ -234,7 +236,7 @@ const refusedBy = (code: ErrorCode): ItemAdmission => {
 /** The methods that the caller may use; only the upstream can check a credential, so any is taken for a valid one. */
 const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
   const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-  const allowedMethods = hasCredential ? methods : methods.filter((method) => method === 'GET')
+  const allowedMethods = hasCredential ? methods : methods.filter(isGet)
   return allowedMethods.length === 0 ? [] : ['Allow', allowedMethods.join(', ')]
 }
 
@@ -245,24 +247,32 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-/** `safe`: a POST that reads; `writes`: a GET that changes something. */
-const changesSomething = ({ contract }: Service, method: string, path: string): boolean => {
-  const { effect } = contract.policyFor(method, path)
-  if (method === 'GET') return effect === 'writes'
-  return effect !== 'safe'
-}
-
 /** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-order.ts). */
-const reachOf = (service: Service, method: string, match: Found): ItemReach | undefined => {
+const reachOf = (service: Service, method: string, effect: Effect, match: Found): ItemReach | undefined => {
   if (service.contract.announces) return undefined
   const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
   return {
     shows: new Set(service.contract.tagger.storedTags(match, {}, nothingYet)),
-    changes: changesSomething(service, method, match.path)
-      ? service.contract.tagger.writtenTags(match, () => undefined, method, undefined)
-      : [],
+    changes:
+      effect === 'write'
+        ? service.contract.tagger.writtenTags(match, () => undefined, method, undefined)
+        : [],
   }
 }
+
+/** Its fields decide no more than whether it reads through the cache. */
+const effectOf = (
+  { service, generation }: LocalRequest,
+  method: string,
+  { policy, sensitive }: Canonical,
+): Effect =>
+  isWrite(service.contract, policy, {
+    method,
+    sensitive,
+    sharesRoutes: () => generation.sharesRoutes(service),
+  })
+    ? 'write'
+    : 'read'
 
 /** Whether an item may run, decided before anything of the batch has run. */
 export const admitItem = (
@@ -278,7 +288,7 @@ export const admitItem = (
   if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
   const { row, endpoint, pathParameters } = finding
   const fields = allowField(row, batch.request.fields['authorization'] !== undefined)
-  const isAllowed = !service.contract.announces || endpoint.allowBatch === true || item.method === 'GET'
+  const isAllowed = !service.contract.announces || endpoint.allowBatch === true || isGet(item.method)
   // A batch in a batch would multiply what one request may cost.
   if (!isAllowed || row.handledBy === 'batch') {
     const message = 'The requested route does not support batch requests.'
@@ -294,6 +304,7 @@ export const admitItem = (
   if (canonical.kind === 'invalid') {
     return { kind: 'refused', status: canonical.status, body: canonical.body, fields }
   }
+  const effect = effectOf(batch, item.method, canonical)
   return {
     kind: 'runnable',
     admitted: { service, matching: finding, canonical },
@@ -302,7 +313,8 @@ export const admitItem = (
       kind: row.kind,
       itemId: pathParameters['parent'] ?? pathParameters['id'],
       method: item.method,
-      reach: reachOf(service, item.method, finding),
+      effect,
+      reach: reachOf(service, item.method, effect, finding),
     },
   }
 }
@@ -416,5 +428,5 @@ export const envelopeItem = (
   const content = reading.hasContent(body) ? Buffer.from(bodyText ?? JSON.stringify(body)) : undefined
   const fields = itemFields(headers, content !== undefined)
   const { path, query } = target
-  return { kind: 'item', item: { index, method, path, query, fields, content }, bodyNames }
+  return { kind: 'item', item: { index, method, effect: 'write', path, query, fields, content }, bodyNames }
 }

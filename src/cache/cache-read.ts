@@ -7,6 +7,7 @@ import {
   type RequestFields,
   requestField,
 } from '../http/message.ts'
+import { isHead } from '../http/methods.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'
 
@@ -154,7 +155,7 @@ export type Forward = (extra: {
 export const rangeFields = (read: CacheRead): Record<string, string> => {
   const range = requestField(read.fields, 'range')
   const condition = requestField(read.fields, 'if-range')
-  if (range === undefined || read.method === 'HEAD') return {}
+  if (range === undefined || isHead(read.method)) return {}
   return condition === undefined ? { range } : { range, 'if-range': condition }
 }
 

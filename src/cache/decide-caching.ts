@@ -2,6 +2,7 @@ import type { Moment } from '../clock.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { credentialExpiry, keyedFields, otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
+import { isCacheable, isKeyedByContent } from '../http/methods.ts'
 
 /**
  * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A
@@ -146,7 +147,7 @@ export type CachePolicy = {
   readonly declaredFields?: readonly string[]
   /** Then a token of the request expires, for which the response is stored; milliseconds since 1970. Absent without one. */
   readonly endsAt?: number
-  /** A GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
+  /** Declared for a GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
   readonly effect?: 'writes' | 'safe' | undefined
 }
 
@@ -181,7 +182,6 @@ export type CachingDecision =
       readonly keyed?: string | undefined
     }
   | { readonly kind: 'bypass'; readonly reason: BypassReason }
-  | { readonly kind: 'write' }
 
 export type CachingFacts = {
   readonly method: string
@@ -200,16 +200,12 @@ export type CachingFacts = {
 
 const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
 
-const write: CachingDecision = { kind: 'write' }
 const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
 const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
 
-/** RFC 9110 §9.2.1, RFC 10008 for QUERY. An unknown method counts as a write (RFC 9111 §4.4). */
-const isSafe = (method: string): boolean => method === 'OPTIONS' || method === 'TRACE' || method === 'QUERY'
-
 /** The content of a QUERY is part of the key of its response (RFC 10008 §2.7), so it is read whole where a rule stores that. */
 export const keepsContent = (method: string, { rule }: CachePolicy): boolean =>
-  method === 'QUERY' && rule !== undefined
+  isKeyedByContent(method) && rule !== undefined
 
 const forbidsStoring = (fields: RequestFields): boolean =>
   fields['cache-control'] !== undefined &&
@@ -263,14 +259,12 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   return cookie === undefined ? readPublic : readWithoutCookie
 }
 
-/** Whether a request reads through the cache, bypasses it, or invalidates as a write. */
+/** Whether a request that writes nothing reads through the cache, or bypasses it. */
 export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   const { method } = facts
-  if (method !== 'GET' && method !== 'HEAD' && method !== 'QUERY')
-    return isSafe(method) || policy.effect === 'safe' ? bypass('method') : write
-  if (policy.effect === 'writes') return write
+  if (!isCacheable(method)) return bypass('method')
   if (policy.isAmbiguous === true) return bypass('ambiguous-path')
-  if (method === 'QUERY') {
+  if (isKeyedByContent(method)) {
     if (!keepsContent(method, policy)) return bypass('no-rule')
   } else if (facts.hasContent) return bypass('request-content')
   if (forbidsStoring(facts.fields)) return bypass('request-no-store')

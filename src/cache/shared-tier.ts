@@ -1,6 +1,7 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
 import { varyKey } from '../http/caching-fields.ts'
 import { fieldValue, hasNoContent, withoutFields } from '../http/message.ts'
+import { isGet } from '../http/methods.ts'
 import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch/collapse.ts'
 import { responseControl } from './policy/freshness.ts'
 import { currentAgeMs } from './policy/reuse.ts'
@@ -165,7 +166,7 @@ const fromTier = (
 
 /** Responses to credentials stay in the memory of one process, and so do partial ones. */
 const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
-  read.method === 'GET' &&
+  isGet(read.method) &&
   read.partition === 'public' &&
   rangeFields['range'] === undefined &&
   read.isOutdated?.() !== true

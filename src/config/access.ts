@@ -106,7 +106,7 @@ const name = (meaning: string) =>
     .max(1_000)
 
 const required = oneOf(['all', 'writes', 'never']).describe(
-  'Requests that need it; `writes` = all methods but GET, HEAD and OPTIONS, and `x-trellis-writes`',
+  'Requests that need it; `writes` = all methods but GET, HEAD, OPTIONS and QUERY, unless `x-trellis-safe`, and `x-trellis-writes`',
 )
 
 const jwt = z

@@ -4,6 +4,7 @@ import { keepsContent } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { contentText, type FieldLines, requestField, whenKnown } from '../http/message.ts'
+import { isGet, isGetOrHead } from '../http/methods.ts'
 import type { ContentPlan } from '../service/contract.ts'
 import {
   canonicalOf,
@@ -166,8 +167,7 @@ const outsideTarget = /[^\x21-\x7e]|#/
 /** A GET that was seen before, unless a field or the content gives this one another meaning. */
 const recall = ({ service, request }: Received): RecalledTarget | undefined => {
   const { method, fields } = request
-  if ((method !== 'GET' && method !== 'HEAD') || fields['x-http-method-override'] !== undefined)
-    return undefined
+  if (!isGetOrHead(method) || fields['x-http-method-override'] !== undefined) return undefined
   const recalled = service.memo.recall(request.target)
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
@@ -289,7 +289,7 @@ const checked = (
   }
   const ready = asReady(exchange, canonical, content)
   // Only what follows from the target alone.
-  const isRemembered = request.method === 'GET' && content === undefined && matching.kind === 'found'
+  const isRemembered = isGet(request.method) && content === undefined && matching.kind === 'found'
   if (isRemembered && matching.endpoint.readsFields !== true) {
     remember(ready, matching)
     if (request.target !== service.mount + ready.target)

@@ -12,6 +12,7 @@ import {
   targetOf,
   withChanges,
 } from '../http/message.ts'
+import type { Effect } from '../http/methods.ts'
 import type { AnyOrigins, LocalAnswers, Translation } from '../service/announced.ts'
 import type { Contract, Witness } from '../service/contract.ts'
 import type { Canonical, Matching, RecalledTarget, TargetMemo } from '../service/decide.ts'
@@ -366,6 +367,7 @@ export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
 /** A request as it is forwarded: again, or beside its answer. */
 export type Outgoing = {
   readonly exchange: Ready
+  readonly effect: Effect
   /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
   readonly extraFields: Readonly<Record<string, string>>
   readonly withheld: ReadonlySet<string>

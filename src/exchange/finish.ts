@@ -36,6 +36,7 @@ import {
   withField,
   withoutFields,
 } from '../http/message.ts'
+import { isGet, isGetOrHead, isHead } from '../http/methods.ts'
 import type { AnyOrigin } from '../service/announced.ts'
 import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts'
 import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'
@@ -117,7 +118,7 @@ export const earlyErrorAnswer = (
  * client is refused alike.
  */
 export const isRefusedByTargetAlone = ({ method, fields, content }: GatewayRequest): boolean =>
-  method === 'GET' &&
+  isGet(method) &&
   content === undefined &&
   fields['content-type'] === undefined &&
   fields['x-http-method-override'] === undefined &&
@@ -174,7 +175,7 @@ export const permitted = <Response extends GatewayResponse>(
   method: string,
 ): Response => {
   const varies = variesBy(response.fields, 'origin')
-  if (!varies && method !== 'HEAD') return response
+  if (!varies && !isHead(method)) return response
   const fields = withPermission(response.fields, policy, origin)
   return {
     ...response,
@@ -216,7 +217,7 @@ export const conditional = (
   response: GatewayResponse,
   clock: Clock,
 ): GatewayResponse => {
-  if ((method !== 'GET' && method !== 'HEAD') || !isConditional(request.fields)) return response
+  if (!isGetOrHead(method) || !isConditional(request.fields)) return response
   if (!Buffer.isBuffer(response.content)) return response
   if (!service.contract.hasRoutes && record.cache === 'bypass') return response
   return preconditionResponse({ method, fields: request.fields }, response, clock.now()) ?? response
@@ -430,7 +431,7 @@ export const createCompression = (options: CompressOptions): CompressResponse =>
   }
 
   const isCompressible = (request: GatewayRequest, response: GatewayResponse): boolean =>
-    (response.content !== undefined || request.method === 'HEAD') &&
+    (response.content !== undefined || isHead(request.method)) &&
     response.status !== 206 &&
     lengthOf(response) >= options.minBytes &&
     !takesUncodedOnly(request.fields) &&
@@ -445,7 +446,7 @@ export const createCompression = (options: CompressOptions): CompressResponse =>
     const [coding] = accepted(requestField(request.fields, 'accept-encoding') ?? '').codings
     if (coding === undefined) return { status, fields, content }
     // The length must be that of GET (RFC 9110 §8.6), which only compressing would show.
-    if (request.method === 'HEAD') return { status, fields: withoutFields(fields, lengthField), content }
+    if (isHead(request.method)) return { status, fields: withoutFields(fields, lengthField), content }
     const done = takeSlot(client.address)
     return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
   }

@@ -21,8 +21,8 @@ import {
   targetOf,
   targetParts,
 } from '../http/message.ts'
+import { isHead, isPost } from '../http/methods.ts'
 import type { ContentMapper, Translation } from '../service/announced.ts'
-import { isActingRead } from '../service/decide.ts'
 import { neverSent } from '../upstream/failure.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import { boundedContent, readContent, type ShedOptions, shed } from './admit.ts'
@@ -123,7 +123,7 @@ const sentTarget = ({ service, matching, query, method, content, request }: Read
   const { address, contract } = service
   const target = upstreamTarget(address, matching.path, query)
   const isUnreadForm =
-    method === 'POST' &&
+    isPost(method) &&
     content instanceof Readable &&
     formType.test(requestField(request.fields, 'content-type') ?? '')
   if (contract.routeParameter === undefined || !isUnreadForm) return target
@@ -133,24 +133,21 @@ const sentTarget = ({ service, matching, query, method, content, request }: Read
 }
 
 const send = (
-  { exchange, background, signal }: Outgoing,
+  { exchange, effect, background, signal }: Outgoing,
   fields: string[],
   content: Ready['content'],
 ): Promise<GatewayResponse> => {
-  const { generation, service, request, method, record } = exchange
-  const isRead = method === 'GET' || method === 'HEAD' || method === 'QUERY'
+  const { service, request, method, record } = exchange
   const forwarded: ForwardRequest = {
     method,
-    isWrite:
-      exchange.policy.effect === 'writes' ||
-      isActingRead(service.contract, exchange.sensitive, () => generation.sharesRoutes(service)),
+    effect,
     target: sentTarget(exchange),
     host: service.address.hostField,
     fields,
     content,
     signal,
     // A write is not sent when its client has disconnected; a read may have other clients.
-    withdraw: isRead ? undefined : request.signal,
+    withdraw: effect === 'write' ? request.signal : undefined,
     clientAddress: background ? '' : addressGroup(exchange.client.address),
     // Links in the upstream's names are of no use to a client.
     interim: service.address.translation === undefined ? publicInterim(exchange) : undefined,
@@ -217,6 +214,7 @@ export const passedOn = (exchange: Ready): Outgoing => {
   const isConditioned = hasTagCondition(request.fields)
   return {
     exchange,
+    effect: 'pass',
     extraFields: isConditioned ? ownConditions(request.fields) : noFields,
     withheld: isConditioned ? tagConditions : nothing,
     acceptEncoding: codingsToPass(exchange),
@@ -346,7 +344,7 @@ export const codingsToPass = (exchange: Ready): string => {
 export const codingsToStore = (exchange: Ready, added: Readonly<Record<string, string>>): string => {
   const { method, request } = exchange
   const isPartial = request.fields['range'] !== undefined || added['range'] !== undefined
-  const accepted = method === 'HEAD' || isPartial ? undefined : acceptedBy(exchange)
+  const accepted = isHead(method) || isPartial ? undefined : acceptedBy(exchange)
   return accepted === undefined ? uncoded : stored(accepted)
 }
 

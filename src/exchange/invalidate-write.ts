@@ -22,6 +22,7 @@ import {
   targetParts,
   withField,
 } from '../http/message.ts'
+import { hasDestination } from '../http/methods.ts'
 import type { WitnessedStatement } from '../service/contract.ts'
 import { wentUpWhole } from '../upstream/messages.ts'
 import { type Generation, type Ready, type Service, upstreamTarget } from './exchange.ts'
@@ -181,10 +182,9 @@ const unsafeRequest = ({
   roots: address.roots,
   publicRoot: address.publicRoot,
   mount,
-  destination:
-    method === 'MOVE' || method === 'COPY'
-      ? requestField(request.fields, 'destination')?.replace(/^https?:\/\/[^/?#]*/i, '')
-      : undefined,
+  destination: hasDestination(method)
+    ? requestField(request.fields, 'destination')?.replace(/^https?:\/\/[^/?#]*/i, '')
+    : undefined,
   sparedByServerError: policy.profile === 'rfc-shared-cache',
 })
 

@@ -9,6 +9,7 @@ import {
   requestField,
   whenKnown,
 } from '../http/message.ts'
+import { isHead, isKeyedByContent } from '../http/methods.ts'
 import type { AnyOrigin } from '../service/announced.ts'
 import { requestTags } from '../service/contract.ts'
 import type { Decision } from '../service/decide.ts'
@@ -69,7 +70,7 @@ export class ExchangeRead implements CacheRead {
     this.partition = partition.kind
     this.#isForAll = partition.name === publicPart.name
     this.#sendsUndeclared = exchange.sendsUndeclared || partition.hasUndeclared === true
-    this.method = exchange.method === 'HEAD' ? 'HEAD' : 'GET'
+    this.method = isHead(exchange.method) ? 'HEAD' : 'GET'
     this.fields = exchange.request.fields
     // No report of a change says that a credential has lost a right.
     this.policy =
@@ -139,7 +140,7 @@ const contentFields = ['content-type', 'content-encoding', 'content-language', '
 
 /** RFC 10008 §2.7: the content, and what it means. Undefined for GET and HEAD. */
 const contentPart = ({ method, content, request: { fields } }: Ready): readonly unknown[] | undefined =>
-  method === 'QUERY'
+  isKeyedByContent(method)
     ? [
         ...contentFields.map((name) => requestField(fields, name) ?? null),
         Buffer.isBuffer(content) ? hash('sha256', content, 'base64url') : null,
@@ -205,6 +206,7 @@ export const readThrough = (
   const answer = context.cache.answer(read, (extra) =>
     fetch({
       exchange,
+      effect: 'read',
       extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
       withheld,
       acceptEncoding: codingsToStore(exchange, extra.fields),

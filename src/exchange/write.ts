@@ -15,6 +15,7 @@ import {
   requestField,
   teeContent,
 } from '../http/message.ts'
+import { isGetOrHead, isPost } from '../http/methods.ts'
 import type { HarmlessClaim, Question, Witness, WitnessedStatement } from '../service/contract.ts'
 import { readContent } from './admit.ts'
 import type { WriteKind } from './events.ts'
@@ -93,8 +94,7 @@ const track = ({ cache }: CacheContext, { service, generation }: Ready): Tracked
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
   const { method, policy, service } = exchange
-  if (method !== 'POST' || policy.profile !== 'rfc-shared-cache' || service.contract.hasRoutes)
-    return undefined
+  if (!isPost(method) || policy.profile !== 'rfc-shared-cache' || service.contract.hasRoutes) return undefined
   const { sensitive, identity } = exchange
   const asGet = { method: 'GET', fields: exchange.request.fields, hasContent: false, sensitive, identity }
   if (decideCaching(asGet, policy).kind !== 'read') return undefined
@@ -117,7 +117,7 @@ const announce = async ({ announcer }: CacheContext, exchange: Ready): Promise<s
 /** Is the response streamed to the client? Otherwise it is read whole, because its content shows what the write has changed. */
 const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
   // An item of a batch has no connection.
-  if (origin === 'batch' || method === 'GET' || method === 'HEAD') return false
+  if (origin === 'batch' || isGetOrHead(method)) return false
   if (matching.kind === 'unlisted') return true
   const isUpload = content !== undefined && !Buffer.isBuffer(content)
   return !service.contract.readsWriteResponse(matching.row, isUpload)
@@ -137,6 +137,7 @@ const forward = async (
   const conditions = ownConditions(exchange.request.fields)
   const response = await send({
     exchange,
+    effect: 'write',
     extraFields: question === undefined ? conditions : { ...conditions, 'trellis-nonce': question.field },
     withheld: tagConditions,
     acceptEncoding: isRead ? uncoded : codingsToPass(exchange),

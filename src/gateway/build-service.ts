@@ -204,10 +204,10 @@ export type BuiltService = {
 /** Sends a GET of the gateway itself, and reads the answer; `content` is undefined where it is larger than `mostBytes`. */
 export const ownGet = async (
   upstream: Upstream,
-  request: Omit<Parameters<Upstream['forward']>[0], 'method' | 'content'>,
+  request: Omit<Parameters<Upstream['forward']>[0], 'method' | 'effect' | 'content'>,
   mostBytes: number,
 ) => {
-  const answer = await upstream.forward({ ...request, method: 'GET', content: undefined })
+  const answer = await upstream.forward({ ...request, method: 'GET', effect: 'pass', content: undefined })
   const { status, fields, content = Buffer.alloc(0) } = await completed(answer, mostBytes, unlimited)
   discard(content)
   return { status, fields, content: Buffer.isBuffer(content) ? content : undefined }

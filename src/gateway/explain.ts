@@ -14,6 +14,7 @@ import { outwardTagsOf } from '../downstream/downstream.ts'
 import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField, targetParts } from '../http/message.ts'
+import { isKeyedByContent } from '../http/methods.ts'
 import { hostOf } from '../http/targets.ts'
 import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
 import {
@@ -207,7 +208,7 @@ const cachingOf = (
         ...feedOf(service, policy),
         profile: policy.profile,
         ...storedAs(service, contract, match, canonical, decision.caching.partition, host),
-        ...(method === 'QUERY' ? { contentInTheKey: 'as sent; this explanation has none' } : {}),
+        ...(isKeyedByContent(method) ? { contentInTheKey: 'as sent; this explanation has none' } : {}),
       }
     case 'pass':
       return {

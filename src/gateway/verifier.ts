@@ -20,7 +20,7 @@ import { redactTarget } from '../http/targets.ts'
 import type { History } from '../observability/history.ts'
 import type { Log } from '../observability/logger.ts'
 import type { OperatorCache } from './membership.ts'
-import { anonymousGet } from './warmer.ts'
+import { anonymousGet, isWrittenByGet } from './warmer.ts'
 
 type Outcome = VerifiedEvent['outcome']
 
@@ -89,9 +89,9 @@ export const createVerifier = ({ verification, perSecond, spreadMs, ...options }
       })
       if (exchange === undefined) return undefined
       const { access, contract } = exchange.service
-      const { effect, profile } = contract.policyFor('GET', exchange.path)
+      const { profile } = contract.policyFor('GET', exchange.path)
       // What a client's credential may have made for all cannot be fetched without it.
-      if (effect === 'writes' || profile !== 'safe' || access !== undefined) return undefined
+      if (isWrittenByGet(exchange) || profile !== 'safe' || access !== undefined) return undefined
       const response = await completed(await run(exchange), longestVerified, unlimited)
       const { content = Buffer.alloc(0) } = response
       if (!Buffer.isBuffer(content)) {

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { WarmedEvent } from '../exchange/events.ts'
 import { arrived, type Generation, type Received, type Run, serviceAtHost } from '../exchange/exchange.ts'
 import { fieldValue, type GatewayRequest, type GatewayResponse, targetParts } from '../http/message.ts'
+import { isWrite } from '../service/decide.ts'
 
 /**
  * A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service, `scheme` where it is that of
@@ -79,6 +80,14 @@ export const anonymousGet = (
   })
 }
 
+/** To fetch it would change something. */
+export const isWrittenByGet = ({ service: { contract }, path, query }: Received): boolean =>
+  isWrite(contract, contract.policyFor('GET', path), {
+    method: 'GET',
+    sensitive: contract.sensitivityOf(path, query),
+    sharesRoutes: () => true,
+  })
+
 const failed = (reason: string): WarmResult => ({ outcome: 'failed', reason })
 
 const resultOf = ({ status, fields }: GatewayResponse, { record: { cache, code } }: Received): WarmResult => {
@@ -119,9 +128,7 @@ export const createWarmer = (options: WarmerOptions) => {
         signal: stop.signal,
       })
       if (exchange === undefined) return failed('its service is no longer configured')
-      // To fetch it would change something.
-      if (exchange.service.contract.policyFor('GET', exchange.path).effect === 'writes')
-        return { outcome: 'bypassed', reason: 'a GET of it changes something' }
+      if (isWrittenByGet(exchange)) return { outcome: 'bypassed', reason: 'a GET of it changes something' }
       const response = await run(exchange)
       const { content } = response
       // Read to its end: the store takes complete responses.

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Duplex, type Readable, Transform } from 'node:stream'
 import { overheadOfChunk, type Reservation } from './bounds.ts'
+import { isHead } from './methods.ts'
 
 /** Most keys and tags are shorter, and are kept as they are: to make a digest takes longer than all else that is done with one. */
 const longestKept = 128
@@ -219,7 +220,7 @@ export const acceptOf = (key: string): string =>
 
 /** RFC 9110 §6.4.1: these have no content, regardless of their fields. */
 export const hasNoContent = (method: string, status: number): boolean =>
-  method === 'HEAD' || status === 204 || status === 205 || status === 304
+  isHead(method) || status === 204 || status === 205 || status === 304
 
 /** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
 export type Interim = (head: ResponseHead) => void

@@ -37,6 +37,7 @@ import type { OpenSpan, OpenSpans, Received } from '../exchange/exchange.ts'
 import type { ExchangeWatch } from '../exchange/ports.ts'
 import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
 import { methodName } from '../http/message.ts'
+import { isPost } from '../http/methods.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */
@@ -231,7 +232,7 @@ export const boundExports = (collector: URL, mostMs: number): (() => void) => {
   const host = collector.hostname.replaceAll(/[[\]]/g, '')
   const bound = (message: unknown): void => {
     const { request } = message as { readonly request?: unknown }
-    if (!(request instanceof ClientRequest) || request.method !== 'POST') return
+    if (!(request instanceof ClientRequest) || !isPost(request.method)) return
     if (request.path !== path || request.host !== host) return
     const timer = setTimeout(() => request.destroy(new Error('the collector took too long')), mostMs)
     timer.unref()

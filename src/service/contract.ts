@@ -2,6 +2,7 @@ import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
 import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../cache/tagger.ts'
 import { GatewayError } from '../errors.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
+import { isGetOrHead } from '../http/methods.ts'
 import type { Connected, Connection } from './announced.ts'
 import type { ErrorPage } from './error-page.ts'
 import type { Endpoint, Found, RouteFinding, Row } from './row.ts'
@@ -349,7 +350,7 @@ const readable =
 /** JSON and forms are read; other content only streams to endpoints that take uploads. */
 export const planByMediaType: Contract['contentPlan'] = (method, endpoint, fields) => {
   // Many programs read a JSON content on GET as parameters: a response to another request than the one that is keyed.
-  if (method === 'GET' || method === 'HEAD') {
+  if (isGetOrHead(method)) {
     throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
   }
   if (readable.test(requestField(fields, 'content-type') ?? '')) return readUncoded(fields)

@@ -14,6 +14,7 @@ import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
 import { createRecentValues } from '../http/memo.ts'
 import { type GatewayResponse, type RequestFields, targetOf } from '../http/message.ts'
+import { isSafe } from '../http/methods.ts'
 import type { Contract, Invalid, UndeclaredParameters } from './contract.ts'
 import type { Found, RouteFinding, Row } from './row.ts'
 
@@ -195,7 +196,7 @@ export const canonicalOf = (
   }
 }
 
-/** What is done with a valid request. */
+/** What is done with a valid request; but for `own`, the kind is the effect of the request. */
 export type Decision =
   /** The gateway makes the response. */
   | { readonly kind: 'own'; readonly what: 'index' | 'options' | 'batch'; readonly row: Row }
@@ -207,11 +208,7 @@ export type Decision =
   | { readonly kind: 'write'; readonly sensitive: Sensitivity | undefined }
 
 /** What the decision depends on beside the rules. */
-type DecisionFacts = CachingFacts & {
-  readonly isUpgrade: boolean
-  /** Does one of the services at the same upstream have routes? */
-  sharesRoutes(): boolean
-}
+type DecisionFacts = CachingFacts & EffectFacts & { readonly isUpgrade: boolean }
 
 /** The response that the gateway makes itself; undefined for all other requests. */
 export const ownOf = (
@@ -225,13 +222,31 @@ export const ownOf = (
   return row.handledBy === 'batch' && makes.batch ? { kind: 'own', what: 'batch', row } : undefined
 }
 
-/** Is a GET treated as a write? Through a service without routes only where one with routes has the same upstream. */
-export const isActingRead = (
-  contract: Contract,
-  sensitive: Sensitivity | undefined,
-  sharesRoutes: () => boolean,
-): sensitive is Sensitivity =>
-  sensitive !== undefined && contract.actsAsWrite(sensitive) && (contract.hasRoutes || sharesRoutes())
+type EffectFacts = {
+  readonly method: string
+  readonly sensitive: Sensitivity | undefined
+  /** Does one of the services at the same upstream have routes? */
+  sharesRoutes(): boolean
+}
+
+/**
+ * Why a request is a write; undefined: it is none. A safe method writes where the service declares that, or where something in the
+ * target acts: through a service without routes only if one with routes has the same upstream.
+ */
+const writeReason = (
+  contract: Pick<Contract, 'actsAsWrite' | 'hasRoutes'>,
+  { effect }: Pick<CachePolicy, 'effect'>,
+  { method, sensitive, sharesRoutes }: EffectFacts,
+): 'method' | 'declared' | Sensitivity | undefined => {
+  if (effect === 'writes') return 'declared'
+  if (!isSafe(method) && effect !== 'safe') return 'method'
+  const acts = sensitive !== undefined && contract.actsAsWrite(sensitive)
+  return acts && (contract.hasRoutes || sharesRoutes()) ? sensitive : undefined
+}
+
+/** Does the request change what others read? For decisions before the request is complete: `access`, the order of a batch. */
+export const isWrite = (...facts: Parameters<typeof writeReason>): boolean =>
+  writeReason(...facts) !== undefined
 
 /** What is done with a request that the gateway does not answer itself. */
 export const decide = (
@@ -239,26 +254,28 @@ export const decide = (
   policy: CachePolicy,
   facts: DecisionFacts,
 ): Exclude<Decision, { readonly kind: 'own' }> => {
-  const { sensitive } = facts
-  const caching = decideCaching(facts, policy)
-  if (caching.kind === 'write') return { kind: 'write', sensitive: undefined }
-  if (isActingRead(contract, sensitive, facts.sharesRoutes)) return { kind: 'write', sensitive }
+  const reason = writeReason(contract, policy, facts)
+  if (reason !== undefined)
+    return { kind: 'write', sensitive: reason === 'method' || reason === 'declared' ? undefined : reason }
   // It is no response, and is for one client.
   if (facts.isUpgrade) return { kind: 'pass', reason: undefined }
+  const caching = decideCaching(facts, policy)
   return caching.kind === 'read' ? { kind: 'read', caching } : { kind: 'pass', reason: caching.reason }
 }
 
-/** Must `access` treat a request as a write? The envelope of a batch is none: each of its items is checked when it runs. */
+/**
+ * Must `access` treat a request as a write? A target that may act is one wherever its upstream is. The envelope of a batch is none:
+ * each of its items is checked when it runs.
+ */
 export const isAccessWrite = (
-  contract: Pick<Contract, 'actsAsWrite'>,
+  contract: Contract,
   method: string,
   matching: Matching,
   sensitive: Sensitivity | undefined,
 ): boolean => {
   if ('row' in matching && matching.row.handledBy === 'batch') return false
-  const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-  const writes = matching.kind === 'found' && matching.endpoint.effect === 'writes'
-  return !isRead || writes || (sensitive !== undefined && contract.actsAsWrite(sensitive))
+  const policy = contract.policyFor(method, matching.path)
+  return isWrite(contract, policy, { method, sensitive, sharesRoutes: () => true })
 }
 
 /** Fields of clients that `access` keeps from the upstream: no response depends on them. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { rememberedFor } from '../http/memo.ts'
+import { isHead, isOptions } from '../http/methods.ts'
 import type { Contract } from './contract.ts'
 import {
   canonicalIdentifier,
@@ -21,7 +22,7 @@ import type { Endpoint, PathRefusal, RouteFinding, Row } from './row.ts'
 export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
   const named = (wanted: string) =>
     endpoints.find((endpoint) => (endpoint.methods as readonly string[]).includes(wanted))
-  return named(method) ?? (method === 'HEAD' ? named('GET') : undefined)
+  return named(method) ?? (isHead(method) ? named('GET') : undefined)
 }
 
 type IndexedRow = { readonly row: Row; readonly order: number; readonly pattern: RowPattern }
@@ -130,7 +131,7 @@ const firstMatch = (index: RowIndex, method: string, text: string): Match | unde
     if (groups === undefined) continue
     const endpoint = endpointOf(candidate.row, method)
     const match = { candidate, groups, endpoint }
-    if (endpoint !== undefined || method === 'OPTIONS') return match
+    if (endpoint !== undefined || isOptions(method)) return match
     first ??= match
   }
   return first
@@ -169,7 +170,7 @@ const findingOf = (
 ): RouteFinding => {
   const { row } = match.candidate
   const path = spelled(canonical.text)
-  if (method === 'OPTIONS') return { kind: 'options', row, path }
+  if (isOptions(method)) return { kind: 'options', row, path }
   if (match.endpoint === undefined) return { kind: 'wrong-method', row, path }
   const pathParameters = Object.fromEntries(
     canonical.identifiers.map(([name, text]) => [name, decodedValue(text)]),

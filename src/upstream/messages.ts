@@ -13,14 +13,14 @@ import {
   withField,
   withoutFields,
 } from '../http/message.ts'
+import type { Effect } from '../http/methods.ts'
 import type { AttemptEvent } from './events.ts'
 import { toGatewayError } from './failure.ts'
 
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
   readonly method: string
-  /** It changes something although its method is a safe one: it is not sent twice. */
-  readonly isWrite?: boolean | undefined
+  readonly effect: Effect
   /** Its outcome says nothing of other requests: neither the breaker nor the health of the target counts it. */
   readonly isUncounted?: boolean | undefined
   /** Path and query as the upstream expects them, base path included. */

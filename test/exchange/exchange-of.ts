@@ -121,6 +121,7 @@ export const outgoing = (
   service = siteService(),
 ): Outgoing => ({
   exchange: ready(target, more, service),
+  effect: 'read',
   extraFields: {},
   withheld: new Set(),
   acceptEncoding: 'identity',

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { isDelete, isPost } from '../../http/methods.ts'
 import type { ItemReading } from '../../service/contract.ts'
 import type { ChunkResult, SplitReason } from '../events.ts'
 import {
@@ -155,9 +156,9 @@ const isPlainId = (itemId: string | undefined): boolean =>
   itemId !== undefined && /^[1-9]\d{0,18}$/.test(itemId)
 
 const reachOfWrite = (facts: OrderFacts): OrderReach => {
-  if (facts.kind === 'collection') return facts.method === 'POST' ? 'claim' : 'everything'
+  if (facts.kind === 'collection') return isPost(facts.method) ? 'claim' : 'everything'
   // Deleting a user hands the contents over to another one.
-  if (facts.method === 'DELETE') return facts.collection === 'users' ? 'everything' : 'claim'
+  if (isDelete(facts.method)) return facts.collection === 'users' ? 'everything' : 'claim'
   return facts.parameters.every((name) => ownParameters.has(name)) ? 'update' : 'claim'
 }
 
@@ -165,7 +166,7 @@ const reachOf = (facts: OrderFacts): OrderReach => {
   const isKnown = facts.kind === 'item' || facts.kind === 'collection'
   if (facts.collection === '' || !isKnown || facts.reach !== undefined) return 'everything'
   if (facts.kind === 'item' && !isPlainId(facts.itemId)) return 'everything'
-  return facts.method === 'GET' || facts.method === 'HEAD' ? 'read' : reachOfWrite(facts)
+  return facts.effect === 'write' ? reachOfWrite(facts) : 'read'
 }
 
 type Reaching = { readonly facts: OrderFacts; readonly reach: OrderReach }
@@ -375,7 +376,11 @@ export const planBatch = ({ reading }: PlanOptions, { envelope, text, admit }: B
     if (admission.kind === 'runnable') {
       const { admitted, conflict } = admission
       const parameters = parametersOf(item, bodyNames)
-      return { kind: 'runnable', item: { ...item, admitted }, order: { ...conflict, parameters } }
+      return {
+        kind: 'runnable',
+        item: { ...item, effect: conflict.effect, admitted },
+        order: { ...conflict, parameters },
+      }
     }
     const { status, body, fields = [] } = admission
     return { kind: 'refused', error: { status, body, fields }, method: item.method }

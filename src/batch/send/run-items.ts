@@ -1,14 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { addCount } from '../../http/bounds.ts'
 import type { BatchEvent, ChunkResult } from '../events.ts'
-import {
-  type BatchItem,
-  type Dispatch,
-  type ItemAnswer,
-  type ItemError,
-  isWrite,
-  thrownItemError,
-} from '../item.ts'
+import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, thrownItemError } from '../item.ts'
 import {
   conflictGroups,
   planUnits,
@@ -132,13 +125,13 @@ const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<M
   try {
     return await answer
   } catch (error) {
-    return thrownItemError(error, isWrite(item.method))
+    return thrownItemError(error, item.effect)
   }
 }
 
 /** A write that has begun is left to finish, so that its outcome is known to the cache; a read without a client is aborted. */
 const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
-  isWrite(item.method) ? new AbortController().signal : stop
+  item.effect === 'write' ? new AbortController().signal : stop
 
 const runChunk = (
   options: RunOptions,
@@ -183,7 +176,7 @@ export const runItems = async (
   const { flow } = sender
   const groups = conflictGroups(waits)
   const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length })
-  const isChunkable = (index: number): boolean => isWrite(items[index]?.method ?? 'GET')
+  const isChunkable = (index: number): boolean => items[index]?.effect === 'write'
   const units = planUnits(waits, groups, { ...split, isChunkable })
   if (units.length > 0) {
     options.report({

@@ -12,7 +12,7 @@ import { completed } from '../../exchange/invalidate-write.ts'
 import type { Reservation } from '../../http/bounds.ts'
 import { fieldValue, type GatewayResponse, targetOf, withField, withoutFields } from '../../http/message.ts'
 import type { ForwardRequest } from '../../upstream/messages.ts'
-import { AnswerTooLarge, type BatchItem, type ItemAnswer, isWrite } from '../item.ts'
+import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
 /** Fields of the batch request that hold for each of its items: credentials and origin. */
@@ -112,7 +112,7 @@ const itemExchange = (
 
 /** A read may be repeated; a write was carried out, and its error states that. */
 const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
-  isCrowded && !isWrite(item.method)
+  isCrowded && item.effect !== 'write'
     ? new GatewayError('overloaded', { retryAfterSeconds: 1 })
     : new AnswerTooLarge()
 
@@ -154,7 +154,7 @@ export const runItem = async (
   const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
   // Another client's request may receive the response first.
   const { content, status, fields } = await readWhole(answer)
-  if (failure !== undefined && isWrite(item.method)) throw failure
+  if (failure !== undefined && item.effect === 'write') throw failure
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
     throw notHeld(item, isCrowded)

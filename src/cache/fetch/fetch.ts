@@ -17,6 +17,7 @@ import {
   type ResponseHead,
   whenKnown,
 } from '../../http/message.ts'
+import { isHead } from '../../http/methods.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationFields } from '../policy/reuse.ts'
 import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
@@ -383,8 +384,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   return (fetch) => {
     const { read, stored } = fetch
     report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
-    if (read.method === 'HEAD')
-      return request(fetch, noFields).then((upstream) => handleHead(fetch, upstream))
+    if (isHead(read.method)) return request(fetch, noFields).then((upstream) => handleHead(fetch, upstream))
     if (stored !== undefined) return validate(fetch, stored)
     const partialRequest = partial.requestFor(read)
     return partialRequest === undefined ? fetchWhole(fetch) : fetchPart(fetch, partialRequest)

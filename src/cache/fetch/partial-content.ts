@@ -27,6 +27,7 @@ import {
   withField,
   withoutFields,
 } from '../../http/message.ts'
+import { isGet } from '../../http/methods.ts'
 import { type CacheAnswer, type CacheRead, cacheKey, partsOfKey, type ReaderFacts } from '../cache-read.ts'
 import {
   confirmsStored,
@@ -229,7 +230,7 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
     forget,
     /** A fresh stored part that the reader requests, as a hit. */
     hit: (read: CacheRead, at: Moment) => {
-      if (read.policy.profile !== 'rfc-shared-cache' || read.method !== 'GET') return undefined
+      if (read.policy.profile !== 'rfc-shared-cache' || !isGet(read.method)) return undefined
       if (read.fields['range'] === undefined) return undefined
       const reuse = decideReuse(store.variants(partialKey(read.key)), read, read.policy.profile, at)
       if (reuse.kind !== 'fresh' || !isIncomplete(reuse.stored)) return undefined
@@ -238,9 +239,9 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
       return answer
     },
     /** Is any part of what the reader requests stored? */
-    has: (read: CacheRead) => read.method === 'GET' && find(read) !== undefined,
+    has: (read: CacheRead) => isGet(read.method) && find(read) !== undefined,
     requestFor: (read: CacheRead) => {
-      const stored = read.method === 'GET' ? find(read) : undefined
+      const stored = isGet(read.method) ? find(read) : undefined
       if (stored === undefined) return undefined
       return read.fields['range'] === undefined
         ? completionOf(stored)

@@ -4,6 +4,7 @@ import { createFairTurns } from '../../http/bounds.ts'
 import { varyKey } from '../../http/caching-fields.ts'
 import { otherCredential } from '../../http/credential-fields.ts'
 import { discard } from '../../http/message.ts'
+import { isGet, isHead } from '../../http/methods.ts'
 import {
   type CacheAnswer,
   type CacheRead,
@@ -177,7 +178,7 @@ const createResolveWaiter = (
       return stale
     }
     // A 206 does not describe the whole response, and an error of this request does not apply to the requests of other readers.
-    const isOfKey = read.method === 'GET' && read.fields['range'] === undefined && !isOfRequest(response)
+    const isOfKey = isGet(read.method) && read.fields['range'] === undefined && !isOfRequest(response)
     if (isOfKey) hitForPass.add(read.key, clock.monotonic())
     return respond(() => responder.unshareable(outcome, read, need.reason, readClock(clock)))
   }
@@ -331,7 +332,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     })
 
   const fetchesAlone = (read: CacheRead): boolean =>
-    read.method === 'HEAD' ||
+    isHead(read.method) ||
     read.fields['range'] !== undefined ||
     carriesOwnCredential(read) ||
     read.isOutdated?.() === true ||
@@ -433,7 +434,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     /** Fetches in the background what was served stale. */
     revalidate: (read: CacheRead, forward: Forward, stored: StoredResponse): void => {
       // The response to a HEAD has no content to store.
-      if (read.method === 'HEAD' || fetches.find(read.key, variantOf(read)) !== undefined) return
+      if (isHead(read.method) || fetches.find(read.key, variantOf(read)) !== undefined) return
       const fetch = start(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')
       void fetch.ended().then(({ kind }) => {
         if (kind === 'failed') report({ kind: 'background-failed', service: read.service })

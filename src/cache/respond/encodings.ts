@@ -24,6 +24,7 @@ import {
   type ResponseHead,
   requestField,
 } from '../../http/message.ts'
+import { isGet, isHead } from '../../http/methods.ts'
 import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
@@ -31,7 +32,7 @@ import type { CodedForm, StoredResponse } from '../store/stored-response.ts'
 
 /** Without range and precondition: one response serves all such readers. */
 export const takesWhole = (reader: ReaderFacts): boolean =>
-  reader.method === 'GET' && reader.fields['range'] === undefined && !isConditional(reader.fields)
+  isGet(reader.method) && reader.fields['range'] === undefined && !isConditional(reader.fields)
 
 const ranged = (
   reader: ReaderFacts,
@@ -59,7 +60,7 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
     discard(whole.content)
     return instead
   }
-  if (reader.method === 'HEAD') {
+  if (isHead(reader.method)) {
     discard(whole.content)
     return { ...whole, content: undefined }
   }

@@ -10,6 +10,7 @@ import {
   longestText,
   whenKnown,
 } from '../../http/message.ts'
+import { isHead } from '../../http/methods.ts'
 import { type CacheAnswer, type CacheRead, cacheName, forwardedStatus } from '../cache-read.ts'
 import type { ForwardReason, HitDetail, ReadOutcome, StatusDetail } from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/collapse.ts'
@@ -75,7 +76,7 @@ const answerFor = (
 /** The form that the client shares with others; undefined if its response must be made for it. */
 const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undefined => {
   if (takesWhole(read)) return 'whole'
-  if (!isConditional(read.fields)) return read.method === 'HEAD' ? 'head' : undefined
+  if (!isConditional(read.fields)) return isHead(read.method) ? 'head' : undefined
   const isSuccess = stored.status >= 200 && stored.status < 300
   return isSuccess && asksForTag(read.fields, currentTag(stored)) ? 'not-modified' : undefined
 }

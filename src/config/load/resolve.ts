@@ -1,3 +1,4 @@
+import { isCacheable, isGet } from '../../http/methods.ts'
 import type { Operation } from '../../openapi/document/operation.ts'
 import type { DeclaredResource } from '../../openapi/document/resources.ts'
 import { plantsDocument } from '../api-document.ts'
@@ -58,7 +59,7 @@ const matchOf = ({ method, template }: Pick<Operation, 'method' | 'template'>): 
   const segments = template.slice(1).split('/')
   return {
     text: `${method} ${template}`,
-    methods: method === 'GET' ? ['GET', 'HEAD'] : [method],
+    methods: isGet(method) ? ['GET', 'HEAD'] : [method],
     segments: template === '/' ? [] : segments.map((segment) => segment.replaceAll(/\{[^{}]*\}/g, '*')),
   }
 }
@@ -77,8 +78,11 @@ const resolveDocumentCache = ({ cache, document }: ServiceOf<'openapi'>) => {
       : [{ ...rule, match: matchOf(ruleOperation), operation: matchOf(ruleOperation).text }]
   })
   const described = operations.flatMap((operation) => {
-    const isRead = ['GET', 'HEAD', 'QUERY'].includes(operation.method)
-    if (operation.cache === undefined || !isRead || parseDuration(operation.cache.ttl) === undefined)
+    if (
+      operation.cache === undefined ||
+      !isCacheable(operation.method) ||
+      parseDuration(operation.cache.ttl) === undefined
+    )
       return []
     const match = matchOf(operation)
     const { match: _match, ...rule } = cacheRule.parse({ ...operation.cache, match: 'GET /' })

@@ -8,6 +8,7 @@ import {
   requestField,
   withoutFields,
 } from '../message.ts'
+import { isGetOrHead } from '../methods.ts'
 import { parseHttpDate } from './dates.ts'
 
 /** An entity tag (RFC 9110 §8.8.3); `opaque` keeps its quotes. */
@@ -139,8 +140,6 @@ const guardHolds = (fields: RequestFields, response: ResponseHead, now: number):
   return ifUnmodifiedSince === undefined || modifiedSince(ifUnmodifiedSince, response, now) !== true
 }
 
-const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
-
 /**
  * Evaluates in the order of RFC 9110 §13.2.2, against the response that the request would get without its preconditions.
  * Only a 2xx answer is subject to them (§13.2.1).
@@ -156,10 +155,10 @@ export const evaluatePreconditions = (
   const ifNoneMatch = requestField(fields, 'if-none-match')
   if (ifNoneMatch !== undefined) {
     if (!anyTagMatches(ifNoneMatch, response, matchesWeakly)) return 'proceed'
-    return isRead(method) ? 'not-modified' : 'failed'
+    return isGetOrHead(method) ? 'not-modified' : 'failed'
   }
   const ifModifiedSince = requestField(fields, 'if-modified-since')
-  if (ifModifiedSince === undefined || !isRead(method)) return 'proceed'
+  if (ifModifiedSince === undefined || !isGetOrHead(method)) return 'proceed'
   return modifiedSince(ifModifiedSince, response, now) === false ? 'not-modified' : 'proceed'
 }
 

@@ -231,9 +231,8 @@ export type AttemptFailure =
 /** The facts of an attempt that failed before a response head was passed on. */
 export type RetryFacts = {
   readonly failure: AttemptFailure
-  readonly method: string
-  /** It changes something, regardless of its method. */
-  readonly isWrite?: boolean | undefined
+  /** The upstream may get it twice. */
+  readonly repeatable: boolean
   /** Some of the request may have reached the target. */
   readonly sent: boolean
   /** The content can be sent once more: complete in memory, absent, or a stream that has not been read from. */
@@ -252,16 +251,6 @@ export type RetryFacts = {
 export type RetryDecision =
   | { readonly kind: 'retry'; readonly reason: RetryReason; readonly waitMs: number }
   | { readonly kind: 'give-up'; readonly reason: GiveUpReason }
-
-const idempotentMethods: ReadonlySet<string> = new Set([
-  ...['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'],
-  // RFC 10008 §2.
-  'QUERY',
-])
-
-/** May a request be sent twice (RFC 9110 §9.2.2)? Not a GET that changes something. */
-export const isIdempotent = ({ method, isWrite }: Pick<RetryFacts, 'method' | 'isWrite'>): boolean =>
-  isWrite !== true && idempotentMethods.has(method)
 
 /** A longer Retry-After is left to the client. */
 const longestRetryAfterMs = 2_000
@@ -292,7 +281,7 @@ const isRetryReason = (reason: RetryReason | GiveUpReason): reason is RetryReaso
 
 export const decideRetry = (facts: RetryFacts): RetryDecision => {
   if (facts.attemptsMade >= facts.attemptsAllowed) return giveUp('attempts-used')
-  if (facts.sent && !isIdempotent(facts)) return giveUp('method')
+  if (facts.sent && !facts.repeatable) return giveUp('method')
   if (!facts.replayable) return giveUp('content-consumed')
   const reason = reasonFor(facts)
   if (!isRetryReason(reason)) return giveUp(reason)

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
 import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
+import { isRepeatable } from '../../http/methods.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
 import {
@@ -23,7 +24,6 @@ import {
   type Breaker,
   type createRetryBudget,
   decideRetry,
-  isIdempotent,
   type RequestResult,
   type RetryDecision,
   retryAfterMs,
@@ -59,6 +59,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   readonly #startedMs: number
   readonly #total: TotalTimeout
   readonly #slot: RequestSlot
+  readonly #isRepeatable: boolean
   #state: State = 'queued'
   #ticket: Ticket | undefined
   #attempt: Attempt | undefined
@@ -87,7 +88,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#startedMs = context.clock.monotonic()
     const { totalMs } = context.options.timeouts
     this.#total = new TotalTimeout(totalMs, this.#startedMs, () => this.#expire())
-    const { method, target, host, fields, content, clientAddress = '', line = '' } = request
+    const { method, effect, target, host, fields, content, clientAddress = '', line = '' } = request
+    this.#isRepeatable = isRepeatable(method, effect)
     this.#dispatched = {
       path: target,
       method,
@@ -178,7 +180,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#state === 'done') return
     this.#state = 'sending'
     const { targets, clock, options } = this.#context
-    const mayRetry = isIdempotent(this.#request) && options.retry.attempts > 1
+    const mayRetry = this.#isRepeatable && options.retry.attempts > 1
     const mayTry = mayRetry && isReplayable(this.#request.content, false)
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
@@ -317,8 +319,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const now = clock.monotonic()
     const decision = decideRetry({
       failure,
-      method: this.#request.method,
-      isWrite: this.#request.isWrite,
+      repeatable: this.#isRepeatable,
       sent: attempt.sent,
       replayable: isReplayable(this.#request.content, attempt.sent),
       attemptsMade: this.#tried.length,

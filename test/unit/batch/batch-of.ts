@@ -55,6 +55,7 @@ export const batchOf = ({
             kind: itemId === undefined ? 'collection' : 'item',
             itemId,
             method: item.method,
+            effect: item.method === 'GET' ? 'read' : 'write',
           },
         }
       }),

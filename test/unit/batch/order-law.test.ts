@@ -126,6 +126,7 @@ const begin = (store: Store, { method, collection, id, set }: Operation): (() =>
 
 const factsOf = ({ method, collection, id, set }: Operation): OrderFacts => ({
   method,
+  effect: method === 'GET' ? 'read' : 'write',
   collection,
   kind: id === undefined ? 'collection' : 'item',
   itemId: id === undefined ? undefined : String(id),

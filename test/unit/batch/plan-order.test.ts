@@ -4,7 +4,8 @@ import { type OrderFacts, planOrder } from '../../../src/batch/order/plan-order.
 const on = (method: string, place: string, ...parameters: string[]): OrderFacts => {
   const [collection = '', itemId, part] = place.split('/')
   const kind = part ?? (itemId === undefined ? 'collection' : 'item')
-  return { method, collection, kind, itemId, parameters }
+  const effect = method === 'GET' ? 'read' : 'write'
+  return { method, effect, collection, kind, itemId, parameters }
 }
 
 test.each([

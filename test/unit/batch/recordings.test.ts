@@ -40,7 +40,13 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
     const batch = batchOf({
       admit: (item): ItemAdmission => {
         const recorded = responses[item.index]
-        const facts = { collection: 'posts', kind: 'collection', itemId: undefined, method: item.method }
+        const facts = {
+          collection: 'posts',
+          kind: 'collection',
+          itemId: undefined,
+          method: item.method,
+          effect: item.effect,
+        }
         if (recorded === undefined || !isRefused(recorded.body)) return { kind: 'runnable', conflict: facts }
         return {
           kind: 'refused',
@@ -71,7 +77,13 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
         ? { kind: 'refused', status: 400, body: invalid.body, fields: ['Allow', 'GET, POST'] }
         : {
             kind: 'runnable',
-            conflict: { collection: 'posts', kind: 'collection', itemId: undefined, method: 'POST' },
+            conflict: {
+              collection: 'posts',
+              kind: 'collection',
+              itemId: undefined,
+              method: 'POST',
+              effect: 'write',
+            },
           },
     dispatch: async () => {
       ran += 1

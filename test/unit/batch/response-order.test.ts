@@ -29,7 +29,13 @@ test.each(positions)('%s at index %i shifts no other', async (_, at, entry, stat
           }
         : {
             kind: 'runnable',
-            conflict: { collection: 'posts', kind: 'item', itemId: item.path.slice(15), method: 'PUT' },
+            conflict: {
+              collection: 'posts',
+              kind: 'item',
+              itemId: item.path.slice(15),
+              method: 'PUT',
+              effect: 'write',
+            },
           },
     dispatch: async (item): Promise<ItemAnswer> => {
       if (item.path.endsWith('666')) throw new GatewayError('upstream_busy', { retryAfterSeconds: 1 })

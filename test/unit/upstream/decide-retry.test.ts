@@ -3,7 +3,7 @@ import { decideRetry, type RetryFacts } from '../../../src/upstream/send/circuit
 
 const facts = (changes: Partial<RetryFacts>): RetryFacts => ({
   failure: { kind: 'broken' },
-  method: 'GET',
+  repeatable: true,
   sent: true,
   replayable: true,
   attemptsMade: 1,
@@ -18,19 +18,15 @@ const status = (retryAfterMs?: number) => ({ kind: 'status', retryAfterMs }) as 
 
 test.each<[string, Partial<RetryFacts>, object]>([
   ['a GET whose connection broke', {}, { kind: 'retry', reason: 'connection-lost' }],
-  ['a PUT whose connection broke', { method: 'PUT' }, { kind: 'retry' }],
-  ['a POST whose connection broke', { method: 'POST' }, { kind: 'give-up', reason: 'method' }],
-  ['a PATCH whose connection broke', { method: 'PATCH' }, { kind: 'give-up', reason: 'method' }],
+  ['a PUT whose connection broke', { repeatable: true }, { kind: 'retry' }],
+  ['a POST whose connection broke', { repeatable: false }, { kind: 'give-up', reason: 'method' }],
+  ['a PATCH whose connection broke', { repeatable: false }, { kind: 'give-up', reason: 'method' }],
   [
     'a POST that was never sent',
-    { method: 'POST', sent: false, failure: { kind: 'unreachable' } },
+    { repeatable: false, sent: false, failure: { kind: 'unreachable' } },
     { kind: 'retry', reason: 'connect-failed' },
   ],
-  [
-    'a PUT whose stream was read',
-    { method: 'PUT', replayable: false },
-    { kind: 'give-up', reason: 'content-consumed' },
-  ],
+  ['a PUT whose stream was read', { replayable: false }, { kind: 'give-up', reason: 'content-consumed' }],
   ['the last attempt', { attemptsMade: 2 }, { kind: 'give-up', reason: 'attempts-used' }],
   [
     'a slow target without another',

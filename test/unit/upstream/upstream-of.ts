@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { isSafe } from '../../../src/http/methods.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
 import type { ForwardRequest } from '../../../src/upstream/messages.ts'
 import type { UpstreamOptions } from '../../../src/upstream/options.ts'
@@ -69,6 +70,7 @@ export const upstreamOf = (
 /** A GET of `/` unless told otherwise. */
 export const request = (changes: Partial<ForwardRequest> = {}): ForwardRequest => ({
   method: 'GET',
+  effect: isSafe(changes.method ?? 'GET') ? 'read' : 'write',
   target: '/',
   fields: [],
   content: undefined,

@@ -108,6 +108,7 @@ const beforeWordPress = [
   'promise-fuzz',
   'quick-start',
   'reader-tasks',
+  'real-sites',
   'renderings',
   'widened-arguments',
   'wordpress-clients',
@@ -138,7 +139,14 @@ const ownModules = ['test/real/large-promise.test.ts']
 
 /** The longest files of their projects, each half a minute and more: they begin first, so that none is left alone at the end. */
 const longest = [
-  ...['companion-cached-reads', 'large-kept', 'companion-mariadb', 'companion-deaths', 'companion-writes'],
+  ...[
+    'real-sites',
+    'companion-cached-reads',
+    'large-kept',
+    'companion-mariadb',
+    'companion-deaths',
+    'companion-writes',
+  ],
   ...['companion-faults', 'companion-import', 'companion-cost', 'companion-tags', 'companion-by-table'],
   ...['large-promise', 'hit-ratio', 'companion-hit-ratio', 'invalidation-matrix', 'companion-matrix'],
   ...['companion-poll', 'promise-fuzz', 'batch-differential', 'renderings', 'companion-network'],

@@ -13,8 +13,8 @@ foreach ( array( 'AUTH', 'SECURE_AUTH', 'LOGGED_IN', 'NONCE' ) as $use ) {
 $table_prefix = 'wp_';
 define( 'WP_HOME', getenv( 'PUBLIC_URL' ) );
 define( 'WP_SITEURL', getenv( 'PUBLIC_URL' ) );
-// "local" allows application passwords without TLS. Nothing runs by itself and nothing is fetched from outside.
-define( 'WP_ENVIRONMENT_TYPE', 'local' );
+// "local", unless the environment says otherwise, allows application passwords without TLS. Nothing runs by itself and nothing is fetched from outside.
+define( 'WP_ENVIRONMENT_TYPE', getenv( 'WP_ENVIRONMENT_TYPE' ) ? getenv( 'WP_ENVIRONMENT_TYPE' ) : 'local' );
 define( 'DISABLE_WP_CRON', true );
 define( 'AUTOMATIC_UPDATER_DISABLED', true );
 define( 'WP_HTTP_BLOCK_EXTERNAL', true );
@@ -42,6 +42,8 @@ ${Object.entries(environment)
   .map(([name, value]) => `env[${name}] = "${value}"`)
   .join('\n')}
 php_admin_flag[display_errors] = off
+; Warnings would go to nginx, before the headers, and into the buffer that these must fit into.
+php_admin_value[error_log] = ${folder}/php.log
 `
 
 /** Files that end in .php are run, with the rest of the path behind them; requests without a file go to index.php. */

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildOnce, buildSite, copyFolder } from '../test/real/wordpress/build-site.ts'
-import { companionFile } from '../test/real/wordpress/start-wordpress.ts'
+import { type Credential, companionFile, type Role } from '../test/real/wordpress/start-wordpress.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
 import { fpmSettings, nginxSettings, wordPressSettings } from './batch-stack-settings.ts'
@@ -16,7 +16,8 @@ export type Stack = {
   readonly origin: string
   /** Of its programs; their children are not among them. */
   readonly pids: readonly number[]
-  readonly admin: { readonly username: string; readonly password: string }
+  readonly admin: Credential
+  readonly credentials: Readonly<Record<Role, Credential>>
   /** The document root of WordPress. */
   readonly site: string
   /** Of the database. */
@@ -38,6 +39,10 @@ export type StackSettings = {
   readonly companion?: Readonly<Record<string, string>>
   /** Its address in links, when a gateway stands in front of it; its own if there is none. */
   readonly publicUrl?: string
+  /** A folder with a built site, as `buildStack` makes them; the seeded site of the tests if there is none. */
+  readonly built?: string
+  /** Variables in the environment of PHP. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const run = promisify(execFile)
@@ -78,12 +83,48 @@ async function startDatabase(folder: string, flush: Flush): Promise<RunningProce
 const prepareFiles = (folder: string): Promise<void> =>
   writeFile(join(folder, 'site/wp-config.php'), wordPressSettings(socketIn(folder)))
 
+/** Fills a new database for the site of this folder: `fill` may run PHP in it. */
+export async function withNewDatabase(folder: string, fill: () => Promise<void>): Promise<void> {
+  await run('mariadb-install-db', [
+    ...['--no-defaults', `--datadir=${dataIn(folder)}`, '--auth-root-authentication-method=normal'],
+    ...['--skip-test-db', '--user=root'],
+  ])
+  await prepareFiles(folder)
+  const database = await startDatabase(folder, 2)
+  try {
+    await fill()
+  } finally {
+    // Ends in order: the files are copied.
+    await database.stop(60_000)
+  }
+}
+
+/** The address is written into nothing but `guid`: each run gives its own. */
+export const whileBuilding = { ...process.env, PUBLIC_URL: 'http://wordpress.test' }
+
+/** Installs WordPress and its content. */
+export const seedSite = async (folder: string): Promise<void> => {
+  await run('php', [seed, join(folder, 'site'), join(folder, 'credentials.json')], { env: whileBuilding })
+}
+
+/** What any built stack is made of beside its files: the version of the database, and this file. */
+export const fingerprintOfStack = async (): Promise<string> => {
+  const { stdout: version } = await run('mariadbd', ['--version'])
+  return createHash('sha256')
+    .update(version)
+    .update(await readFile(fileURLToPath(import.meta.url)))
+    .update(await readFile(seed))
+    .digest('hex')
+}
+
 /** Files and database of a seeded site, built once: a copy takes a tenth of the time. */
 export async function buildStack(): Promise<string> {
   const source = await buildSite()
-  const { stdout: version } = await run('mariadbd', ['--version'])
-  const own = await readFile(fileURLToPath(import.meta.url))
-  const made = createHash('sha256').update(source).update(version).update(own).digest('hex').slice(0, 12)
+  const made = createHash('sha256')
+    .update(source)
+    .update(await fingerprintOfStack())
+    .digest('hex')
+    .slice(0, 12)
   return buildOnce('stack', made, async (folder) => {
     const site = join(folder, 'site')
     await copyFolder(join(source, 'site'), site)
@@ -91,20 +132,7 @@ export async function buildStack(): Promise<string> {
     await rm(join(site, 'wp-content/db.php'))
     await rm(join(site, 'wp-content/plugins/sqlite-database-integration'), { recursive: true })
     await rm(join(site, 'wp-content/uploads'), { recursive: true, force: true })
-    await run('mariadb-install-db', [
-      ...['--no-defaults', `--datadir=${dataIn(folder)}`, '--auth-root-authentication-method=normal'],
-      ...['--skip-test-db', '--user=root'],
-    ])
-    await prepareFiles(folder)
-    const database = await startDatabase(folder, 2)
-    try {
-      // The address is written into nothing but `guid`: each run gives its own.
-      const env = { ...process.env, PUBLIC_URL: 'http://wordpress.test' }
-      await run('php', [seed, site, join(folder, 'credentials.json')], { env })
-    } finally {
-      // Ends in order: the files are copied.
-      await database.stop(60_000)
-    }
+    await withNewDatabase(folder, () => seedSite(folder))
   })
 }
 
@@ -120,7 +148,7 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
   }
   try {
     const site = join(folder, 'site')
-    await copyFolder(await buildStack(), folder)
+    await copyFolder(settings.built ?? (await buildStack()), folder)
     await prepareFiles(folder)
     started.push(await startDatabase(folder, flush))
     const port = await freePort()
@@ -131,7 +159,10 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
       await mkdir(join(site, 'wp-content/mu-plugins'), { recursive: true })
       await cp(companionFile, join(site, 'wp-content/mu-plugins/trellis.php'))
     }
-    await writeFile(join(folder, 'fpm.conf'), fpmSettings(folder, { PUBLIC_URL: publicUrl, ...companion }))
+    await writeFile(
+      join(folder, 'fpm.conf'),
+      fpmSettings(folder, { PUBLIC_URL: publicUrl, ...settings.environment, ...companion }),
+    )
     await writeFile(join(folder, 'nginx.conf'), nginxSettings(folder, site, port))
     // It leaves the process group it was started in, and would outlive it.
     const fpm = startProcess('setpriv', [
@@ -148,12 +179,21 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
       if (answer.status !== 200) throw new Error(`status ${answer.status}`)
       await answer.arrayBuffer()
     })
-    const { admin } = JSON.parse(await readFile(credentials, 'utf8')) as Pick<Stack, 'admin'>
+    const known = JSON.parse(await readFile(credentials, 'utf8')) as Stack['credentials']
     const forgetRevisions = async (): Promise<void> => {
       await run('mariadb', statement(folder, "DELETE FROM site.wp_posts WHERE post_type = 'revision'"))
     }
     const pids = started.map(({ pid }) => pid)
-    return { origin, pids, admin, site, socket: socketIn(folder), forgetRevisions, stop }
+    return {
+      origin,
+      pids,
+      admin: known.admin,
+      credentials: known,
+      site,
+      socket: socketIn(folder),
+      forgetRevisions,
+      stop,
+    }
   } catch (error) {
     await stop()
     throw error

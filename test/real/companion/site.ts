@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { cp, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startStack } from '../../../bench/batch-stack.ts'
+import { type Stack, startStack } from '../../../bench/batch-stack.ts'
 import { type RedisServer, startRedisServer } from '../shared/redis-server.ts'
 import { basic } from '../site-under-test.ts'
 import {
@@ -120,15 +120,18 @@ export async function startCompanionStack(
     ...(publicUrl === undefined ? {} : { publicUrl }),
   })
   await copyPlugins(plugins, join(stack.site, 'wp-content/mu-plugins'))
-  return companionSite(intake, companion, {
-    origin: stack.origin,
-    site: stack.site,
-    dsn: `mysql:unix_socket=${stack.socket};dbname=site;charset=utf8mb4`,
-    admin: stack.admin,
-    publicUrl: publicUrl ?? stack.origin,
-    log: () => '',
-    stop: stack.stop,
-  })
+  return siteOfStack(intake, companion, stack, publicUrl ?? stack.origin)
+}
+
+/** A running stack as a site of the companion's tests. */
+export const siteOfStack = (
+  intake: Intake,
+  environment: Readonly<Record<string, string>>,
+  { origin, site, socket, admin, stop }: Stack,
+  publicUrl = origin,
+): CompanionSite => {
+  const dsn = `mysql:unix_socket=${socket};dbname=site;charset=utf8mb4`
+  return companionSite(intake, environment, { origin, site, dsn, admin, publicUrl, log: () => '', stop })
 }
 
 /** Loads the companion before other must-use plugins, so that it sees all that they read. */

@@ -7,7 +7,7 @@ import { startProcess, untilReady } from '../../support/processes.ts'
 import { buildSite, copyFolder, sitesFolder } from './build-site.ts'
 
 export type Credential = { readonly username: string; readonly password: string }
-type Role = 'admin' | 'editor' | 'author' | 'subscriber'
+export type Role = 'admin' | 'editor' | 'author' | 'subscriber'
 
 /** A running WordPress with its own content, which no other test changes. */
 export type WordPress = {
@@ -40,6 +40,7 @@ export type TestPlugin =
   | 'large-shop'
   | 'menu-place'
   | 'noise'
+  | 'plain-http-passwords'
   | 'promise-fuzz'
   | 'quiet-writes'
   | 'widened'

@@ -1,0 +1,212 @@
+import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { freePort } from '../../support/ports.ts'
+import { token } from '../companion/intake.ts'
+import { forAll } from '../companion/keep.ts'
+import { readMany } from '../read-many.ts'
+import { type Core, pluginsOf } from './archives.ts'
+import { coreRoutes, type Ids, idsOn, readsOf, readsOfPlugins } from './reads.ts'
+import { type RealSite, startRealSite } from './start-real-site.ts'
+import { type SiteWrite, sixWrites } from './writes.ts'
+
+const root = '/index.php/wp-json'
+
+/** What one write left of the stored responses. */
+export type LeftByWrite = {
+  readonly write: string
+  readonly stored: number
+  readonly left: number
+  /** Left although WordPress itself says something else now. */
+  readonly stale: readonly string[]
+  readonly dropped: readonly string[]
+}
+
+/** What a set of plugins costs a gateway. */
+export type SiteMeasurement = {
+  readonly core: Core
+  readonly set: string
+  readonly withCompanion: boolean
+  readonly reads: number
+  /** Responses that are stored when they are read for the first time, and for the second. */
+  readonly storedAtFirst: number
+  readonly storedAtSecond: number
+  /** Of the seven routes of core: those whose response lists all it depends on, and the bytes of each list. */
+  readonly complete: number
+  readonly tagBytes: readonly number[]
+  readonly writes: readonly LeftByWrite[]
+}
+
+type MeasuredSite = {
+  readonly site: RealSite
+  readonly gateway: TestGateway
+  readonly ids: Ids
+  /** What is read, plugins' routes included. */
+  readonly paths: readonly string[]
+  stop(): Promise<void>
+}
+
+/** Addresses differ by their ports alone, and their spelling of slashes. */
+const withoutPorts = (text: string): string => text.replaceAll(/http:(?:\\?\/){2}127\.0\.0\.1:\d+/g, '@')
+
+type Seen = { readonly isHit: boolean; readonly text: string }
+
+const read = async (origin: string, path: string): Promise<Seen> => {
+  const response = await fetch(`${origin}${root}${path}`)
+  const status = response.headers.get('cache-status') ?? ''
+  return { isHit: status.startsWith('trellis; hit'), text: withoutPorts(await response.text()) }
+}
+
+/** A real site and a gateway in front of it. */
+const openSite = async (set: string, withCompanion: boolean, core: Core = '7.1'): Promise<MeasuredSite> => {
+  const port = await freePort()
+  const gateways = [`http://127.0.0.1:${port}`]
+  const site = await startRealSite({ core, plugins: pluginsOf(set), withCompanion, gateways })
+  const gateway = await startTestGateway({
+    admin: { port },
+    services: {
+      blog: siteService(site.origin, {
+        ...{ names: 'same', mount: root, discovery: { source: 'upstream' } },
+        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+        ...(withCompanion ? { changes: { token, poll: '1s' } } : {}),
+      }),
+    },
+  })
+  const stop = async (): Promise<void> => {
+    await gateway.close()
+    await site.stop()
+  }
+  try {
+    await untilLearned(gateway, withCompanion)
+    const ids = await idsOn(site.origin)
+    const answers = await forAll(readsOfPlugins, (path) => fetch(`${site.origin}${root}${path}`))
+    const ofPlugins = readsOfPlugins.filter((_, at) => answers[at]?.ok)
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()))
+    return { site, gateway, ids, paths: [...readsOf(ids), ...ofPlugins], stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The index is read, and the log of the companion is heard. */
+const untilLearned = async (gateway: TestGateway, withCompanion: boolean): Promise<void> => {
+  for (let tries = 0; ; tries += 1) {
+    const index = await fetch(`${gateway.publicAddress}${root}/`)
+    const text = await index.text()
+    const isHeard = (await gateway.metric('trellis_changes_state', 'state="heard"')) === 1
+    if (index.ok && (isHeard || !withCompanion)) return
+    if (tries === 300) throw new Error(`not learned: ${index.status} ${text.slice(0, 200)}, heard ${isHeard}`)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+/** Reads until all that can be stored is; at most some seconds. */
+const storeAll = async (
+  { gateway }: Pick<MeasuredSite, 'gateway'>,
+  paths: readonly string[],
+): Promise<readonly string[]> => {
+  const stored = new Set<string>()
+  for (let tries = 0; tries < 20 && stored.size < paths.length; tries += 1) {
+    if (tries > 2) await new Promise((resolve) => setTimeout(resolve, 300))
+    const missing = paths.filter((path) => !stored.has(path))
+    const seen = await forAll(missing, (path) => read(gateway.publicAddress, path))
+    for (const [at, path] of missing.entries()) if (seen[at]?.isHit) stored.add(path)
+  }
+  return paths.filter((path) => stored.has(path))
+}
+
+/** What WordPress itself says: many responses in one request, and those that differ by their own. */
+const staleAmong = async (site: RealSite, hits: ReadonlyMap<string, string>): Promise<readonly string[]> => {
+  const asked = [...hits.keys()].map((route) => ({ route, user: 0 }))
+  const answers = await readMany(site.origin, asked)
+  const texts = await forAll([...hits], async ([path, text]) => {
+    const own = withoutPorts(answers[[...hits.keys()].indexOf(path)]?.body ?? '')
+    return own === text ? own : (await read(site.origin, path)).text
+  })
+  return [...hits].filter(([, text], at) => text !== texts[at]).map(([path]) => path)
+}
+
+/** Which of the stored responses are still hits, and which of these are older than WordPress's own. */
+const compareStored = async (
+  { gateway, site }: Pick<MeasuredSite, 'gateway' | 'site'>,
+  stored: readonly string[],
+): Promise<Pick<LeftByWrite, 'stored' | 'left' | 'stale' | 'dropped'>> => {
+  const seen = await forAll(stored, (path) => read(gateway.publicAddress, path))
+  const hits = new Map(
+    stored.flatMap((path, at): [string, string][] => (seen[at]?.isHit ? [[path, seen[at].text]] : [])),
+  )
+  const dropped = stored.filter((path) => !hits.has(path))
+  return { stored: stored.length, left: hits.size, stale: await staleAmong(site, hits), dropped }
+}
+
+const sendWrite = async (
+  { site, gateway }: Pick<MeasuredSite, 'gateway' | 'site'>,
+  { name, method, path, body }: SiteWrite,
+): Promise<void> => {
+  const response = await site.rest(method, path, body, gateway.publicAddress)
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${name}: ${response.status} ${text.slice(0, 300)}`)
+}
+
+const tagsOn = async ({ site, ids }: MeasuredSite): Promise<readonly string[]> =>
+  forAll(coreRoutes(ids), async (path) => {
+    const response = await fetch(`${site.origin}${root}${path}`)
+    await response.arrayBuffer()
+    return response.headers.get('trellis-tags') ?? ''
+  })
+
+/** Stores 34 different reads, performs each of six writes, and compares what is left with WordPress's own responses. */
+export const measureSite = async (
+  set: string,
+  withCompanion: boolean,
+  core: Core = '7.1',
+): Promise<SiteMeasurement> => {
+  const measured = await openSite(set, withCompanion, core)
+  try {
+    const { gateway, ids, paths } = measured
+    const reads = readsOf(ids)
+    const hitsNow = async (): Promise<number> =>
+      (await forAll(reads, (path) => read(gateway.publicAddress, path))).filter(({ isHit }) => isHit).length
+    await hitsNow()
+    const [storedAtFirst, storedAtSecond] = [await hitsNow(), await hitsNow()]
+    // The first use of an application password is noted as a change of its user.
+    await sendWrite(measured, {
+      name: 'login',
+      method: 'PUT',
+      path: `/wp/v2/posts/${ids.posts.at(8)}`,
+      body: {},
+    })
+    const writes: LeftByWrite[] = []
+    for (const write of sixWrites(ids, 1)) {
+      const stored = await storeAll(measured, paths)
+      await sendWrite(measured, write)
+      writes.push({ write: write.name, ...(await compareStored(measured, stored)) })
+    }
+    const tags = await tagsOn(measured)
+    return {
+      ...{ core, set, withCompanion, reads: reads.length, storedAtFirst, storedAtSecond, writes },
+      complete: tags.filter((one) => /;complete\b/.test(one)).length,
+      tagBytes: tags.map(({ length }) => length),
+    }
+  } finally {
+    await measured.stop()
+  }
+}
+
+/** Share of the stored responses that the writes left, in the mean. */
+const meanLeft = ({ writes }: SiteMeasurement): number =>
+  writes.reduce((sum, { left, stored }) => sum + (stored === 0 ? 0 : left / stored), 0) / writes.length
+
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`
+
+/** One line for people. */
+export const line = (one: SiteMeasurement): string => {
+  const { core, set, withCompanion, reads, storedAtFirst, storedAtSecond, complete, tagBytes, writes } = one
+  const stale = writes.flatMap(({ stale }) => stale).length
+  const tags = withCompanion ? `; complete ${complete}/7, tags ${Math.max(...tagBytes)} bytes at most` : ''
+  return [
+    `${set} on ${core}, ${withCompanion ? 'with' : 'without'} the companion:`,
+    `stored at once ${storedAtFirst}/${reads}, at the second reading ${storedAtSecond}${tags};`,
+    `left ${writes.map(({ write, left, stored }) => `${write} ${left}/${stored}`).join(', ')};`,
+    `mean ${percent(meanLeft(one))}, ${stale} older`,
+  ].join(' ')
+}

@@ -63,6 +63,7 @@ const common = {
     const { allUpstreamFindings, upstreamFindings } = await upstreamReports()
     return services === 'all' ? allUpstreamFindings(config) : upstreamFindings(config)
   },
+  upstreamFreshness: async (config) => (await upstreamReports()).upstreamFreshness(config),
   siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
   upstreamNotes: async (config) => (await upstreamReports()).upstreamNotes(config),
   examine: async (config) => (await import('./gateway/doctor.ts')).examine(config),

@@ -4,7 +4,13 @@ import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import type { Check } from '../gateway/doctor.ts'
 import type { ExplainedRequest, Explanation } from '../gateway/explain.ts'
-import type { RouteReport, ServiceDrift, SiteFacts, UpstreamFinding } from '../gateway/upstream-findings.ts'
+import type {
+  RouteReport,
+  ServiceDrift,
+  SiteFacts,
+  UpstreamFinding,
+  UpstreamFreshness,
+} from '../gateway/upstream-findings.ts'
 import type { Gateway, GatewayOptions } from '../gateway.ts'
 
 export type StartedGateway = Omit<Gateway, 'close'>
@@ -44,6 +50,8 @@ export type CliPorts = {
   upstreamFindings(config: Config, services: 'sites' | 'all'): Promise<readonly UpstreamFinding[]>
   /** Asks the first site of a configuration where its REST API is; never rejects. */
   siteFacts(config: Config): Promise<SiteFacts>
+  /** Asks the upstream of the first service for `GET /`: does it say for how long its responses are fresh? Never rejects. */
+  upstreamFreshness(config: Config): Promise<UpstreamFreshness>
   /** What sites announce otherwise than the contract: no fault. */
   upstreamNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Sends one request to each upstream. */

@@ -87,16 +87,39 @@ const parameterSegment = /^\{[^{}]*\}$/
 
 const healthPath = /\/(?:health(?:z|check)?|livez|readyz)$/
 
-type OperationKind = 'list' | 'item' | 'read' | 'search' | 'write' | 'health'
+type OperationKind = 'list' | 'item' | 'read' | 'search' | 'write' | 'health' | 'session'
+
+/** A response to a GET with one of these words in its path or name is of one caller, or begins or ends what the caller may do. */
+const sessionWords: ReadonlySet<string> = new Set([
+  ...['login', 'logon', 'logout', 'logoff', 'signin', 'signon', 'signout', 'signup', 'register', 'sso'],
+  ...['auth', 'authenticate', 'authentication', 'authorize', 'authorization', 'oauth', 'oauth2', 'oidc'],
+  ...['saml', 'saml2', 'openid', 'session', 'sessions', 'token', 'tokens', 'jwt', 'csrf', 'xsrf', 'nonce'],
+  ...['password', 'passwords', 'otp', 'totp', 'mfa', '2fa', 'captcha', 'impersonate', 'apikey', 'apikeys'],
+])
+const sessionPairs = /(?:^| )(?:log|sign) ?(?:in|on|out|off|up)(?: |$)|(?:^| )(?:one time|api key|who am i)/
+
+/** `getUserLogin`, `/users/log-in` and `auth_token` are words. A parameter may have any name. */
+const wordsOf = (text: string): string =>
+  text
+    .replaceAll(/\{[^{}]*\}/g, ' ')
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+    .join(' ')
+
+const isOfSession = ({ template, operationId }: Operation): boolean =>
+  [template, operationId]
+    .map(wordsOf)
+    .some((words) => sessionPairs.test(words) || words.split(' ').some((word) => sessionWords.has(word)))
 
 /** The kind of an operation by its path: a list has items below it. */
-const kindOf = (
-  { method, template, effect, security }: Operation,
-  templates: ReadonlySet<string>,
-): OperationKind => {
+const kindOf = (operation: Operation, templates: ReadonlySet<string>, setsCookie: boolean): OperationKind => {
+  const { method, template, effect, security } = operation
   if (effect === 'safe') return 'search'
   if (method !== 'GET' && method !== 'HEAD') return 'write'
   if (effect === 'writes') return 'write'
+  if (setsCookie || isOfSession(operation)) return 'session'
   if (method === 'GET' && healthPath.test(template) && security.length === 0) return 'health'
   if (parameterSegment.test(template.split('/').at(-1) ?? '')) return 'item'
   const hasItems = [...templates].some(
@@ -183,7 +206,11 @@ export const documentServiceLines = (
   const counts = new Map<string, number>()
   for (const { operationId } of operations) counts.set(operationId, (counts.get(operationId) ?? 0) + 1)
   const isUnique = (operationId: string): boolean => counts.get(operationId) === 1
-  const described = operations.map((operation) => ({ operation, kind: kindOf(operation, templates) }))
+  const setsCookie = document.cookieOperations()
+  const described = operations.map((operation) => ({
+    operation,
+    kind: kindOf(operation, templates, setsCookie.has(operation)),
+  }))
   const table = alignedLines([
     ['METHOD', 'PATH', 'KIND', 'CREDENTIAL', 'OPERATION'],
     ...described.slice(0, mostLines).map(({ operation, kind }) => {
@@ -209,7 +236,8 @@ export const documentServiceLines = (
           `      basePath: ${quoted(upstream.path === '' ? '/' : upstream.path)} # path on the upstream that stands for the mount`,
           `      ${health === undefined ? anyAnswerHealth : `health: { path: ${quoted(health)}, interval: 10s }`}`,
         ]),
-    '    # Operations as the document describes them. KIND: list = has items below it, item = ends in a parameter.',
+    '    # Operations as the document describes them. KIND: list = has items below it, item = ends in a parameter,',
+    '    # session = logs in or out, gives a token or sets a cookie: no rule is suggested.',
     '    # CREDENTIAL: what a request must have, checked by presence; responses are stored for each credential.',
     ...table.map((line) => `    #   ${line}`),
     ...(isMore ? [`    #   and ${operations.length - mostLines} more: trellis routes`] : []),

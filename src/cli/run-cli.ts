@@ -11,6 +11,8 @@ import { type Command, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { explanationText } from './commands/explain-text.ts'
 import { helpText } from './commands/help.ts'
+import { noteLines } from './commands/note-lines.ts'
+import { withProgress } from './progress.ts'
 import {
   closingNotice,
   driftText,
@@ -69,9 +71,12 @@ const readConfig = async (
   const { env } = ports
   if (demoDocument !== undefined) return { file, result: await demoConfig(demoDocument, env) }
   const { checkConfig, loadConfig } = await import('../config/load.ts')
-  return file === '-'
-    ? { file: standardInput, result: await checkConfig(await ports.readInput(), env) }
-    : { file, result: await loadConfig({ file, env }) }
+  const text = file === '-' ? await ports.readInput() : undefined
+  return withProgress(ports, 'reading the configuration and its documents', async () =>
+    text === undefined
+      ? { file, result: await loadConfig({ file, env }) }
+      : { file: standardInput, result: await checkConfig(text, env) },
+  )
 }
 
 const configName = (file: string | undefined): string => file ?? '(defaults)'
@@ -136,26 +141,15 @@ const warningLines = (loaded: Loaded): string =>
 const findingLine = (file: string | undefined, { service, text }: UpstreamFinding): string =>
   `${configName(file)}: upstream of ${service}: ${text}\n`
 
-const mostNotes = 50
-
 type DocumentNotes = Awaited<ReturnType<CliPorts['documentNotes']>>
 
 /** What of OpenAPI documents is accepted but not checked. */
 const notesOf = async (ports: CliPorts, config: Config): Promise<DocumentNotes> =>
   config.services.some(({ contract }) => contract === 'openapi') ? ports.documentNotes(config) : []
 
-const noteLines = (notes: DocumentNotes, file: string | undefined): string => {
-  const lines = notes
-    .slice(0, mostNotes)
-    .map(({ service, text }) => printable(`${configName(file)}: document of ${service}: ${text}\n`))
-  if (notes.length > mostNotes)
-    lines.push(`${configName(file)}: ${notes.length - mostNotes} more notes on documents\n`)
-  return lines.join('')
-}
-
 const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Command): Promise<ExitReason> => {
   const { config, hash, file } = loaded
-  const notes = await notesOf(ports, config)
+  const notes = await withProgress(ports, 'looking for what is not checked', () => notesOf(ports, config))
   if (json) {
     const findings = upstreams ? await ports.upstreamFindings(config, 'all') : []
     const announced = upstreams ? await ports.upstreamNotes(config) : []
@@ -164,7 +158,7 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
     return findings.length > 0 ? 'findings' : 'ok'
   }
   ports.stdout.write(warningLines(loaded))
-  ports.stdout.write(noteLines(notes, file))
+  ports.stdout.write(noteLines(notes, configName(file)))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)

@@ -5,6 +5,12 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
 import { type ApiBundle, listOf, member } from '../openapi/document/bundle.ts'
 import { type ApiContract, loadDocument } from '../openapi/document/load-document.ts'
+import {
+  documentsCookie,
+  locateOperations,
+  type Operation,
+  operationKey,
+} from '../openapi/document/operation.ts'
 import { packageFile } from '../package-file.ts'
 
 /** A document without faults, as threads and processes hand it to each other. */
@@ -55,6 +61,18 @@ export class ApiDocument {
   /** Parsed anew: kept, that of a large document would take ten times the memory of its text. */
   get bundle(): ApiBundle {
     return JSON.parse(gunzipSync(this.#read.packed).toString()) as ApiBundle
+  }
+
+  /** Those with a response of which the document says that it sets a cookie. */
+  cookieOperations(): ReadonlySet<Operation> {
+    const { bundle } = this
+    const locations = locateOperations(bundle)
+    return new Set(
+      this.contract.operations.filter((operation) => {
+        const located = locations.get(operationKey(operation))
+        return located !== undefined && documentsCookie(bundle, located)
+      }),
+    )
   }
 
   get title(): string {

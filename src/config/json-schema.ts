@@ -133,18 +133,26 @@ const allowedWords = (issue: ZodIssue): string[] => {
 }
 
 /** What other programs, and `trellis init`, call a value. */
-const otherWords: Readonly<Record<string, string>> = {
-  wordpress: 'site',
-  swagger: 'openapi',
-  http: 'open',
-  rest: 'open',
-  warning: 'warn',
+const otherWords: Readonly<Record<string, readonly string[]>> = {
+  wordpress: ['site'],
+  wp: ['site', 'wordpress'],
+  swagger: ['openapi'],
+  http: ['open'],
+  rest: ['open'],
+  warning: ['warn'],
+  verbose: ['debug'],
+  off: ['same', 'silent'],
+  none: ['same', 'silent'],
+  neutral: ['wordpress'],
 }
 
 const withSuggestion = (fault: UnplacedFault, name: unknown, words: readonly string[]): UnplacedFault => {
-  const otherWord = typeof name === 'string' ? otherWords[name.toLowerCase()] : undefined
+  const otherWord =
+    typeof name === 'string' && Object.hasOwn(otherWords, name.toLowerCase())
+      ? otherWords[name.toLowerCase()]?.find((word) => words.includes(word))
+      : undefined
   const closest = typeof name === 'string' ? closestName(name, words) : undefined
-  const suggestion = otherWord !== undefined && words.includes(otherWord) ? otherWord : closest
+  const suggestion = otherWord ?? closest
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
@@ -161,8 +169,13 @@ const unknownKey = (key: string, keys: readonly string[]): string => {
   return keys.length === 0 ? 'unknown key' : `unknown key; the keys here are${withList(keys)}`
 }
 
+/** Thousands may be milliseconds. */
+const nearSeconds = (count: number): string | undefined => (count % 1000 === 0 ? undefined : `${count}s`)
+
 /** The spelling of a size or duration that the value seems to mean. */
 const nearQuantity = (message: string, value: unknown): string | undefined => {
+  if (message.startsWith(durationHint) && /^[1-9]\d{0,8}$/.test(String(value)))
+    return nearSeconds(Number(value))
   if (typeof value !== 'string') return undefined
   if (message === sizeHint) return nearSize(value)
   return message.startsWith(durationHint) ? nearDuration(value) : undefined

@@ -93,12 +93,19 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
   const { source } = reading
   const secrets = await readSecretFiles(source.value)
   const documents = await readDocuments(secrets.value, folder)
-  const readingFaults = [...source.faults, ...secrets.faults, ...documents.faults]
   // A document that could not be read has no value to check.
   const unread = documents.faults.map(({ path }) => path)
   const tree = unread.reduce(withoutValueAt, documents.value)
   const result = configShape.safeParse(tree)
   const schemaFaults = result.success ? [] : shapeFaults(result.error.issues, tree)
+  // A key that does not exist says more than the value below it.
+  const keyFaults = schemaFaults.filter(({ at }) => at === 'key')
+  const readingFaults = [
+    ...source.faults,
+    ...secrets.faults,
+    ...documents.faults,
+    ...secrets.misplaced.filter((fault) => !isUnder(fault, keyFaults)),
+  ]
   // A value with a fault of reading gets no second fault from the schema.
   const valueFaults = [...readingFaults, ...schemaFaults.filter((fault) => !isUnder(fault, readingFaults))]
   const shape = result.success ? result.data : withoutFaults(tree, valueFaults)
@@ -149,7 +156,7 @@ export const readAdminSection = async (
   const text = await readFile(file, 'utf8').catch(() => undefined)
   const section = text === undefined ? undefined : readSection(text, env, 'admin')
   if (section === undefined) return undefined
-  const { value, faults } = await readSecretFiles({ admin: section })
+  const { value, faults, misplaced } = await readSecretFiles({ admin: section })
   const result = configShape.shape.admin.safeParse(valueAt(value, ['admin']))
-  return result.success && faults.length === 0 ? result.data : undefined
+  return result.success && faults.length + misplaced.length === 0 ? result.data : undefined
 }

@@ -16,13 +16,36 @@ export type RuleMatch = {
 const cacheableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY'])
 const segmentPattern = /^[A-Za-z0-9._~!$&'()*+,;=:@%{}-]+$/
 
-const readMatch = (text: string, methodFault: (method: string) => string | undefined): Reading<RuleMatch> => {
+const plainPath = /^\/[A-Za-z0-9._~*/{}-]{0,200}$/
+
+/** What is wrong with the methods in front of a path. */
+const methodsFault = (
+  methods: readonly string[],
+  path: string,
+  methodFault: (method: string) => string | undefined,
+): string | undefined => {
+  const message = methods.map(methodFault).find((reason) => reason !== undefined)
+  const capitals = methods.map((method) => method.toUpperCase())
+  const isCase = message !== undefined && capitals.every((method) => methodFault(method) === undefined)
+  return isCase && plainPath.test(path) ? `methods are in capitals: write "${capitals} ${path}"` : message
+}
+
+const readMatch = (
+  text: string,
+  exampleMethod: 'GET' | '*',
+  methodFault: (method: string) => string | undefined,
+): Reading<RuleMatch> => {
   const [methodList, path, ...rest] = text.trim().split(/ +/)
   if (methodList === undefined || path === undefined || rest.length > 0) {
-    return fault('expected methods and a path, e.g. "GET /site/v2/**"')
+    const isPath = path === undefined && plainPath.test(methodList ?? '')
+    return fault(
+      isPath
+        ? `expected methods and a path: write "${exampleMethod} ${methodList}"`
+        : 'expected methods and a path, e.g. "GET /site/v2/**"',
+    )
   }
   const methods = methodList.split(',')
-  const message = methods.map(methodFault).find((reason) => reason !== undefined)
+  const message = methodsFault(methods, path, methodFault)
   if (message !== undefined) return fault(message)
   if (!path.startsWith('/'))
     return fault('the path must start with "/" and is relative to the mount of the service')
@@ -38,7 +61,7 @@ const readMatch = (text: string, methodFault: (method: string) => string | undef
 }
 
 export const parseRuleMatch = (text: string): Reading<RuleMatch> =>
-  readMatch(text, (method) =>
+  readMatch(text, 'GET', (method) =>
     cacheableMethods.has(method)
       ? undefined
       : 'only responses to GET, HEAD and QUERY are stored: the rule must start with one of them',
@@ -46,7 +69,7 @@ export const parseRuleMatch = (text: string): Reading<RuleMatch> =>
 
 /** Parses the `match` of a rate limit: any methods, `*` for all. */
 export const parseRouteMatch = (text: string): Reading<RuleMatch> =>
-  readMatch(text, (method) =>
+  readMatch(text, '*', (method) =>
     method === '*' || /^[A-Z][A-Z-]{0,31}$/.test(method)
       ? undefined
       : 'expected methods in capitals, separated by commas, or "*"',
@@ -82,7 +105,7 @@ export const parseHarmlessWrite = (text: string): Reading<HarmlessWrite> => {
   const isPlain = new Set(pairs.map(({ name }) => name)).size === parameters.length
   if (more.length > 0 || !isPlain)
     return fault('expected parameters as name=value behind one "?", each once, e.g. "POST /?wc-ajax=*"')
-  const reading = readMatch(requests, (method) =>
+  const reading = readMatch(requests, '*', (method) =>
     /^[A-Z][A-Z-]{0,31}$/.test(method) && !readingMethods.has(method)
       ? undefined
       : 'expected methods that write, e.g. POST',

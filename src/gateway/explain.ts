@@ -14,7 +14,7 @@ import { outwardTagsOf } from '../downstream/downstream.ts'
 import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
 import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
 import { type RequestFields, requestField, targetParts } from '../http/message.ts'
-import { isKeyedByContent } from '../http/methods.ts'
+import { isKeyedByContent, routedMethods } from '../http/methods.ts'
 import { hostOf } from '../http/targets.ts'
 import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
 import {
@@ -326,11 +326,22 @@ const decideAccess = async (
   }
 }
 
+/** What the listener and the router do with a method that no service gets. */
+const unroutedMethod = (method: string): string | undefined => {
+  if (routedMethods.includes(method)) return undefined
+  if (method === 'CONNECT') return 'CONNECT asks for a tunnel: the connection is closed'
+  if (method === 'TRACE')
+    return '404: TRACE is not routed, since its response would show what the gateway adds'
+  return `400: no HTTP method has this name${routedMethods.includes(method.toUpperCase()) ? '; methods are in capitals' : ''}`
+}
+
 /** Explains a request to one of the services with the functions that decide about requests. */
 export const explainAt = async (
   targets: PublicTargets,
   { method, target, fields }: ExplainedRequest,
 ): Promise<Explanation> => {
+  const unrouted = unroutedMethod(method)
+  if (unrouted !== undefined) return { refused: unrouted }
   const choice = targets(target, requestField(fields, 'host'))
   if (choice.kind !== 'found') {
     return { refused: `${choice.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[choice.kind]}` }

@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts'
 import { type Config, type ServiceConfig, type SiteConfig, targetsOf } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds.ts'
+import { cacheControlOf } from '../http/caching-fields.ts'
 import { fieldValue } from '../http/message.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
@@ -271,6 +272,27 @@ export const siteFacts = async (config: Config): Promise<SiteFacts> => {
   return site === undefined
     ? { root: undefined, fault: undefined, hasCompanion: false }
     : asking(site, targetsOf(site), config, askSite)
+}
+
+/** `none`: a rule decides. `forbidden`: no rule stores such a response. `unknown`: there was none with status 200. */
+export type UpstreamFreshness = 'stated' | 'none' | 'forbidden' | 'unknown'
+
+const freshnessOf = (answer: Seen): UpstreamFreshness => {
+  if (answer.kind === 'none' || answer.status !== 200) return 'unknown'
+  const { fields } = answer
+  const control = cacheControlOf(fields)
+  if (fieldValue(fields, 'set-cookie') !== undefined) return 'forbidden'
+  if (['no-store', 'private', 'no-cache'].some((name) => control.has(name))) return 'forbidden'
+  const isStated = control.has('max-age') || control.has('s-maxage')
+  return isStated || fieldValue(fields, 'expires') !== undefined ? 'stated' : 'none'
+}
+
+/** Asks the first service of a configuration for its front page. Never throws; ends in bounded time. */
+export const upstreamFreshness = async (config: Config): Promise<UpstreamFreshness> => {
+  const [service] = config.services
+  if (service === undefined) return 'unknown'
+  const path = `${withoutRoot(service.upstream.basePath)}/`
+  return asking(service, targetsOf(service), config, async ({ ask }) => freshnessOf(await ask(path)))
 }
 
 /**

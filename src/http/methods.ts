@@ -1,3 +1,5 @@
+import { METHODS } from 'node:http'
+
 /**
  * What a request does, decided once for each (service/decide.ts): it reads through the cache, passes it by and changes nothing, or
  * writes. Everything that depends on that reads the effect; a method alone does not say it.
@@ -35,3 +37,8 @@ export const isDelete = (method: string): boolean => method === 'DELETE'
 
 /** The Destination field names a second target (RFC 4918 §9.8, §9.9). */
 export const hasDestination = (method: string): boolean => method === 'MOVE' || method === 'COPY'
+
+/** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
+export const routedMethods: readonly string[] = METHODS.filter(
+  (method) => method !== 'CONNECT' && method !== 'TRACE',
+)

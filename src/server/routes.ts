@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, METHODS } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Service } from '../exchange/exchange.ts'
+import { routedMethods } from '../http/methods.ts'
 import type { ServiceChoice, ServiceTable } from '../service/service-table.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { authorityOf } from './read-request.ts'
@@ -33,9 +34,6 @@ const asRefusal = (error: unknown): GatewayError => {
   const code = status !== undefined && status < 500 ? 'malformed_request' : 'internal'
   return new GatewayError(code, { cause: error })
 }
-
-/** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */
-const routedMethods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE')
 
 type NoService = Exclude<ServiceChoice<Service>, { kind: 'found' }>
 
@@ -114,7 +112,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
         // Of a mount: the path itself, and all below it.
         for (const url of mount === '' ? ['/*'] : ['', '/*'])
           scope.route({
-            method: routedMethods,
+            method: [...routedMethods],
             url,
             constraints: { service: name },
             handler: (request: FastifyRequest, reply: FastifyReply) =>

@@ -68,6 +68,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
     version: '1.2.3',
     defaultFile: demo,
     demoFile: demo,
+    upstreamFreshness: async () => 'unknown',
     packageFolder: new URL('../../', import.meta.url),
     initFile: join(folder, 'trellis.yaml'),
     readInput: async () => '',
@@ -115,7 +116,7 @@ describe('check', () => {
     expect(stdout.split('\n')).toEqual([
       `${faulty}:1:11 listen.prot: unknown key (did you mean "port"?)`,
       `${faulty}:2:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent`,
-      `${faulty}:3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number`,
+      `${faulty}:3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number (did you mean "5s"?)`,
       `${faulty}:4:20 cache.maxBytes: expected a size: bytes as a whole number, or 64KiB, 256MiB, 1GiB (did you mean "1MiB"?)`,
       `${faulty}:5:56 services.site.batch.maxItems: expected a whole number from 1 to 1000`,
       '5 faults',

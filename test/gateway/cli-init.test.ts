@@ -1,13 +1,17 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { writeInitialConfig } from '../../src/cli/commands/init.ts'
+import { writeFileSet } from '../../src/cli/commands/init-files.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { configWarnings } from '../../src/config/warnings.ts'
-import { allUpstreamFindings, siteFacts } from '../../src/gateway/upstream-findings.ts'
+import { allUpstreamFindings, siteFacts, upstreamFreshness } from '../../src/gateway/upstream-findings.ts'
+import { startTestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
 let folder: string
@@ -25,6 +29,7 @@ const init = async (
   siteFacts: CliPorts['siteFacts'] = async () => unreachable,
   upstreamFindings: CliPorts['upstreamFindings'] = async () => [],
   env: CliPorts['env'] = {},
+  upstreamFreshness: CliPorts['upstreamFreshness'] = async () => 'unknown',
 ) => {
   let stdout = ''
   let stderr = ''
@@ -33,6 +38,7 @@ const init = async (
     packageFolder: new URL('../../', import.meta.url),
     env,
     upstreamFindings,
+    upstreamFreshness,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
     siteFacts,
@@ -260,4 +266,55 @@ describe('trellis init writes nothing', () => {
     expect(end).toBe('usage')
     expect(stderr).toContain(`init ${kind} expects the http or https URL of the upstream`)
   })
+})
+
+describe('trellis init open asks the upstream for how long its responses are fresh', () => {
+  /** The file that is written for an upstream whose front page has these fields, and a gateway with it. */
+  const started = async (fields: Readonly<Record<string, string>>) => {
+    const origin = await startOrigin((_request, wire) => wire.respond({ fields, content: '<p>front</p>' }))
+    onTestFinished(() => origin.close())
+    const { stdout } = await init(['open', origin.origin], false, undefined, undefined, {}, upstreamFreshness)
+    const config = parse(await readFile(initFile, 'utf8'))
+    const gateway = await startTestGateway({ services: config.services })
+    onTestFinished(() => gateway.close())
+    const statusOf = async (headers: Readonly<Record<string, string>> = {}) =>
+      (await fetch(gateway.publicAddress, { headers })).headers.get('cache-status')
+    return { stdout, statusOf }
+  }
+
+  test.each([
+    ['does not say', {}],
+    ['says', { 'Cache-Control': 'max-age=60' }],
+  ])('where it %s, the steps that are suggested lead to a hit', async (_description, fields) => {
+    const { stdout, statusOf } = await started(fields)
+    expect(stdout).toContain('Cache-Status of the second says hit')
+    await statusOf()
+    expect(await statusOf()).toMatch(/^trellis; hit/)
+  })
+
+  test('where it does not say, what clients with a cookie get is not stored', async () => {
+    const { statusOf } = await started({})
+    expect(await statusOf({ cookie: 'sid=1' })).toBe('trellis; fwd=bypass; detail=cookie')
+  })
+
+  test.each([
+    ['sets a cookie', { 'Set-Cookie': 'a=b' }],
+    ['forbids it', { 'Cache-Control': 'no-store' }],
+  ])('where its front page %s, no rule is written', async (_description, fields) => {
+    const { stdout, statusOf } = await started(fields)
+    expect(stdout).toContain('it is not stored; other paths may be')
+    await statusOf()
+    expect(await statusOf()).toMatch(/fwd=uri-miss/)
+  })
+})
+
+test('init systemd warns of a folder that a restart empties', async () => {
+  const root = await mkdtemp('/tmp/trellis-root-')
+  onTestFinished(() => rm(root, { recursive: true }))
+  await cp('deploy/systemd/trellis.service', join(root, 'deploy/systemd/trellis.service'))
+  let stdout = ''
+  const output = { write: (text: string) => (stdout += text) }
+  const ports = { packageFolder: pathToFileURL(`${root}/`), stdout: output, stderr: output }
+  expect(await writeFileSet(ports, 'systemd', join(folder, 'unit'), false)).toBe('ok')
+  expect(stdout).toContain(`the unit runs Trellis from ${root}, which a restart of the machine empties`)
 })

@@ -113,8 +113,9 @@ test.each([
     '/index.php/site-json/site/v2/posts?per_page=x&page=0',
     '400 rest_invalid_param: Invalid parameter(s): page, per_page',
   ],
-  ['BREW', '/plants', '405: the path takes GET, POST'],
-  ['BREW', '/index.php/site-json/site/v2/posts', '404: the path takes GET, POST'],
+  ['BREW', '/plants', '400: no HTTP method has this name'],
+  ['PROPFIND', '/plants', '405: the path takes GET, POST'],
+  ['PROPFIND', '/index.php/site-json/site/v2/posts', '404: the path takes GET, POST'],
 ])('explain says why it would refuse %s %s', async (method, url, reason) => {
   const { stdout } = await run(['explain', method, url])
   expect(stdout).toMatch(/^refused {2}/m)

@@ -32,3 +32,12 @@ test.each([
   const answer = await fetch(`${gateway.adminAddress}/explain?${new URLSearchParams({ method: 'GET', url })}`)
   expect(((await answer.json()) as { cache: unknown }).cache).toEqual(cache)
 })
+
+test.each([
+  ['FETCH', '400: no HTTP method has this name'],
+  ['TRACE', '404: TRACE is not routed, since its response would show what the gateway adds'],
+  ['CONNECT', 'CONNECT asks for a tunnel: the connection is closed'],
+])('explain says that a method which no service gets is refused: %s', async (method, refused) => {
+  const response = await fetch(`${gateway.adminAddress}/explain?method=${method}&url=/a-page`)
+  expect(await response.json()).toMatchObject({ refused })
+})

@@ -24,6 +24,7 @@ export const runCommand = async (argv: readonly string[], changes: Partial<CliPo
     startGateway: unused,
     describeRoutes: unused,
     siteFacts: unused,
+    upstreamFreshness: unused,
     upstreamFindings: unused,
     upstreamNotes: unused,
     driftReport: unused,

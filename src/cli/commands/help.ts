@@ -18,12 +18,13 @@ const tokenNote =
 
 const helpTexts: Readonly<Record<CommandName, Help>> = {
   start: {
-    usage: 'trellis start [-c FILE | --demo]',
+    usage: 'trellis start [-c FILE | --demo]\n       trellis start --demo openapi FILE',
     summary: 'run the gateway',
     details: [
       'It serves when it prints "Trellis listens on"; with Redis, /readyz is 200 some seconds later.',
       'After SIGTERM or SIGINT, /readyz is 503, requests in flight are finished,',
       'and the process ends. A second signal ends it immediately.',
+      '`trellis start --demo openapi pets.yaml` answers with the examples of an OpenAPI document.',
       '',
       configOption,
       demoOption,

@@ -82,6 +82,9 @@ const exists = (path: string): Promise<boolean> =>
 /** What only a checkout has: sources of dashboards, maps of code, and the cache of a start. */
 const isPublished = (path: string): boolean => !/dashboards\/source|\.map$|compile-cache/.test(path)
 
+/** Emptied at a start, or caches of npx: a unit that begins a program there does not survive. */
+const volatileFolder = /^\/(?:private\/)?(?:var\/)?(?:tmp|run|dev\/shm)\/|\/_npx\//
+
 /** Writes files of the package into a folder; what is there already is replaced only with `force`. */
 export const writeFileSet = async (
   { packageFolder, stdout, stderr }: Pick<CliPorts, 'packageFolder' | 'stdout' | 'stderr'>,
@@ -108,6 +111,10 @@ export const writeFileSet = async (
     stderr.write(`trellis: ${folder} cannot be written (${code ?? message})\n`)
     return 'fileExists'
   }
+  if (name === 'systemd' && volatileFolder.test(root))
+    stdout.write(
+      `Warning: the unit runs Trellis from ${root}, which a restart of the machine empties; install it elsewhere, e.g. npm install -g, and write the unit again.\n`,
+    )
   stdout.write(`Files written to ${folder}. Next:\n${next.map((step) => `  ${step}\n`).join('')}`)
   return 'ok'
 }

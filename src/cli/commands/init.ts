@@ -31,12 +31,32 @@ type Initial =
 
 type InitPorts = Pick<
   CliPorts,
-  'initFile' | 'packageFolder' | 'env' | 'stdout' | 'stderr' | 'siteFacts' | 'upstreamFindings'
+  | 'initFile'
+  | 'packageFolder'
+  | 'env'
+  | 'stdout'
+  | 'stderr'
+  | 'siteFacts'
+  | 'upstreamFindings'
+  | 'upstreamFreshness'
 >
 
 const fault = (message: string): Initial => ({ kind: 'fault', message })
 
-const openLines = ({ origin, path }: UpstreamUrl): string[] => [
+const cacheLines: Readonly<Record<'by-upstream' | 'by-rule', readonly string[]>> = {
+  'by-upstream': [
+    '      profile: rfc-shared-cache # stores what the Cache-Control of the upstream allows; safe = only what rules name',
+    '      rules: [] # for responses without Cache-Control, e.g. { match: "GET /books/**", ttl: 60s }',
+  ],
+  'by-rule': [
+    '      profile: safe # requests with cookies or credentials bypass the cache, and responses that set cookies are not stored',
+    '      rules: # the upstream sends no Cache-Control',
+    '        # A write through Trellis drops what is stored; ttl limits the delay of changes that bypass it.',
+    '        - { match: "GET /**", ttl: 10s } # name the paths that all clients see alike, and give them a longer ttl',
+  ],
+}
+
+const openLines = ({ origin, path }: UpstreamUrl, caching: keyof typeof cacheLines): string[] => [
   ...commonLines(undefined),
   'services:',
   '  api:',
@@ -47,9 +67,39 @@ const openLines = ({ origin, path }: UpstreamUrl): string[] => [
   `      basePath: ${quoted(path === '' ? '/' : path)} # path on the upstream that stands for the mount`,
   `      ${anyAnswerHealth}`,
   '    cache:',
-  '      profile: rfc-shared-cache # stores what the Cache-Control of the upstream allows; safe = only what rules name',
-  '      rules: [] # for responses without Cache-Control, e.g. { match: "GET /books/**", ttl: 60s }',
+  ...cacheLines[caching],
 ]
+
+const freshnessNotes = {
+  stated: 'It says for how long its responses are fresh: they are stored for that time.',
+  none: 'It sends no Cache-Control: the rule GET /** stores what it answers, for 10 s.',
+  forbidden: 'GET / sets a cookie or forbids to store it, so it is not stored; other paths may be.',
+  unknown: undefined,
+} as const
+
+/** The configuration for `trellis init open [URL]`. */
+const openInitial = async (
+  upstream: UpstreamUrl,
+  isAsked: boolean,
+  next: readonly string[],
+  ports: InitPorts,
+): Promise<Initial> => {
+  const text = textOf(openLines(upstream, 'by-upstream'))
+  if (!isAsked) return { kind: 'file', text, next }
+  const notes = await answerNotes(text, ports)
+  const result = await checkConfig(text, {})
+  const freshness = result.kind === 'ok' ? await ports.upstreamFreshness(result.config) : 'unknown'
+  const note = freshnessNotes[freshness]
+  const isStored = freshness === 'stated' || freshness === 'none'
+  return {
+    kind: 'file',
+    text: freshness === 'none' ? textOf(openLines(upstream, 'by-rule')) : text,
+    next: isStored
+      ? [...next, 'curl -I http://127.0.0.1:8080/ twice: Cache-Status of the second says hit']
+      : next,
+    notes: note === undefined ? notes : [...notes, note],
+  }
+}
 
 /** A site known by its name gets that name as Host; a server known by its address gets the one of the target. */
 const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): string[] => {
@@ -207,10 +257,7 @@ const initialConfig = async (operands: readonly string[], ports: InitPorts): Pro
   if (upstream === undefined) return urlFault(kind, url ?? '', defaultUrls[kind])
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
   const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
-  if (kind === 'open') {
-    const text = textOf(openLines(upstream))
-    return { kind: 'file', text, next, notes: url === undefined ? [] : await answerNotes(text, ports) }
-  }
+  if (kind === 'open') return openInitial(upstream, url !== undefined, next, ports)
   const { lines, notes } = await announcedSite(upstream, url === undefined ? undefined : ports.siteFacts)
   return { kind: 'file', text: textOf(lines), next, notes }
 }

@@ -309,8 +309,10 @@ const matchingPaths = (value: unknown, [step, ...rest]: Path): Path[] => {
   return steps.flatMap((part) => matchingPaths(valueAt(value, [part]), rest).map((path) => [part, ...path]))
 }
 
-/** Replaces the names of files by their content. A file name in any other setting is a fault. */
-export const readSecretFiles = async (value: unknown): Promise<FilesReading> => {
+/** Replaces the names of files by their content. A file name in any other setting is misplaced, or its key is misspelt. */
+export const readSecretFiles = async (
+  value: unknown,
+): Promise<FilesReading & { readonly misplaced: readonly UnplacedFault[] }> => {
   const faults: UnplacedFault[] = []
   const files: string[] = []
   let tree = value
@@ -330,9 +332,8 @@ export const readSecretFiles = async (value: unknown): Promise<FilesReading> => 
     }
   }
   const readable = new Set(places.map(({ path }) => pathText(path)))
-  for (const path of pathsOfFileTexts(value)) {
-    if (readable.has(pathText(path))) continue
-    faults.push({ path, message: onlySecrets, at: 'value' })
-  }
-  return { value: tree, faults, files }
+  const misplaced = pathsOfFileTexts(value)
+    .filter((path) => !readable.has(pathText(path)))
+    .map((path): UnplacedFault => ({ path, message: onlySecrets, at: 'value' }))
+  return { value: tree, faults, misplaced, files }
 }

@@ -165,6 +165,16 @@ export const locateOperations = (bundle: ApiBundle): ReadonlyMap<string, Located
   return locations
 }
 
+/** Does the document say that a response of the operation sets a cookie? */
+export const documentsCookie = (bundle: ApiBundle, operation: Located): boolean => {
+  const responses = below(operation, 'responses')
+  return membersOf(responses.node).some(([status]) => {
+    const response = dereferenced(bundle, below(responses, status))
+    const headers = response === undefined ? [] : membersOf(below(response, 'headers').node)
+    return headers.some(([name]) => name.toLowerCase() === 'set-cookie')
+  })
+}
+
 /** The description of the response with a status: the status itself before its class (`2XX`) before `default`. */
 export const responseFor = (bundle: ApiBundle, operation: Located, status: number): Located | undefined => {
   const responses = below(operation, 'responses')

@@ -35,6 +35,7 @@ const init = async (...operands: readonly string[]) => {
     stderr: { write: (text: string) => (stderr += text) },
     siteFacts: () => Promise.reject(new Error('there is no site')),
     upstreamFindings: async () => [],
+    upstreamFreshness: async () => 'unknown' as const,
     packageFolder: new URL('../../../', import.meta.url),
     env: {},
   }
@@ -88,6 +89,35 @@ describe('trellis init openapi writes a configuration for a document', () => {
       ['GET /pet/{petId}', 60_000],
       ['GET /store/order', 30_000],
       ['GET /store/order/*', 60_000],
+    ])
+  })
+
+  test('suggests no rule for what logs in or out, gives a token or sets a cookie', async () => {
+    const get = (more: object) => ({ get: { responses: { 200: { description: 'ok' } }, ...more } })
+    const setsCookie = { headers: { 'Set-Cookie': { schema: { type: 'string' } } }, description: 'ok' }
+    const paths = {
+      '/user/login': get({ operationId: 'loginUser' }),
+      '/user/leave': get({ operationId: 'logoutUser' }),
+      '/oauth/authorize': get({}),
+      '/v1/api-keys': get({}),
+      '/me/sessions': get({}),
+      '/access': get({ operationId: 'getAccessToken' }),
+      '/sign-in': get({}),
+      '/visit': get({ responses: { 200: { $ref: '#/components/responses/Visit' } } }),
+      '/authors': get({ operationId: 'listAuthors' }),
+      '/blogs/{login}': get({ operationId: 'getBlog' }),
+      '/tokenizers': get({}),
+    }
+    const components = { responses: { Visit: setsCookie } }
+    const document = { openapi: '3.1.0', info: { title: 'a', version: '1' }, paths, components }
+    await writeFile(join(folder, 'api.json'), JSON.stringify(document))
+    const { text } = await init(join(folder, 'api.json'))
+    expect(text.match(/^ {4}#\s+GET.* session /gm)).toHaveLength(8)
+    const { cache } = (await configOf(activated(text))).services[0] ?? {}
+    expect(cache?.rules.map(({ match }) => match.text)).toEqual([
+      'GET /authors',
+      'GET /blogs/{login}',
+      'GET /tokenizers',
     ])
   })
 
@@ -297,6 +327,7 @@ describe('the command line of the demo with a document', () => {
       demoFile: 'config/gateway.yaml',
       packageFolder: new URL('../../../', import.meta.url),
       initFile: join(folder, 'trellis.yaml'),
+      upstreamFreshness: async () => 'unknown',
       readInput: async () => '',
       handedConfig: undefined,
       stdout: { write: () => true },

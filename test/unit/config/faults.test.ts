@@ -23,7 +23,7 @@ describe('all faults of a file are reported at once, with their positions', () =
     expect(await faultsOf(text)).toEqual([
       '1:28 listen.prot: unknown key <port>',
       '2:15 log.level: expected one of: trace, debug, info, warn, error, fatal, silent',
-      '3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number',
+      '3:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number <5s>',
       '4:30 trustedProxies[1]: the prefix length must be 0 to 32',
       '6:3 services.legacy.mount: is required: expected a path',
     ])

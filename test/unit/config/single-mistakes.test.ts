@@ -175,7 +175,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a duration that is a number',
     'drain: { delay: 5 }',
-    '1:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number',
+    '1:17 drain.delay: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number <5s>',
   ],
   [
     'a duration with a space',
@@ -430,7 +430,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a rule with a method in lower case',
     open('cache: { rules: [{ match: get /a, ttl: 1s }] }'),
-    '1:107 services.a.cache.rules[0].match: only responses to GET, HEAD and QUERY are stored: the rule must start with one of them',
+    '1:107 services.a.cache.rules[0].match: methods are in capitals: write "GET /a"',
   ],
   [
     'a rule with a regular expression',
@@ -445,7 +445,37 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a ttl without its unit',
     open('cache: { rules: [{ match: "GET /a", ttl: 60 }] }'),
-    '1:122 services.a.cache.rules[0].ttl: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number',
+    '1:122 services.a.cache.rules[0].ttl: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number <60s>',
+  ],
+  [
+    'a ttl without its unit, as a text',
+    open('cache: { rules: [{ match: "GET /a", ttl: "90" }] }'),
+    '1:122 services.a.cache.rules[0].ttl: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d <90s>',
+  ],
+  [
+    'a timeout that may be of milliseconds',
+    'drain: { timeout: 30000 }',
+    '1:19 drain.timeout: expected a duration with its unit: 250ms, 10s, 5m, 1h or 30d, found a number',
+  ],
+  [
+    'a rule without its method',
+    open('cache: { rules: [{ match: "/**", ttl: 1s }] }'),
+    '1:107 services.a.cache.rules[0].match: expected methods and a path: write "GET /**"',
+  ],
+  [
+    'a misspelt key with a file',
+    'listen: { tls: { crt: "file:/etc/hostname" } }',
+    '1:18 listen.tls.crt: unknown key <cert>',
+  ],
+  [
+    'a misspelt section with a file in it',
+    'listn: { tls: { cert: "file:/etc/hostname" } }',
+    '1:1 listn: unknown key <listen>',
+  ],
+  [
+    'names as other programs call them',
+    site('names: wp'),
+    '1:41 services.a.names: expected one of: wordpress, same <wordpress>',
   ],
   [
     'a scope that does not exist',
@@ -705,7 +735,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a rate limit with a path alone',
     'rateLimits: [{ name: a, service: site, max: 1, match: "/a" }]',
-    '1:55 rateLimits[0].match: expected methods and a path, e.g. "GET /site/v2/**"',
+    '1:55 rateLimits[0].match: expected methods and a path: write "* /a"',
   ],
   [
     'rate limits that are no list',
@@ -876,7 +906,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a naming that does not exist',
     site('names: neutral'),
-    '1:41 services.a.names: expected one of: wordpress, same',
+    '1:41 services.a.names: expected one of: wordpress, same <wordpress>',
   ],
   [
     'a parameter name with a space',

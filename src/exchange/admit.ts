@@ -2,12 +2,13 @@ import { Readable } from 'node:stream'
 import { cacheKey } from '../cache/cache-read.ts'
 import { keepsContent } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
-import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
+import { addressGroup, overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { contentText, type FieldLines, requestField, whenKnown } from '../http/message.ts'
 import { isGet, isGetOrHead } from '../http/methods.ts'
 import type { ContentPlan } from '../service/contract.ts'
 import {
-  canonicalOf,
+  canonicalInTurns,
+  type canonicalOf,
   isAccessWrite,
   type RecalledTarget,
   type RefusedTarget,
@@ -263,18 +264,35 @@ const checked = (
   exchange: Matched,
   content: Buffer | Readable | undefined,
   report: (event: PipelineEvent) => void,
-): Ready | ContractRefusal => {
-  const { service, matching, method, query, request, admitted } = exchange
+): Ready | ContractRefusal | Promise<Ready | ContractRefusal> => {
+  const { service, matching, method, query, request, admitted, client } = exchange
   const { fields } = request
   const canonical =
     admitted?.matching === matching
       ? admitted.canonical
-      : canonicalOf(service.contract, method, matching, {
-          query,
-          fields,
-          contentType: requestField(fields, 'content-type'),
-          content: Buffer.isBuffer(content) ? content : undefined,
-        })
+      : canonicalInTurns(
+          service.contract,
+          method,
+          matching,
+          {
+            query,
+            fields,
+            contentType: requestField(fields, 'content-type'),
+            content: Buffer.isBuffer(content) ? content : undefined,
+          },
+          addressGroup(client.address),
+        )
+  return whenKnown(canonical, (known) => readyFrom(exchange, known, content, report))
+}
+
+const readyFrom = (
+  exchange: Matched,
+  canonical: ReturnType<typeof canonicalOf>,
+  content: Buffer | Readable | undefined,
+  report: (event: PipelineEvent) => void,
+): Ready | ContractRefusal => {
+  const { service, matching, query, request } = exchange
+  const { fields } = request
   if (canonical.kind === 'invalid') {
     const { code, match } = canonical
     const response = refusalAnswer({ service, row: match.row, query, fields }, canonical)

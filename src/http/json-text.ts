@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer'
-import { randomInt } from 'node:crypto'
 import { essence } from './message.ts'
 
 /** An object as JSON.parse gives it. */
@@ -32,7 +30,7 @@ export type JsonText = string
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-const skipSpace = (text: JsonText, from: number): number => {
+export const skipSpace = (text: JsonText, from: number): number => {
   let at = from
   while (isSpace(text.charCodeAt(at))) at++
   return at
@@ -40,11 +38,11 @@ const skipSpace = (text: JsonText, from: number): number => {
 
 export const quote = 0x22
 export const backslash = 0x5c
-const comma = 0x2c
+export const comma = 0x2c
 export const openBrace = 0x7b
 
 export const opens = (code: number): boolean => code === openBrace || code === 0x5b
-const closes = (code: number): boolean => code === 0x7d || code === 0x5d
+export const closes = (code: number): boolean => code === 0x7d || code === 0x5d
 
 /** Position behind the string that begins at `from`. A quote ends it unless an odd number of backslashes stands before. */
 export const stringEnd = (text: JsonText, from: number): number => {
@@ -92,7 +90,7 @@ export const valueEnd = (text: JsonText, from: number): number => {
 type VisitValue = (from: number, name: string) => number
 
 /** The string that the text from `from` to `end` spells. */
-const stringAt = (text: JsonText, from: number, end: number): string => {
+export const stringAt = (text: JsonText, from: number, end: number): string => {
   const inner = text.slice(from + 1, end - 1)
   return inner.includes('\\') ? (JSON.parse(text.slice(from, end)) as string) : inner
 }
@@ -203,137 +201,6 @@ export const mediaTypeOf = (contentType: string | undefined): MediaType => {
   const value = essence(contentType)
   if (value === 'application/x-www-form-urlencoded') return 'form'
   return json.test(value) ? 'json' : 'other'
-}
-
-/** Content read as JSON, or why it cannot be. */
-type JsonReading =
-  | { readonly kind: 'read'; readonly value: unknown }
-  | { readonly kind: 'refused'; readonly code: number; readonly message: string }
-  | { readonly kind: 'too-many-values' }
-
-/**
- * The number of the shortest values in a megabyte. Parsing a value takes as long as reading many characters of a text and blocks
- * the event loop: a longer content may have longer texts, but not more values.
- */
-export const maxJsonValues = 1 << 19
-
-/** Each different name is kept in a table of the engine: ten times the work of another value. */
-export const maxJsonNames = 1 << 14
-
-/** A shorter text has neither too many values nor too many names: `"a":1` and a comma are six characters. */
-export const boundedJsonLength = 6 * maxJsonNames
-
-const refusals = {
-  depth: { kind: 'refused', code: 1, message: 'Maximum stack depth exceeded' },
-  control: { kind: 'refused', code: 3, message: 'Control character error, possibly incorrectly encoded' },
-  syntax: { kind: 'refused', code: 4, message: 'Syntax error' },
-  utf8: { kind: 'refused', code: 5, message: 'Malformed UTF-8 characters, possibly incorrectly encoded' },
-  surrogate: { kind: 'refused', code: 10, message: 'Single unpaired UTF-16 surrogate in unicode escape' },
-} as const satisfies Record<string, JsonReading>
-
-/** End of the string that starts at `from`, or -1 when it is not closed or holds a control character. */
-const endOfString = (text: string, from: number): number => {
-  for (let i = from + 1; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === quote) return i
-    if (code < 32) return -1
-    if (code === backslash) i += 1
-  }
-  return -1
-}
-
-const colon = 0x3a
-
-const depthStep = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
-/** A value follows each of these; a list or an object costs as much as three other values. */
-const valueStep = (code: number): number => (code === comma ? 1 : opens(code) ? 3 : 0)
-const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
-
-const hashSeed = randomInt(2 ** 31)
-/** Of FNV-1a. */
-const hashFactor = 0x01000193
-/** Bits for each name, so that few have the same. */
-const bitsOfName = 8
-
-/** Counts names, those of a long text also by their hashes, which nobody outside can choose; a few names have the same one. */
-class NameCount {
-  readonly #words: Uint32Array | undefined
-  members = 0
-  different = 0
-
-  constructor(length: number) {
-    if (length >= boundedJsonLength) this.#words = new Uint32Array((maxJsonNames * bitsOfName) / 32)
-  }
-
-  add(text: string, from: number, to: number): void {
-    this.members += 1
-    if (this.#words === undefined) return
-    let hash = hashSeed
-    for (let at = from; at < to; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), hashFactor)
-    const bit = (hash ^ (hash >>> 15)) & (this.#words.length * 32 - 1)
-    const word = this.#words[bit >>> 5] ?? 0
-    const mask = 1 << (bit & 31)
-    if ((word & mask) === 0) this.different += 1
-    this.#words[bit >>> 5] = word | mask
-  }
-}
-
-/** Checks depth, number of values and of names of a text; gives the number of members, with those whose name is repeated. */
-export const readStructure = (text: string, maxDepth: number): 'depth' | 'control' | 'values' | number => {
-  let depth = 0
-  let values = 0
-  let lastString = 0
-  let lastEnd = 0
-  const names = new NameCount(text.length)
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === quote) {
-      lastString = i
-      i = endOfString(text, i)
-      if (i < 0) return 'control'
-      lastEnd = i
-      continue
-    }
-    if (isControl(code)) return 'control'
-    depth += depthStep(code)
-    values += valueStep(code)
-    if (code === colon) names.add(text, lastString, lastEnd)
-    if (depth > maxDepth) return 'depth'
-    if (values > maxJsonValues || names.different > maxJsonNames) return 'values'
-  }
-  return names.members
-}
-
-const escapedSurrogate = /\\u[dD][89a-fA-F]/
-const loneSurrogate = /\p{Surrogate}/u
-
-const holdsLoneSurrogate = (value: unknown): boolean => {
-  if (typeof value === 'string') return loneSurrogate.test(value)
-  if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.some(holdsLoneSurrogate)
-  return Object.keys(value).some(
-    (key) => loneSurrogate.test(key) || holdsLoneSurrogate((value as Record<string, unknown>)[key]),
-  )
-}
-
-/** The value of a text of which depth and number of values are known to be bounded; a byte order mark is a syntax error. */
-export const parseJson = (text: string): Exclude<JsonReading, { readonly kind: 'too-many-values' }> => {
-  try {
-    const value: unknown = JSON.parse(text)
-    const isLone = text.includes('\\') && escapedSurrogate.test(text) && holdsLoneSurrogate(value)
-    return isLone ? refusals.surrogate : { kind: 'read', value }
-  } catch {
-    return refusals.syntax
-  }
-}
-
-/** Reads JSON, with a bound on nesting. */
-export const readJson = (content: Buffer, maxDepth: number): JsonReading => {
-  if (!isUtf8(content)) return refusals.utf8
-  const text = content.toString('utf8')
-  const structure = readStructure(text, maxDepth)
-  if (structure === 'values') return { kind: 'too-many-values' }
-  return typeof structure === 'string' ? refusals[structure] : parseJson(text)
 }
 
 /** The types of JSON Schema. */

@@ -3,6 +3,7 @@ import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../c
 import { GatewayError } from '../errors.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { isGetOrHead } from '../http/methods.ts'
+import { atOnce, type Pieces } from '../http/turns.ts'
 import type { Connected, Connection } from './announced.ts'
 import type { ErrorPage } from './error-page.ts'
 import type { Endpoint, Found, RouteFinding, Row } from './row.ts'
@@ -214,7 +215,26 @@ export type RequestFault = {
   }[]
 }
 
-export type Validator = { validate(input: ValidationInput): Validation }
+export type Validator = {
+  validate(input: ValidationInput): Validation
+  /** The same in pieces, for a long content; absent where no content is read. */
+  validateInPieces?(input: ValidationInput): Pieces<Validation>
+}
+
+type ValidatorInPieces = Required<Validator>
+
+/** For any validator. */
+export function* piecesOf(validator: Validator, input: ValidationInput): Pieces<Validation> {
+  return validator.validateInPieces === undefined
+    ? validator.validate(input)
+    : yield* validator.validateInPieces(input)
+}
+
+/** A validator that is written in pieces. */
+export const validatorOf = (validateInPieces: ValidatorInPieces['validateInPieces']): ValidatorInPieces => ({
+  validate: (input) => atOnce(validateInPieces(input)),
+  validateInPieces,
+})
 
 /** Names of the arguments that a write sets; undefined if not all of them are known. */
 type ArgumentNames = () => readonly string[] | undefined

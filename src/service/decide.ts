@@ -15,7 +15,14 @@ import { GatewayError } from '../errors.ts'
 import { createRecentValues } from '../http/memo.ts'
 import { type GatewayResponse, type RequestFields, targetOf } from '../http/message.ts'
 import { isSafe } from '../http/methods.ts'
-import type { Contract, Invalid, UndeclaredParameters } from './contract.ts'
+import { inTurns } from '../http/turns.ts'
+import {
+  type Contract,
+  type Invalid,
+  piecesOf,
+  type UndeclaredParameters,
+  type Validation,
+} from './contract.ts'
 import type { Found, RouteFinding, Row } from './row.ts'
 
 // Everything that decides about a request: its route, whether it is valid, its canonical form, and what is done with it. The gateway
@@ -146,37 +153,72 @@ type Sent = Pick<Incoming, 'query'> & {
   readonly contentType: string | undefined
 }
 
-/** Checks arguments and content against the row. A request without a row is not checked, and stays as it is. */
+/** A request without a row is not checked, and stays as it is. */
+const uncheckedOf = (
+  contract: Contract,
+  method: string,
+  { path }: Exclude<Matching, Found>,
+  query: string,
+): Canonical => ({
+  kind: 'valid',
+  target: targetOf(path, query),
+  query,
+  arguments: {},
+  undeclared: undefined,
+  sendsUndeclared: false,
+  sensitive: contract.sensitivityOf(path, query),
+  variant: undefined,
+  policy: contract.policyFor(method, path),
+})
+
+const validationInput = (method: string, { row, endpoint, pathParameters }: Found, sent: Sent) => ({
+  method,
+  row,
+  endpoint,
+  pathParameters,
+  ...sent,
+})
+
+/** Checks arguments and content against the row. */
 export const canonicalOf = (
   contract: Contract,
   method: string,
   matching: Matching,
-  { query, fields, content, contentType }: Sent,
+  sent: Sent,
+): Canonical | RefusedArguments =>
+  matching.kind === 'found'
+    ? validated(
+        contract,
+        method,
+        matching,
+        contract.validator.validate(validationInput(method, matching, sent)),
+      )
+    : uncheckedOf(contract, method, matching, sent.query)
+
+/** Shorter contents are checked within a millisecond or two. */
+const shortContent = 16 * 1024
+
+/** The same for any content: a long one is read and checked in several turns of the event loop. `client`: the address that sent it. */
+export const canonicalInTurns = (
+  contract: Contract,
+  method: string,
+  matching: Matching,
+  sent: Sent,
+  client: string,
+): Canonical | RefusedArguments | Promise<Canonical | RefusedArguments> => {
+  if (matching.kind !== 'found' || sent.content === undefined || sent.content.length <= shortContent)
+    return canonicalOf(contract, method, matching, sent)
+  return inTurns(piecesOf(contract.validator, validationInput(method, matching, sent)), client).then(
+    (validation) => validated(contract, method, matching, validation),
+  )
+}
+
+const validated = (
+  contract: Contract,
+  method: string,
+  matching: Found,
+  validation: Validation,
 ): Canonical | RefusedArguments => {
-  const policy = contract.policyFor(method, matching.path)
-  if (matching.kind !== 'found')
-    return {
-      kind: 'valid',
-      target: targetOf(matching.path, query),
-      query,
-      arguments: {},
-      undeclared: undefined,
-      sendsUndeclared: false,
-      sensitive: contract.sensitivityOf(matching.path, query),
-      variant: undefined,
-      policy,
-    }
-  const { row, endpoint, pathParameters } = matching
-  const validation = contract.validator.validate({
-    method,
-    row,
-    endpoint,
-    pathParameters,
-    query,
-    contentType,
-    content,
-    fields,
-  })
   if (validation.kind === 'invalid') return { ...validation, match: matching }
   const { undeclared, variant, cookie } = validation
   return {
@@ -191,7 +233,7 @@ export const canonicalOf = (
         ? 'api-key'
         : contract.sensitivityOf(matching.path, validation.query),
     variant: variant === undefined ? undefined : { key: variant, cookie },
-    policy,
+    policy: contract.policyFor(method, matching.path),
     keyedContent: validation.keyedContent,
   }
 }

@@ -1,7 +1,13 @@
 import type { LimitsConfig, OpenApiConfig, PlantsConfig } from '../config/config.ts'
 import { targetParts } from '../http/message.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
-import type { Contract, ItemReading, ItemTarget } from '../service/contract.ts'
+import {
+  type Contract,
+  type ItemReading,
+  type ItemTarget,
+  piecesOf,
+  validatorOf,
+} from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
 import { foldPhpName } from './arguments/php-query.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
@@ -123,13 +129,11 @@ export const withBatch = (
         ? { kind: 'found', row, endpoint, pathParameters: {}, path }
         : { kind: 'wrong-method', row, path }
     },
-    validator: {
-      validate: (input) => {
-        if (input.row !== row) return contract.validator.validate(input)
-        const validation = envelopes.validate(input)
-        if (validation.kind === 'valid') return validation
-        return { ...validation, body: contract.errors.itemBody(validation.status, validation.body) }
-      },
-    },
+    validator: validatorOf(function* (input) {
+      if (input.row !== row) return yield* piecesOf(contract.validator, input)
+      const validation = yield* envelopes.validateInPieces(input)
+      if (validation.kind === 'valid') return validation
+      return { ...validation, body: contract.errors.itemBody(validation.status, validation.body) }
+    }),
   }
 }

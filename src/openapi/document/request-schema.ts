@@ -169,12 +169,9 @@ const isOfOther = (resources: SchemaResources, located: Located, direction: Dire
 
 const stepsOf = ({ steps }: { readonly steps?: unknown }): number => (typeof steps === 'number' ? steps : 0)
 
-/** How many schemas and values each value is compared with, eight texts or numbers counted as one; undefined for few. */
-const alternativesOf = ({ oneOf, anyOf, enum: values }: JsonObject): number | undefined => {
-  const costs = listOf(values).map((value) => (typeof value === 'object' && value !== null ? 1 : 1 / 8))
-  const count = Math.floor(
-    costs.reduce((sum, cost) => sum + cost, listOf(oneOf).length + listOf(anyOf).length),
-  )
+/** How many schemas each value is compared with; undefined for none. */
+const alternativesOf = ({ oneOf, anyOf }: JsonObject): number | undefined => {
+  const count = listOf(oneOf).length + listOf(anyOf).length
   return count === 0 ? undefined : count
 }
 

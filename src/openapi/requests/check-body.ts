@@ -1,4 +1,6 @@
+import { formText } from '../../http/form.ts'
 import { decodeFormText, isUnreadable } from '../../http/form-text.ts'
+import { atOnce, type Pieces } from '../../http/turns.ts'
 import type { Invalid, RequestFault, ValidationInput } from '../../service/contract.ts'
 import { pointerStep } from '../document/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../document/operation.ts'
@@ -122,21 +124,32 @@ const othersOf = (
   return groups
 }
 
-const aliasFault = (names: Iterable<string>, otherNames: Iterable<string>): RequestFault | undefined => {
+/** Pairs that are read in one piece: about a millisecond. */
+const pairsOfPiece = 256
+
+function* aliasFault(
+  names: Iterable<string>,
+  otherNames: Iterable<string>,
+): Pieces<RequestFault | undefined> {
   const readAlike = createReadAlike(names)
+  let left = pairsOfPiece
   for (const name of otherNames) {
     const alike = readAlike(name)
     if (alike !== undefined)
       return invalid(`/${pointerStep(alike)}`, 'is sent by a name that servers may read as this one')
+    left -= 1
+    if (left > 0) continue
+    left = pairsOfPiece
+    yield
   }
   return undefined
 }
 
-const readForm = (
+function* readForm(
   pairs: readonly Pair[],
   described: BodyContent,
   parts: ValueParts,
-): FormReading | RequestFault => {
+): Pieces<FormReading | RequestFault> {
   const value = new Map<string, unknown>()
   const claimed = new Set<Pair>()
   const faults: SchemaFault[] = []
@@ -172,9 +185,16 @@ const readForm = (
     read(name, schema, ownPairs)
   }
   const otherPairs = othersOf(pairs, claimed)
-  const alike = aliasFault(ownedNames, otherPairs.keys())
+  yield
+  const alike = yield* aliasFault(ownedNames, otherPairs.keys())
   if (alike !== undefined && faults.length === 0) return alike
+  let left = pairsOfPiece
   for (const [name, ownPairs] of otherPairs) {
+    left -= ownPairs.length
+    if (left <= 0) {
+      left = pairsOfPiece
+      yield
+    }
     if (typeof additional === 'boolean') {
       const texts = ownPairs.map((pair) => textOf(pair))
       value.set(name, texts.length > 1 ? texts : texts[0])
@@ -185,11 +205,25 @@ const readForm = (
   return refusalOf(faults) ?? { value, isRead }
 }
 
-const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
-  const text = content.toString('utf8')
-  const pairs = text.split('&', mostParts + 1).length > mostParts ? undefined : pairsOf(text)
+const hasTooManyParts = (text: string): boolean => {
+  let count = 1
+  for (let at = text.indexOf('&'); at >= 0 && count <= mostParts; at = text.indexOf('&', at + 1)) count += 1
+  return count > mostParts
+}
+
+function* checkForm(
+  content: Buffer,
+  described: BodyContent,
+  parts: ValueParts,
+): Pieces<RequestFault | undefined> {
+  const text = formText(content, mostParts + 1)
+  yield
+  const pairs = hasTooManyParts(text) ? undefined : pairsOf(text)
   if (pairs === undefined) return invalid('', 'is not a form that can be read')
-  const reading = readForm(pairs, described, parts)
+  yield
+  const reading = yield* readForm(pairs, described, parts)
+  parts.checker.uncheckable(described.schema)
+  yield
   if ('kind' in reading) return reading
   const { value, isRead } = reading
   return isRead
@@ -197,8 +231,15 @@ const checkForm = (content: Buffer, described: BodyContent, parts: ValueParts): 
     : undefined
 }
 
-const checkJson = (content: Buffer, described: BodyContent, parts: ValueParts): RequestFault | undefined => {
-  const reading = readExactJson(content, parts)
+function* checkJson(
+  content: Buffer,
+  described: BodyContent,
+  parts: ValueParts,
+): Pieces<RequestFault | undefined> {
+  const reading = yield* readExactJson(content, parts)
+  // To compile a schema is a piece of its own.
+  parts.checker.uncheckable(described.schema)
+  yield
   return reading.kind === 'refused'
     ? invalid('', reading.detail, reading.subject)
     : checkValue(described, reading.value, reading.exact, content.length, parts)
@@ -223,9 +264,9 @@ export const checkQueryString = (
   if (text === undefined) return at([{ pointer: '#', detail: brokenEncoding }])
   const fault =
     content.reading === 'form'
-      ? checkForm(Buffer.from(query), content, parts)
+      ? atOnce(checkForm(Buffer.from(query), content, parts))
       : content.reading === 'json'
-        ? checkJson(Buffer.from(text), content, parts)
+        ? atOnce(checkJson(Buffer.from(text), content, parts))
         : undefined
   return fault && at(fault.errors)
 }
@@ -261,11 +302,11 @@ const notUtf8 = faultOf(
 )
 
 /** The faults of a body; bodies that are neither JSON nor forms are checked by type and size only. */
-export const checkBody = (
+export function* checkBody(
   operation: Operation,
   input: ValidationInput,
   parts: ValueParts,
-): RequestFault | undefined => {
+): Pieces<RequestFault | undefined> {
   const { content, contentType } = input
   if (content === undefined || content.length === 0) {
     return isMissing(operation, input) ? faultOf('missing_body') : undefined
@@ -276,9 +317,9 @@ export const checkBody = (
     case undefined:
       return faultOf('unsupported_content_type', '', [], 415)
     case 'form':
-      return checkForm(content, described, parts)
+      return yield* checkForm(content, described, parts)
     case 'json':
-      return checkJson(content, described, parts)
+      return yield* checkJson(content, described, parts)
     case 'size':
       return undefined
   }

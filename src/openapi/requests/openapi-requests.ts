@@ -5,7 +5,15 @@ import { namedAway } from '../../http/forwardable-fields.ts'
 import { canonicalJson } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { type RequestFields, requestField } from '../../http/message.ts'
-import type { Invalid, RequestFault, Validation, ValidationInput, Validator } from '../../service/contract.ts'
+import type { Pieces } from '../../http/turns.ts'
+import {
+  type Invalid,
+  type RequestFault,
+  type Validation,
+  type ValidationInput,
+  type Validator,
+  validatorOf,
+} from '../../service/contract.ts'
 import type { RouteFinding } from '../../service/row.ts'
 import type { ApiContract } from '../document/load-document.ts'
 import { type Operation, operationOf, type Parameter, type ParameterLocation } from '../document/operation.ts'
@@ -267,7 +275,7 @@ export const createOpenApiRequests = (
 
   const planFor = rememberedFor((operation: Operation) => planOf(operation, parts))
 
-  const validate = (input: ValidationInput): Validation => {
+  const validator = validatorOf(function* (input: ValidationInput): Pieces<Validation> {
     const operation = operationOf(input.endpoint)
     if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
     const fields = input.fields && sentFields(input.fields)
@@ -288,7 +296,7 @@ export const createOpenApiRequests = (
     )
     const fault =
       checkQueryString(operation, input.query, parts) ??
-      checkBody(operation, input, parts) ??
+      (yield* checkBody(operation, input, parts)) ??
       aliasFault(plan, cookies, undeclared, handling)
     if (fault !== undefined) return refusalOf(fault)
     return {
@@ -300,7 +308,7 @@ export const createOpenApiRequests = (
       ...canonicalContent(operation, canonical, input),
       ...(hasKey(query, keyParameters) ? { hasQueryCredential: true } : {}),
     }
-  }
+  })
 
-  return { find: createTemplateRouter(rows).find, validator: { validate } }
+  return { find: createTemplateRouter(rows).find, validator }
 }

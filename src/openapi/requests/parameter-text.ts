@@ -169,7 +169,8 @@ const decoderOf = ({ location }: Parameter): ((raw: string) => string | undefine
   location === 'cookie' ? decodeCookie : decodeQuery
 
 const commas = /,/
-const spaces = /%20|\+/
+/** The `+` of a form was decoded before. */
+const spaces = /%20|[+ ]/
 const pipes = /\||%7[Cc]/
 
 const once = (pairs: readonly Pair[]): Pair | undefined => (pairs.length === 1 ? pairs[0] : undefined)

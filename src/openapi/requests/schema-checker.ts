@@ -10,7 +10,6 @@ import {
   fitsAsText,
   formatBounds,
   type IntegerSchema,
-  int64,
   isMultiple,
 } from './exact-numbers.ts'
 import { safePattern } from './safe-pattern.ts'
@@ -41,11 +40,18 @@ export const noExactIntegers: ExactIntegers = new Map()
 /** Most faults that one refusal names. */
 export const mostFaults = 20
 
+const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+
+/** 0 for a month that does not exist. */
+const daysOfMonth = (year: number, month: number): number =>
+  month === 2 && isLeap(year)
+    ? 29
+    : (([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const)[month - 1] ?? 0)
+
 const isDay = (text: string): boolean => {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
   if (day === undefined) return false
-  const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
-  return Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days
+  return Number(day) >= 1 && Number(day) <= daysOfMonth(Number(year), Number(month))
 }
 
 const isTime = (text: string): boolean =>
@@ -226,7 +232,7 @@ const anyText = { test: () => true, toString: () => 'undecided' }
  * Of some 0.1 µs each. Alternatives that contain one another double the work with each level of the value: a short value has fewer
  * steps, or many of them would take a core.
  */
-const mostSteps = (octets: number): number => Math.min(500_000, 20_000 + 4 * octets)
+const mostSteps = (octets: number): number => Math.min(200_000, 20_000 + 4 * octets)
 
 const stepsOfPattern = 3
 const stepsOfDecimal = 16
@@ -267,6 +273,31 @@ const lengthCode = (context: KeywordCxt, operator: '>' | '<'): void => {
   )
 }
 
+const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** The number of values in a list or object whose JSON equals that of every equal one: nothing is nested, and names are in order. */
+const flatSize = (value: object): number | undefined => {
+  if (Array.isArray(value)) return value.some(isNested) ? undefined : value.length
+  let size = 0
+  let last = ''
+  for (const [name, inner] of Object.entries(value)) {
+    if (isNested(inner) || (size > 0 && name < last)) return undefined
+    last = name
+    size += 1
+  }
+  return size
+}
+
+/** Finds a value among those of a list, in the same time for every length of the list. */
+const listedIn = (
+  values: readonly unknown[],
+  comparable: (value: object) => string,
+): ((value: unknown) => boolean) => {
+  const scalars = new Set(values.filter((value) => !isNested(value)))
+  const texts = new Set(values.filter(isNested).map(comparable))
+  return (value) => (isNested(value) ? texts.size > 0 && texts.has(comparable(value)) : scalars.has(value))
+}
+
 /** Thrown out of a compiled check. */
 class TooManySteps extends Error {}
 
@@ -285,9 +316,13 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   }
   /** Equal values have equal texts: members in the order of their names. */
   const comparable = (value: unknown): string => {
-    const isNested = typeof value === 'object' && value !== null
-    count(isNested ? stepsOfList : 1)
-    if (!isNested) return JSON.stringify(value)
+    if (!isNested(value)) {
+      count(1)
+      return JSON.stringify(value)
+    }
+    const size = flatSize(value)
+    count(size === undefined ? stepsOfList : 2 + size / namesOfStep)
+    if (size !== undefined) return JSON.stringify(value)
     const text = Array.isArray(value)
       ? `[${value.map(comparable).join()}]`
       : `{${Object.entries(value)
@@ -297,6 +332,10 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     count(text.length / charactersOfStep)
     return text
   }
+  const listed = rememberedFor((values: readonly unknown[]) => {
+    stepsLeft = Number.POSITIVE_INFINITY
+    return listedIn(values, comparable)
+  })
   const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
     // Numbers, texts, booleans and null as they are; others, and integers that a double does not hold, by their texts.
     const values = new Set<unknown>()
@@ -306,7 +345,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && exactNow.size > 0
       const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
       if (exact !== undefined) texts.add(exact)
-      else if (typeof item === 'object' && item !== null) texts.add(comparable(item))
+      else if (isNested(item)) texts.add(comparable(item))
       else values.add(item)
     }
     return values.size + texts.size === items.length
@@ -319,12 +358,19 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
   }
   const integerBounds = (context: KeywordCxt): void => {
     const { gen, data, it, parentSchema } = context
+    const isStrict = parentSchema['integerText'] === 'strict'
+    const bounds = formatBounds(parentSchema['format'])
+    // The other bounds are integers that a double holds: a double is beyond one exactly when its text is.
+    if (!isStrict && bounds === undefined) return
     const ref = (value: number, pointer: string): boolean => fits(value, pointer, parentSchema)
     const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
-    // A double holds most integers themselves: nothing is called for these, and no pointer is written.
-    const { min, max } = formatBounds(parentSchema['format']) ?? int64
-    const inBounds = _`Number.isSafeInteger(${data}) && ${data} >= ${Number(min)} && ${data} <= ${Number(max)}`
-    context.fail(parentSchema['integerText'] === 'strict' ? _`!${call}` : _`!(${inBounds}) && !${call}`)
+    if (isStrict || bounds === undefined) {
+      context.fail(_`!${call}`)
+      return
+    }
+    // Whatever digits a double has lost, it is between its neighbours: nothing is called for it, and no pointer is written.
+    const inBounds = _`${data} > ${Number(bounds.min)} && ${data} < ${Number(bounds.max)}`
+    context.fail(_`!(${inBounds}) && !${call}`)
   }
   const multipleOf = (context: KeywordCxt): void => {
     const { gen, data, it, schema } = context
@@ -345,7 +391,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       const pattern = safePattern(source)
       if (pattern === undefined) return anyText
       const test = (text: string): boolean => {
-        count(stepsOfPattern + text.length)
+        count(stepsOfPattern + pattern.stepsOf(text))
         return pattern.test(text)
       }
       return { test, toString: pattern.toString }
@@ -380,6 +426,14 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
         code: (context) => lengthCode(context, operator),
       })
     }
+    // The one of the library compares a value with each of a long list.
+    ajv.removeKeyword('enum')
+    ajv.addKeyword({
+      keyword: 'enum',
+      schemaType: 'array',
+      errors: false,
+      compile: (values: readonly unknown[]) => listed(values),
+    })
     // The one of the library divides doubles.
     ajv.removeKeyword('multipleOf')
     ajv.addKeyword({
@@ -447,7 +501,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
       const faults = check(compile(schema), value, exact, mostSteps(octets))
       if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
-      const allFaults = check(compileForAll(schema), value, exact, stepsLeft)
+      const left = stepsLeft
+      const allFaults = check(compileForAll(schema), value, exact, left)
       return allFaults === tooLong ? faults : allFaults
     },
     uncheckable: (schema) => {

@@ -1,15 +1,16 @@
-import { isUtf8 } from 'node:buffer'
 import {
-  boundedJsonLength,
+  closes,
+  comma,
   openBrace,
   opens,
-  parseJson,
   quote,
-  readStructure,
+  skipSpace,
+  stringAt,
   stringEnd,
   valueEnd,
-  visitValues,
 } from '../../http/json-text.ts'
+import { type JsonFault, readJson } from '../../http/read-json.ts'
+import { atOnce, type Pieces } from '../../http/turns.ts'
 import { pointerStep } from '../document/bundle.ts'
 import type { Parameter } from '../document/operation.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
@@ -45,113 +46,155 @@ const refusedReading = (detail: string, subject: 'json' | 'repeated name' = 'jso
   detail,
 })
 
+const faults: Readonly<Record<JsonFault, string>> = {
+  utf8: 'is not valid JSON',
+  control: 'is not valid JSON',
+  syntax: 'is not valid JSON',
+  surrogate: 'is not valid JSON',
+  depth: 'is nested too deep',
+  'too-many-values': 'has too many values',
+}
+
 /** Characters of the pointers to all long integers, which are held. */
-const mostHeld = 8_000_000
+const maxHeld = 8_000_000
 
 /**
  * Characters of the pointers to all values, for each octet of the content: a check writes them. A long name is a part of the pointer
  * to each value below it, so that one megabyte could cost hours.
  */
-const mostPerOctet = 200
+const maxPerOctet = 200
 
 /** An index with its slash. */
 const shortStep = 7
 
-/** Of a whole text. */
+/** Values that are visited in one piece: about a millisecond. */
+const valuesOfPiece = 8 * 1024
+
+/** Of a whole value. */
 class Sizes {
   members = 0
   /** Characters of the pointers to all values. */
   characters = 0
-  isTooDeep = false
   /** Some number is none of the integers that a double holds. */
   hasLongNumber = false
+  /** Lists and objects that were not visited yet, each with the length of its pointer. */
+  readonly #pending: object[] = []
+  readonly #lengths: number[] = []
 
-  add(value: object, depth: number, pointerLength: number): void {
-    if (depth === 0) this.isTooDeep = true
-    else if (Array.isArray(value))
-      for (const item of value) this.addValue(item, depth, pointerLength + shortStep)
-    else
-      for (const name in value) {
-        this.members += 1
-        const inner = (value as Readonly<Record<string, unknown>>)[name]
-        this.addValue(inner, depth, pointerLength + name.length + 1)
-      }
+  #addInner(value: object, pointerLength: number): number {
+    if (Array.isArray(value)) {
+      for (const item of value) this.#addValue(item, pointerLength + shortStep)
+      return value.length + 1
+    }
+    const before = this.members
+    for (const name in value) {
+      this.members += 1
+      const inner = (value as Readonly<Record<string, unknown>>)[name]
+      this.#addValue(inner, pointerLength + name.length + 1)
+    }
+    return this.members - before + 1
   }
 
-  addValue(value: unknown, depth: number, pointerLength: number): void {
+  *add(value: unknown): Pieces<void> {
+    this.#addValue(value, 0)
+    let left = valuesOfPiece
+    for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) {
+      left -= this.#addInner(next, this.#lengths.pop() ?? 0)
+      if (left > 0) continue
+      left = valuesOfPiece
+      yield
+    }
+  }
+
+  #addValue(value: unknown, pointerLength: number): void {
     this.characters += pointerLength
     if (typeof value === 'number') this.hasLongNumber ||= !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)
-    else if (typeof value === 'object' && value !== null) this.add(value, depth - 1, pointerLength)
+    else if (typeof value === 'object' && value !== null) {
+      this.#pending.push(value)
+      this.#lengths.push(pointerLength)
+    }
   }
 }
 
-/** The value has fewer members than the text. Texts without a colon in names and strings need not be read again. */
-const repeatsName = (text: string, members: number, depth: number): boolean => {
-  const count =
-    text.includes('\\') || text.split(':').length - 1 !== members ? readStructure(text, depth) : members
-  return count !== members
-}
+const tooLongNames = refusedReading('has too many values under long names')
 
-const refusalOfSizes = (
+/** A list or an object of a text that is being read. */
+type OpenValue = { readonly pointer: string; readonly isObject: boolean; index: number }
+
+/** The texts of all numbers that matter, by the pointers to them; undefined for more than can be held. The text is valid JSON. */
+function* exactNumbers(
   text: string,
-  { isTooDeep, members, characters }: Sizes,
-  jsonDepth: number,
-  bytes: number,
-): ExactReading | undefined => {
-  if (isTooDeep) return refusedReading('is nested too deep')
-  if (repeatsName(text, members, jsonDepth))
-    return refusedReading('has an object that repeats a name', 'repeated name')
-  return characters > bytes * mostPerOctet
-    ? refusedReading('has too many values under long names')
-    : undefined
+  matters: (number: string) => boolean,
+): Pieces<ReadonlyMap<string, string> | undefined> {
+  const exact = new Map<string, string>()
+  const open: OpenValue[] = []
+  let held = 0
+  let left = valuesOfPiece
+  let at = skipSpace(text, 0)
+  const valueAt = (from: number, pointer: string): number => {
+    const first = text.charCodeAt(from)
+    if (opens(first)) {
+      open.push({ pointer, isObject: first === openBrace, index: 0 })
+      return from + 1
+    }
+    const end = valueEnd(text, from)
+    if (first === quote) return end
+    const number = text.slice(from, end)
+    if (matters(number)) {
+      held += pointer.length
+      if (held <= maxHeld) exact.set(pointer, number)
+    }
+    return end
+  }
+  at = valueAt(at, '')
+  for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
+    at = skipSpace(text, at)
+    if (closes(text.charCodeAt(at))) {
+      open.pop()
+      at += 1
+      continue
+    }
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
+    let step = String(inner.index)
+    inner.index += 1
+    if (inner.isObject) {
+      const end = stringEnd(text, at)
+      step = pointerStep(stringAt(text, at, end))
+      at = skipSpace(text, skipSpace(text, end) + 1)
+    }
+    at = valueAt(at, `${inner.pointer}/${step}`)
+    left -= 1
+    if (held > maxHeld) return undefined
+    if (left > 0) continue
+    left = valuesOfPiece
+    yield
+  }
+  return exact
 }
 
 /**
  * Reads JSON for a check: with the texts of integers that a double does not hold, or whose form matters. Readers differ on which of
  * two equal names counts (RFC 8259 §4), so that a repeated name is refused: the upstream might read a value that was not checked.
  */
-export const readExactJson = (content: Buffer, { jsonDepth, hasStrictIntegers }: JsonRules): ExactReading => {
-  if (!isUtf8(content)) return refusedReading('is not valid JSON')
-  const text = content.toString('utf8')
-  const structure = text.length < boundedJsonLength ? 0 : readStructure(text, jsonDepth)
-  if (structure === 'values') return refusedReading('has too many values')
-  if (structure === 'depth') return refusedReading('is nested too deep')
-  const reading = parseJson(text)
-  if (reading.kind === 'refused') return refusedReading('is not valid JSON')
-  const { value } = reading
+export function* readExactJson(
+  content: Buffer,
+  { jsonDepth, hasStrictIntegers }: JsonRules,
+): Pieces<ExactReading> {
+  const reading = yield* readJson(content, jsonDepth)
+  if (reading.kind === 'refused') return refusedReading(faults[reading.fault])
+  const { value, text, members } = reading
   const sizes = new Sizes()
-  sizes.addValue(value, jsonDepth + 1, 0)
-  const refusal = refusalOfSizes(text, sizes, jsonDepth, content.length)
-  if (refusal !== undefined) return refusal
+  yield* sizes.add(value)
+  // The value has fewer members than the text.
+  if (sizes.members !== members) return refusedReading('has an object that repeats a name', 'repeated name')
+  if (sizes.characters > content.length * maxPerOctet) return tooLongNames
   const mayMatter = hasStrictIntegers ? severalForms.test(text) : sizes.hasLongNumber
   if (!mayMatter) return { kind: 'read', value, exact: noExactIntegers }
   const matters = hasStrictIntegers
     ? (number: string) => isNumber.test(number) && !oneForm.test(number)
     : (number: string) => number.length > 15 && integer.test(number)
-  const exact = new Map<string, string>()
-  let count = 0
-  const visit = (from: number, pointer: string): number => {
-    const first = text.charCodeAt(from)
-    if (first === quote) return stringEnd(text, from)
-    if (!opens(first)) {
-      const end = valueEnd(text, from)
-      const number = text.slice(from, end)
-      if (matters(number)) {
-        count += pointer.length
-        if (count <= mostHeld) exact.set(pointer, number)
-      }
-      return end
-    }
-    let index = 0
-    return visitValues(text, from, (at, name) => {
-      const step = first === openBrace ? pointerStep(name) : index
-      index += 1
-      return visit(at, `${pointer}/${step}`)
-    })
-  }
-  visit(text.search(/\S/), '')
-  if (count > mostHeld) return refusedReading('has too many values under long names')
-  return { kind: 'read', value, exact }
+  const exact = yield* exactNumbers(text, matters)
+  return exact === undefined ? tooLongNames : { kind: 'read', value, exact }
 }
 
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?$/
@@ -272,7 +315,7 @@ const readScalar = (
 }
 
 const readJsonText = (text: string, schema: RequestSchema, parts: ValueParts): ParameterReading => {
-  const reading = readExactJson(Buffer.from(text), parts)
+  const reading = atOnce(readExactJson(Buffer.from(text), parts))
   return reading.kind === 'refused'
     ? fault(reading.detail)
     : checked(reading.value, schema, reading.exact, parts, text.length)

@@ -1,5 +1,7 @@
-import { isUtf8 } from 'node:buffer'
-import { mediaTypeOf, ownMember, readJson } from '../../http/json-text.ts'
+import { formText } from '../../http/form.ts'
+import { mediaTypeOf, ownMember } from '../../http/json-text.ts'
+import { readJson } from '../../http/read-json.ts'
+import type { Pieces } from '../../http/turns.ts'
 import type { Invalid, ValidationInput } from '../../service/contract.ts'
 import { checkValue, plainValue, sanitiseValue } from './check-value.ts'
 import type { CompiledArgument, CompiledEndpoint } from './compile-endpoint.ts'
@@ -17,7 +19,6 @@ import {
   type Issue,
   invalidJson,
   routeOverride,
-  tooManyParameters,
   unreadQuery,
   unsupportedContentType,
 } from './site-errors.ts'
@@ -217,49 +218,6 @@ export const addKnownValues = (
   return areAllKnown
 }
 
-const plus = 0x2b
-const space = 0x20
-
-/** Longer texts with an octet of a character as it is and the next as an escape are unreadable. */
-const longestMixed = 1024
-
-const escaped = (octet: string): string => `%${octet.charCodeAt(0).toString(16)}`
-
-/** A part of a form that is not UTF-8 is one escape that is none either: as unreadable, and as short as can be. */
-const partText = (part: Buffer): string => {
-  if (isUtf8(part)) return part.toString('utf8')
-  if (part.length > longestMixed || !part.includes('%')) return '%FF'
-  return part.toString('latin1').replace(/[\u0080-\u00ff]/g, escaped)
-}
-
-const pairText = (pair: Buffer): string => {
-  const equals = pair.indexOf('=')
-  return equals < 0
-    ? partText(pair)
-    : `${partText(pair.subarray(0, equals))}=${partText(pair.subarray(equals + 1))}`
-}
-
-/** One pair more than is allowed is enough. */
-const pairsOf = (content: Buffer): string => {
-  const pairs: string[] = []
-  for (let start = 0; start < content.length && pairs.length <= maxFormParameters; ) {
-    const ampersand = content.indexOf('&', start)
-    const end = ampersand < 0 ? content.length : ampersand
-    if (end > start) pairs.push(pairText(content.subarray(start, end)))
-    start = end + 1
-  }
-  return pairs.join('&')
-}
-
-/** A form as text, with `+` as a space: byte by byte, because patterns over a megabyte take long. */
-const formText = (content: Buffer): string => {
-  const spaced = Buffer.from(content)
-  for (let at = spaced.indexOf(plus); at >= 0 && at < spaced.length; at++) {
-    if (spaced[at] === plus) spaced[at] = space
-  }
-  return isUtf8(spaced) ? spaced.toString('utf8') : pairsOf(spaced)
-}
-
 /** Parameters of the content by name: PHP treats JSON and forms alike. */
 type ContentParameters = ReadonlyMap<string, unknown>
 
@@ -281,36 +239,38 @@ const declaredMembers = (object: object, isDeclared: IsDeclared): ContentParamet
   return parameters
 }
 
-const jsonParameters = (content: Buffer, maxDepth: number, isDeclared: IsDeclared): SiteContent => {
-  const reading = readJson(content, maxDepth)
-  if (reading.kind === 'too-many-values') return tooManyParameters()
-  if (reading.kind === 'refused') return invalidJson(reading.code, reading.message)
+function* jsonParameters(content: Buffer, maxDepth: number, isDeclared: IsDeclared): Pieces<SiteContent> {
+  const reading = yield* readJson(content, maxDepth)
+  if (reading.kind === 'refused') return invalidJson(reading.fault)
   // An array has no named members, and a scalar none at all: no parameters, no error.
   if (!isContainer(reading.value) || Array.isArray(reading.value)) return empty
   return { kind: 'parameters', parameters: declaredMembers(reading.value, isDeclared) }
 }
 
-const formParameters = (content: Buffer): SiteContent => {
-  const form = parsePhpQuery(formText(content), maxFormParameters, longestParameterName)
+function* formParameters(content: Buffer): Pieces<SiteContent> {
+  // One pair more than is allowed is enough.
+  const text = formText(content, maxFormParameters + 1)
+  yield
+  const form = parsePhpQuery(text, maxFormParameters, longestParameterName)
   if (form.kind !== 'read') return unreadQuery(form.kind)
   const { parameters } = form
   return parameters.has(routeParameter) ? routeOverride() : { kind: 'parameters', parameters }
 }
 
 /** Reads the parameters in the content. Content of GET and HEAD means nothing (RFC 9110 §9.3.1) and is not read. */
-export const readSiteContent = (
+export function* readSiteContent(
   input: ValidationInput,
   maxDepth: number,
   isDeclared: IsDeclared,
-): SiteContent => {
+): Pieces<SiteContent> {
   const { content } = input
   if (content === undefined || content.length === 0 || input.method === 'GET' || input.method === 'HEAD')
     return empty
   switch (mediaTypeOf(input.contentType)) {
     case 'json':
-      return jsonParameters(content, maxDepth, isDeclared)
+      return yield* jsonParameters(content, maxDepth, isDeclared)
     case 'form':
-      return formParameters(content)
+      return yield* formParameters(content)
     case 'other':
       // WordPress ignores text/plain and guesses the type of content without one: neither result is what the client meant.
       return input.endpoint.acceptsUploads === true ? empty : unsupportedContentType()

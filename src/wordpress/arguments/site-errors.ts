@@ -1,4 +1,5 @@
 import { errorTable } from '../../errors.ts'
+import type { JsonFault } from '../../http/read-json.ts'
 import type { Invalid } from '../../service/contract.ts'
 import type { PhpQueryFault } from './php-query.ts'
 
@@ -63,11 +64,23 @@ export const invalidParameters = (invalid: readonly InvalidArgument[]): Invalid 
   })
 }
 
-export const invalidJson = (code: number, message: string): Invalid =>
-  refusal(400, 'rest_invalid_json', errorTable.invalid_json.message, {
+/** Codes and messages of PHP: json_last_error() and json_last_error_msg(). */
+const jsonErrors: Readonly<Record<Exclude<JsonFault, 'too-many-values'>, readonly [number, string]>> = {
+  depth: [1, 'Maximum stack depth exceeded'],
+  control: [3, 'Control character error, possibly incorrectly encoded'],
+  syntax: [4, 'Syntax error'],
+  utf8: [5, 'Malformed UTF-8 characters, possibly incorrectly encoded'],
+  surrogate: [10, 'Single unpaired UTF-16 surrogate in unicode escape'],
+}
+
+export const invalidJson = (fault: JsonFault): Invalid => {
+  if (fault === 'too-many-values') return tooManyParameters()
+  const [code, message] = jsonErrors[fault]
+  return refusal(400, 'rest_invalid_json', errorTable.invalid_json.message, {
     json_error_code: code,
     json_error_message: message,
   })
+}
 
 /**
  * A parameter of the path has another value in the query or the content. WordPress would use that value and ignore the path.

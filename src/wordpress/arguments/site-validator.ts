@@ -1,6 +1,7 @@
 import { encodeQueryText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
-import type { Invalid, Validation, ValidationInput, Validator } from '../../service/contract.ts'
+import type { Pieces } from '../../http/turns.ts'
+import { type Invalid, type Validation, type ValidationInput, validatorOf } from '../../service/contract.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
 import {
   type CompiledArgument,
@@ -268,14 +269,14 @@ const refuse = (endpoint: CompiledEndpoint, sources: Sources): Invalid | undefin
 }
 
 /** Validates requests of the site contract as WordPress does, and writes their query in the one spelling of its meaning. */
-export const createSiteValidator = (options: SiteValidatorOptions): Validator => {
+export const createSiteValidator = (options: SiteValidatorOptions) => {
   const { limits } = options
   const unknown: UnknownParameters = {
     handling: options.unknownParameters,
     isTracking: trackingMatcher(options.trackingParameters),
   }
 
-  const validate = (input: ValidationInput): Validation => {
+  return validatorOf(function* (input: ValidationInput): Pieces<Validation> {
     // The request target is short, so names in it need no separate bound.
     const query = parsePhpQuery(input.query, limits.queryParameters, input.query.length)
     if (query.kind !== 'read') return unreadQuery(query.kind)
@@ -283,18 +284,18 @@ export const createSiteValidator = (options: SiteValidatorOptions): Validator =>
     const endpoint = compiledEndpoint(input.row)(input.endpoint)
     const isDeclared = (name: string): boolean =>
       endpoint.arguments.has(name) || Object.hasOwn(input.pathParameters, name)
-    const content = readSiteContent(input, limits.jsonDepth, isDeclared)
+    const content = yield* readSiteContent(input, limits.jsonDepth, isDeclared)
     if (content.kind === 'invalid') return content
     const sources: Sources = {
       content: content.parameters,
       query: query.parameters,
       path: input.pathParameters,
     }
+    yield
     const refusal = refuse(endpoint, sources)
     if (refusal !== undefined) return refusal
+    yield
     const typed = typedArguments(endpoint, sources)
     return withCanonicalQuery({ endpoint, sources, typed, unknown, undeclared: [] })
-  }
-
-  return { validate }
+  })
 }

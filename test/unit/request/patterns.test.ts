@@ -56,7 +56,7 @@ describe('patterns of OpenAPI documents', () => {
   test('a text that is too long for its pattern is left to the upstream, without being read', () => {
     const read = (): void => {
       expect(safePattern(large)?.test(`a${'!/'.repeat(2_500)} `)).toBe(true)
-      expect(safePattern('^[a-z]$')?.test(' '.repeat(1_000_000))).toBe(true)
+      expect(safePattern('^(?:[a-z])$')?.test(' '.repeat(1_000_000))).toBe(true)
     }
     expect(cost(read, 100)).toBeLessThan(100)
   })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
+import { atOnce } from '../../../../src/http/turns.ts'
 import type { ApiBundle } from '../../../../src/openapi/document/bundle.ts'
 import { cutEndlessReferences } from '../../../../src/openapi/document/load-document.ts'
 import { createSchemaTranslator } from '../../../../src/openapi/document/request-schema.ts'
@@ -47,10 +48,8 @@ const ours = (schema: unknown): Check => {
   cutEndlessReferences(definitions)
   const { check } = createSchemaChecker(definitions)
   return (data) => {
-    const reading = readExactJson(Buffer.from(JSON.stringify(data)), {
-      jsonDepth: 64,
-      hasStrictIntegers: false,
-    })
+    const content = Buffer.from(JSON.stringify(data))
+    const reading = atOnce(readExactJson(content, { jsonDepth: 64, hasStrictIntegers: false }))
     return reading.kind === 'read' && check(translated, reading.value, reading.exact).length === 0
   }
 }

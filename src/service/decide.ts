@@ -12,10 +12,10 @@ import {
 import type { ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
+import { inTurns } from '../http/bodies/turns.ts'
 import { createRecentValues } from '../http/memo.ts'
 import { type GatewayResponse, type RequestFields, targetOf } from '../http/message.ts'
 import { isSafe } from '../http/methods.ts'
-import { inTurns } from '../http/turns.ts'
 import {
   type Contract,
   type Invalid,

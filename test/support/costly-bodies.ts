@@ -1,17 +1,26 @@
 // Large contents of which each octet costs as much as it can.
 
-const filled = (bytes: number, before: string, piece: string, after = ''): Buffer =>
+export const filled = (bytes: number, before: string, piece: string, after = ''): Buffer =>
   Buffer.from(
     before + piece.repeat(Math.floor((bytes - before.length - after.length) / piece.length)) + after,
     'latin1',
   )
-const numbered = (bytes: number, before: string, piece: (at: number) => string, after: string): Buffer => {
+export const numbered = (
+  bytes: number,
+  before: string,
+  piece: (at: number) => string,
+  after: string,
+): Buffer => {
   let text = before
-  for (let at = 0; text.length < bytes - 100; at += 1) text += piece(at)
+  for (let at = 0, next = piece(0); text.length + next.length + after.length <= bytes; ) {
+    text += next
+    at += 1
+    next = piece(at)
+  }
   return Buffer.from(text + after)
 }
 
-type Made = (bytes: number, origin: string) => Buffer
+export type Made = (bytes: number, origin: string) => Buffer
 const form = 'application/x-www-form-urlencoded'
 const json = 'application/json'
 

@@ -1,6 +1,6 @@
-import { formText } from '../../http/form.ts'
+import { formText } from '../../http/bodies/form.ts'
+import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { decodeFormText, isUnreadable } from '../../http/form-text.ts'
-import { atOnce, type Pieces } from '../../http/turns.ts'
 import type { Invalid, RequestFault, ValidationInput } from '../../service/contract.ts'
 import { pointerStep } from '../document/bundle.ts'
 import type { BodyContent, Operation, Parameter } from '../document/operation.ts'
@@ -15,7 +15,8 @@ import {
   queryTexts,
 } from './parameter-text.ts'
 import { createReadAlike } from './read-alike.ts'
-import { type ExactIntegers, mostFaults, noExactIntegers, type SchemaFault } from './schema-checker.ts'
+import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
+import { mostFaults, type SchemaFault } from './schema-faults.ts'
 import { readExactJson, readValue, type ValueParts } from './values.ts'
 
 const titles: Readonly<Record<RequestFault['code'], string>> = {

@@ -1,6 +1,6 @@
 // Integers and decimals by their digits, where doubles would lose some.
 
-export const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
 const int32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n } as const
 
 export type IntegerSchema = { readonly [keyword: string]: unknown }

@@ -1,3 +1,4 @@
+import type { Pieces } from '../../http/bodies/turns.ts'
 import { conditionalFields } from '../../http/conditional/preconditions.ts'
 import { areHarmless } from '../../http/credential-fields.ts'
 import { decodeFormText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
@@ -5,7 +6,6 @@ import { namedAway } from '../../http/forwardable-fields.ts'
 import { canonicalJson } from '../../http/json-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
 import { type RequestFields, requestField } from '../../http/message.ts'
-import type { Pieces } from '../../http/turns.ts'
 import {
   type Invalid,
   type RequestFault,
@@ -31,7 +31,8 @@ import {
 } from './parameter-text.ts'
 import { createReadAlike } from './read-alike.ts'
 import { safePattern } from './safe-pattern.ts'
-import { createSchemaChecker, mostFaults } from './schema-checker.ts'
+import { createSchemaChecker } from './schema-checker.ts'
+import { mostFaults } from './schema-faults.ts'
 import { createShapes, type SchemaShape } from './schema-shape.ts'
 import { createTemplateRouter } from './template-router.ts'
 import { readValue, type ValueParts } from './values.ts'

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { _, Ajv2020, type ErrorObject, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
+import { _, Ajv2020, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import { rememberedFor } from '../../http/memo.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
@@ -13,17 +13,10 @@ import {
   isMultiple,
 } from './exact-numbers.ts'
 import { safePattern } from './safe-pattern.ts'
+import { faultsOf, type SchemaFault } from './schema-faults.ts'
 
 /** Texts of integers that a number of 53 bits does not hold, or whose form matters, by the JSON Pointer of their value. */
 export type ExactIntegers = ReadonlyMap<string, string>
-
-export type SchemaFault = {
-  /** JSON Pointer into the value. */
-  readonly pointer: string
-  /** Of a member that is missing: `pointer` is the one of its object. */
-  readonly at?: string
-  readonly detail: string
-}
 
 export type SchemaChecker = {
   /**
@@ -36,9 +29,6 @@ export type SchemaChecker = {
 }
 
 export const noExactIntegers: ExactIntegers = new Map()
-
-/** Most faults that one refusal names. */
-export const mostFaults = 20
 
 const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 
@@ -72,91 +62,6 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
     text.split('.').every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i.test(label)),
   uri: (text) => /^[a-z][a-z\d+.-]*:[!#-;=?-[\]_a-z~%]+$/i.test(text),
   byte: (text) => text.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(text),
-}
-
-const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
-
-/** Texts for the keywords. They repeat the document, never the request. */
-const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
-  type: ({ params }) => `must be ${[(params as { type: unknown }).type].flat().join(' or ')}`,
-  required: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,
-  dependentRequired: ({ params }) => `lacks ${(params as { missingProperty: string }).missingProperty}`,
-  additionalProperties: () => 'has a member that is not declared',
-  unevaluatedProperties: () => 'has a member that is not declared',
-  enum: () => 'must be one of the listed values',
-  const: () => 'must be the one allowed value',
-  minimum: (error) => `must be at least ${limitOf(error)}`,
-  maximum: (error) => `must be at most ${limitOf(error)}`,
-  exclusiveMinimum: (error) => `must be more than ${limitOf(error)}`,
-  exclusiveMaximum: (error) => `must be less than ${limitOf(error)}`,
-  minLength: (error) => `must have at least ${limitOf(error)} characters`,
-  maxLength: (error) => `must have at most ${limitOf(error)} characters`,
-  minItems: (error) => `must have at least ${limitOf(error)} items`,
-  maxItems: (error) => `must have at most ${limitOf(error)} items`,
-  minProperties: (error) => `must have at least ${limitOf(error)} members`,
-  maxProperties: (error) => `must have at most ${limitOf(error)} members`,
-  multipleOf: ({ params }) => `must be a multiple of ${(params as { multipleOf: number }).multipleOf}`,
-  uniqueItems: () => 'must not repeat an item',
-  pattern: () => 'does not match the pattern',
-  format: ({ params }) => `is not a valid ${(params as { format: string }).format}`,
-  integerBounds: () => 'is outside the bounds of the integer',
-  items: (error) => `must have at most ${limitOf(error)} items`,
-  unevaluatedItems: () => 'has an item that is not declared',
-  contains: () => 'has too few or too many items of a required form',
-  propertyNames: () => 'has a member whose name does not fit',
-  oneOf: ({ params }) =>
-    (params as { passingSchemas: unknown }).passingSchemas === null
-      ? 'matches none of the allowed forms'
-      : 'matches several forms of which one is allowed',
-  anyOf: () => 'matches none of the allowed forms',
-  not: () => 'has a form that is not allowed',
-  'false schema': () => 'is not allowed',
-}
-
-const longestPointer = 256
-
-const faultOf = (error: ErrorObject): SchemaFault => {
-  const detail = details[error.keyword]?.(error) ?? 'is not valid'
-  const pointer = error.instancePath.slice(0, longestPointer)
-  const { missingProperty } = error.params as { readonly missingProperty?: string }
-  const missing = missingProperty === undefined ? {} : { at: `${pointer}/${missingProperty}` }
-  return { pointer, detail: detail.slice(0, 200), ...missing }
-}
-
-/** Whether members and items are declared is not known while the schemas that may declare them do not fit. */
-const isUncertain = ({ keyword }: ErrorObject): boolean => keyword.startsWith('unevaluated')
-
-const keywordsOfForms = new Set(['anyOf', 'oneOf', 'contains'])
-
-/**
- * Without those that say nothing of their own. `if` repeats the errors of `then` and `else`, `propertyNames` those of a name. Why a value
- * has none of several forms is not said: these are the faults of forms that were not meant, and come before the error of their keyword.
- */
-const ownErrors = (errors: readonly ErrorObject[]): readonly ErrorObject[] => {
-  const relevant: ErrorObject[] = []
-  for (const error of errors) {
-    if (error.keyword === 'if' || error.propertyName !== undefined) continue
-    if (keywordsOfForms.has(error.keyword))
-      while (relevant.at(-1)?.instancePath.startsWith(error.instancePath) === true) relevant.pop()
-    relevant.push(error)
-  }
-  return relevant
-}
-
-const faultsOf = (errors: readonly ErrorObject[]): readonly SchemaFault[] => {
-  const relevant = ownErrors(errors)
-  const certain = relevant.filter((error) => !isUncertain(error))
-  const ofOtherType = new Set(
-    certain.filter(({ keyword }) => keyword === 'type').map((error) => error.instancePath),
-  )
-  const faults = new Map<string, SchemaFault>()
-  for (const error of certain.length === 0 ? relevant : certain) {
-    // What else a value of another type lacks says nothing.
-    if (error.keyword !== 'type' && ofOtherType.has(error.instancePath)) continue
-    const fault = faultOf(error)
-    faults.set(`${fault.pointer} ${fault.detail}`, fault)
-  }
-  return [...faults.values()].slice(0, mostFaults)
 }
 
 /** Of a longer value only the first fault is looked for: that check ends there. */

@@ -1,3 +1,5 @@
+import { type JsonFault, readJson } from '../../http/bodies/read-json.ts'
+import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import {
   closes,
   comma,
@@ -9,18 +11,12 @@ import {
   stringEnd,
   valueEnd,
 } from '../../http/json-text.ts'
-import { type JsonFault, readJson } from '../../http/read-json.ts'
-import { atOnce, type Pieces } from '../../http/turns.ts'
 import { pointerStep } from '../document/bundle.ts'
 import type { Parameter } from '../document/operation.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
 import type { Texts } from './parameter-text.ts'
-import {
-  type ExactIntegers,
-  noExactIntegers,
-  type SchemaChecker,
-  type SchemaFault,
-} from './schema-checker.ts'
+import { type ExactIntegers, noExactIntegers, type SchemaChecker } from './schema-checker.ts'
+import type { SchemaFault } from './schema-faults.ts'
 import type { ScalarType, SchemaShape } from './schema-shape.ts'
 
 type ExactReading =

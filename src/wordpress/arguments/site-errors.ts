@@ -1,5 +1,5 @@
 import { errorTable } from '../../errors.ts'
-import type { JsonFault } from '../../http/read-json.ts'
+import type { JsonFault } from '../../http/bodies/read-json.ts'
 import type { Invalid } from '../../service/contract.ts'
 import type { PhpQueryFault } from './php-query.ts'
 
@@ -97,7 +97,7 @@ export const routeOverride = (): Invalid =>
   refusal(400, 'trellis_ambiguous_request', `${errorTable.ambiguous_request.message} ${noRouteOverride}`)
 
 /** PHP drops parameters beyond its limit silently, so the request would mean something else there. */
-export const tooManyParameters = (): Invalid =>
+const tooManyParameters = (): Invalid =>
   refusal(400, 'trellis_too_many_parameters', 'The request has more parameters than allowed.')
 
 /** A query or a form that was not read. */

@@ -1,6 +1,6 @@
+import type { Pieces } from '../../http/bodies/turns.ts'
 import { encodeQueryText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
-import type { Pieces } from '../../http/turns.ts'
 import { type Invalid, type Validation, type ValidationInput, validatorOf } from '../../service/contract.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
 import {

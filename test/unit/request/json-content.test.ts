@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { maxJsonNames, maxJsonValues, readJson } from '../../../src/http/read-json.ts'
-import { atOnce } from '../../../src/http/turns.ts'
+import { maxJsonNames, maxJsonValues, readJson } from '../../../src/http/bodies/read-json.ts'
+import { atOnce } from '../../../src/http/bodies/turns.ts'
 import { ask, refusalOf } from './support.ts'
 
 const read = (content: string | Buffer, depth = 512) => {

@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RequestSchema } from '../../../../src/openapi/document/request-schema.ts'
-import {
-  createSchemaChecker,
-  mostFaults,
-  noExactIntegers,
-} from '../../../../src/openapi/requests/schema-checker.ts'
+import { createSchemaChecker, noExactIntegers } from '../../../../src/openapi/requests/schema-checker.ts'
+import { mostFaults } from '../../../../src/openapi/requests/schema-faults.ts'
 import { described, onePost } from './described.ts'
 
 const item = {

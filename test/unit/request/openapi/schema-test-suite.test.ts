@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/http/turns.ts'
+import { atOnce } from '../../../../src/http/bodies/turns.ts'
 import type { ApiBundle } from '../../../../src/openapi/document/bundle.ts'
 import { cutEndlessReferences } from '../../../../src/openapi/document/load-document.ts'
 import { createSchemaTranslator } from '../../../../src/openapi/document/request-schema.ts'

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { randomInt } from 'node:crypto'
-import { backslash, closes, comma, opens, quote } from './json-text.ts'
+import { backslash, closes, comma, opens, quote } from '../json-text.ts'
 import type { Pieces } from './turns.ts'
 
 /** Why content cannot be read as JSON. */

@@ -479,6 +479,9 @@ final class Trellis_Changes {
 	/** After this many seconds with an open mark the changes so far are reported, so that a long import does not hold them back. */
 	const LONGEST_MARK = 5;
 
+	/** In the place of the digest of a temporary value that is not there, or whose time is over. */
+	const NOT_THERE = 'absent';
+
 	/** Member of a state with what is compared here and not reported: drafts are secret. */
 	const TEXTS = 'texts';
 
@@ -782,10 +785,6 @@ final class Trellis_Changes {
 				return;
 			}
 		}
-		if ( 'options' === $table && preg_match( '/^\s*(?:`?option_name`?\s+LIKE\s+\'\\\\{1,2}_(?:site\\\\{1,2}_)?transient\\\\{1,2}_[^\']*\'\s*(?:$|AND\s+`?option_))/i', $condition ) ) {
-			$this->doubt();
-			return;
-		}
 		$new_owner = null;
 		if ( preg_match( '/(?:^|,)\s*`?' . $owner . '`?\s*=\s*(\d*)\s*(?:,|$)?/i', $set, $part ) ) {
 			if ( '' === $part[1] || $owner === $key || ! preg_match( '/(?:^|,)\s*`?' . $owner . '`?\s*=\s*\d+\s*(?:,|$)/i', $set ) ) {
@@ -1040,14 +1039,22 @@ final class Trellis_Changes {
 		if ( in_array( $name, self::QUIET[ $table ], true ) ) {
 			return true;
 		}
-		if ( 'postmeta' === $table || 0 !== strpos( $name, '_transient_' ) && 0 !== strpos( $name, '_site_transient_' ) ) {
+		if ( 'postmeta' === $table || ! self::is_temporary( $name ) ) {
 			return false;
 		}
-		if ( ! preg_match( Trellis_Tags::KNOWN_TEMPORARY, str_replace( '_transient_timeout_', '_transient_', $name ) ) ) {
-			// A response is used for a minute when it shows one. The client of this request may look at once.
-			$this->doubt();
+		if ( preg_match( Trellis_Tags::KNOWN_TEMPORARY, $name ) || preg_match( '/^_(?:site_)?transient_timeout_/', $name ) ) {
+			// A response that shows a temporary value ends with it, as its end was known then.
+			return true;
 		}
-		return true;
+		if ( 'sitemeta' === $table ) {
+			$this->doubt();
+			return true;
+		}
+		return false;
+	}
+
+	private static function is_temporary( $name ) {
+		return 0 === strpos( $name, '_transient_' ) || 0 === strpos( $name, '_site_transient_' );
 	}
 
 	/** The text with every quoted string replaced by question marks, so that keywords in it are not found; null when that fails. */
@@ -1170,9 +1177,9 @@ final class Trellis_Changes {
 		return is_array( $value ) && array() === array_filter( $value, 'is_array' ) ? array_map( 'intval', $value ) : null;
 	}
 
-	/** Forms write each of their settings again: an UPDATE often leaves an option as it was. */
+	/** Forms write each of their settings again: an UPDATE often leaves an option as it was. Temporary values are made again when they are gone. */
 	private function keep_values( $site, $names, $may_stay ) {
-		$may_stay = $may_stay || array( 'WPLANG' ) === $names;
+		$may_stay = $may_stay || array( 'WPLANG' ) === $names || array() !== array_filter( $names, array( __CLASS__, 'is_temporary' ) );
 		$values   = $may_stay && ! $this->is_uncommitted ? $this->values( $site, $names ) : null;
 		foreach ( $names as $name ) {
 			$value = isset( $values[ $name ] ) ? $values[ $name ] : false;
@@ -1190,8 +1197,17 @@ final class Trellis_Changes {
 		if ( method_exists( $GLOBALS['wpdb'], 'send_reads_to_masters' ) ) {
 			return null;
 		}
-		$in      = "'" . implode( "', '", array_map( 'esc_sql', $names ) ) . "'";
-		$rows    = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$temporary = array_values( array_filter( $names, array( __CLASS__, 'is_temporary' ) ) );
+		$timeouts  = str_replace( '_transient_', '_transient_timeout_', $temporary );
+		$in        = "'" . implode( "', '", array_map( 'esc_sql', array_merge( $names, $timeouts ) ) ) . "'";
+		$rows      = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest, SUBSTR(option_value, 1, 10) AS start FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$ends      = array_intersect_key( array_column( (array) $rows, 'start', 'option_name' ), array_flip( $timeouts ) );
+		$rows      = is_array( $rows ) ? array_filter(
+			$rows,
+			function ( $row ) use ( $ends ) {
+				return ! isset( $ends[ $row->option_name ] );
+			}
+		) : $rows;
 		$digests = array_column( (array) $rows, 'digest', 'option_name' );
 		// The database may take names for the same that differ in case.
 		if ( false === $rows || array_diff_key( $digests, array_flip( $names ) ) || wp_using_ext_object_cache() && ! $this->are_cached( $site, $names, $digests ) ) {
@@ -1200,6 +1216,10 @@ final class Trellis_Changes {
 		$values = array();
 		foreach ( $rows as $row ) {
 			$values[ $row->option_name ] = "$row->autoload $row->digest";
+		}
+		foreach ( $temporary as $at => $name ) {
+			$is_over         = isset( $ends[ $timeouts[ $at ] ] ) && (int) $ends[ $timeouts[ $at ] ] < time();
+			$values[ $name ] = isset( $digests[ $name ] ) && ! $is_over ? $digests[ $name ] : self::NOT_THERE;
 		}
 		// The first save of the general settings adds an empty language, which is that of a site without one.
 		if ( in_array( 'WPLANG', $names, true ) && ( ! isset( $digests['WPLANG'] ) || md5( '' ) === $digests['WPLANG'] ) && $this->is_english() ) {
@@ -1237,15 +1257,22 @@ final class Trellis_Changes {
 			$stayed = array_filter(
 				$names,
 				function ( $values ) {
-					return 1 === count( $values ) && false !== $values[0];
+					return ! in_array( false, $values, true );
 				}
 			);
 			$last   = $stayed ? $this->values( $site, array_map( 'strval', array_keys( $stayed ) ) ) : array();
-			foreach ( $stayed as $name => list( $value ) ) {
-				$unchanged[ $site ][ $name ] = isset( $last[ $name ] ) && $last[ $name ] === $value;
+			foreach ( $stayed as $name => $values ) {
+				$value                       = isset( $last[ $name ] ) ? $last[ $name ] : null;
+				$is_same                     = $value === $values[0] || self::NOT_THERE === $values[0] && $this->is_reading();
+				$unchanged[ $site ][ $name ] = $is_same && array() === array_diff( $values, array( $value, self::NOT_THERE ) );
 			}
 		}
 		return $unchanged;
+	}
+
+	/** A request that only reads makes a temporary value that is not there from what its response is made of as well. */
+	private function is_reading() {
+		return isset( $_SERVER['REQUEST_METHOD'] ) && in_array( $_SERVER['REQUEST_METHOD'], array( 'GET', 'HEAD' ), true ) && ! wp_doing_cron();
 	}
 
 	/** @param array|null|false $state Before the write that follows; null: not there; false: not read. */
@@ -1472,6 +1499,10 @@ final class Trellis_Changes {
 
 	/** By blog: the changes as JSON. At least one, possibly without changes. */
 	private function encode( $last, $alone, $is_new_code, $unchanged ) {
+		$early = array();
+		foreach ( array_keys( $this->options ) as $site ) {
+			$early[ $site ] = Trellis_Early_Options::stored( $this->log, $site );
+		}
 		$lists = $is_new_code ? array( get_current_blog_id() => array( array( 'kind' => 'all', 'reason' => 'fingerprint' ) ) ) : array();
 		foreach ( $this->tables as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
@@ -1490,6 +1521,9 @@ final class Trellis_Changes {
 					continue;
 				}
 				$change = array( 'kind' => 'option', 'name' => $is_unchanged ? Trellis_Tags::LANGUAGE : (string) $name );
+				if ( isset( $early[ $site ][ $change['name'] ] ) ) {
+					$change['early'] = true;
+				}
 				if ( 'sticky_posts' === $name && $alone && isset( $this->sticky[ $site ] ) ) {
 					$change['posts'] = $this->sticky[ $site ];
 				}
@@ -1929,15 +1963,70 @@ final class Trellis_Cache_Reads {
 }
 
 /**
+ * The names of options that some request has read before it knew what it is asked for: what plugins read while they load. They are stored
+ * once, so that a response names all of them by one word, and a change of one of them says that it is among them. Names are only added: a
+ * response that was described earlier stays right.
+ */
+final class Trellis_Early_Options {
+	const NAME = 'trellis_early_options';
+	/** Names that a client can make up, in a query, stay out. */
+	const MAX_NAMES = 1500;
+
+	/** @var Trellis_Log */
+	private $log;
+	private $text;
+
+	public function __construct( Trellis_Log $log ) {
+		$this->log  = $log;
+		// Loaded with all other options, without a statement.
+		$this->text = (string) get_option( self::NAME, '' );
+	}
+
+	/** Of a blog, as they are in the database: name by name. */
+	public static function stored( Trellis_Log $log, $site ) {
+		$rows = $log->query_primary( 'SELECT option_value FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name = '" . self::NAME . "'" );
+		return $rows ? self::names_in( $rows[0]->option_value ) : array();
+	}
+
+	private static function names_in( $text ) {
+		return '' === $text ? array() : array_fill_keys( explode( "\n", $text ), true );
+	}
+
+	/** Those that were stored when this request began; the others among these names are stored for later requests. */
+	public function including( $names ) {
+		$known = self::names_in( $this->text );
+		$new   = array();
+		foreach ( $names as $name ) {
+			if ( ! isset( $known[ $name ] ) && false === strpos( $name, "\n" ) && strlen( $name ) <= 191 ) {
+				$new[] = $name;
+			}
+		}
+		if ( $new && count( $known ) + count( $new ) <= self::MAX_NAMES ) {
+			$this->store( implode( "\n", array_merge( array_keys( $known ), $new ) ) );
+		}
+		return $known;
+	}
+
+	/** Unless another request has added some meanwhile. */
+	private function store( $text ) {
+		$table = $GLOBALS['wpdb']->options;
+		$value = esc_sql( $text );
+		$this->log->query(
+			'' === $this->text
+				? "INSERT IGNORE INTO $table (option_name, option_value, autoload) VALUES ('" . self::NAME . "', '$value', 'yes')"
+				: "UPDATE $table SET option_value = '$value' WHERE option_name = '" . self::NAME . "' AND MD5(option_value) = '" . md5( $this->text ) . "'"
+		);
+		wp_cache_delete( 'alloptions', 'options' );
+	}
+}
+
+/**
  * Says in a header what an answer of the REST interface was made of: the objects in WordPress's cache of this request, the
  * collections, options and tables that were read. `complete` is left out when something may be missing.
  */
 final class Trellis_Tags {
 	/** With the other fields of WordPress it fits into the 4 KiB that nginx keeps for a head, unless `fastcgi_buffer_size` is more. */
 	const MAX_BYTES = 2500;
-
-	/** So many options with the same beginning, read before the request is known, are named by that. */
-	const MANY = 8;
 
 	/** Each id stands for one in each blog. */
 	const MAX_BLOGS = 4;
@@ -1951,8 +2040,10 @@ final class Trellis_Tags {
 	/** Named beside WPLANG where the option is read by anything but `get_locale`, to which an empty one and none are the same. */
 	const LANGUAGE = 'WPLANG:direct';
 
-	/** Read before recording begins, or by every request. */
-	private $options     = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
+	/** Read before recording begins, or by every request: a change of one of them reaches every response that is described. */
+	const COMMON = array( 'siteurl' => true, 'home' => true, 'active_plugins' => true, 'stylesheet' => true, 'template' => true, 'blog_charset' => true, 'WPLANG' => true );
+
+	private $options     = self::COMMON;
 	private $lists       = array();
 	/** Classes that answered, also for what `_embed` adds. */
 	private $controllers = array();
@@ -1979,6 +2070,12 @@ final class Trellis_Tags {
 	private $is_dispatched = false;
 	/** @var Trellis_Cache_Reads|null With a persistent object cache. */
 	private $reads = null;
+	/** @var Trellis_Early_Options Those that other requests have read at their start. */
+	private $stored;
+
+	public function __construct( Trellis_Log $log ) {
+		$this->stored = new Trellis_Early_Options( $log );
+	}
 
 	/** Reads only, and only where the address looks like the REST interface. */
 	public static function is_wanted() {
@@ -2171,36 +2268,6 @@ final class Trellis_Tags {
 				$this->early[ $name ] = true;
 			}
 		}
-	}
-
-	/** The options by name, and those that each request reads at its start by what many of their names begin with. */
-	private function by_beginning( $options ) {
-		$early = array_map( array( $this, 'plain' ), array_map( 'strval', array_keys( array_intersect_key( $options, $this->early ) ) ) );
-		$left  = array_fill_keys( $early, true );
-		$found = array();
-		foreach ( $early as $name ) {
-			for ( $at = strrpos( $name, '_' ); $at > 0; $at = strrpos( substr( $name, 0, $at ), '_' ) ) {
-				$found[ substr( $name, 0, $at ) ][ $name ] = true;
-			}
-		}
-		// The longest first: a change of any other option with this beginning reaches the response too.
-		krsort( $found );
-		$begin = array();
-		foreach ( $found as $beginning => $names ) {
-			$own = array_intersect_key( $names, $left );
-			if ( count( $own ) >= self::MANY && ! preg_match( '/^_/', $beginning ) ) {
-				$begin[ $beginning ] = true;
-				$left                = array_diff_key( $left, $own );
-			}
-		}
-		$gone = array_diff_key( array_fill_keys( $early, true ), $left );
-		$rest = array();
-		foreach ( $options as $name => $yes ) {
-			if ( ! isset( $this->early[ $name ], $gone[ $this->plain( $name ) ] ) ) {
-				$rest[ $name ] = true;
-			}
-		}
-		return array( $rest, $begin );
 	}
 
 	private function is_called_by( $function ) {
@@ -2498,11 +2565,15 @@ final class Trellis_Tags {
 		}
 	}
 
-	/** Temporary values are not reported: feeds, answers of other sites. */
+	/** What a temporary value was made of is not known, but every change of it, unless an object cache has it, or a network. */
 	private function read_temporary( $name, $is_cached = false ) {
-		$this->temporary[ $name ][ $is_cached ? 'cache' : 'option' ] = true;
-		if ( $this->is_dispatched ) {
-			$this->bound( 60 );
+		$this->temporary[ $name ][ $is_cached || is_multisite() && 0 === strpos( $name, '_site_' ) ? 'cache' : 'option' ] = true;
+		if ( $is_cached ) {
+			if ( $this->is_dispatched ) {
+				$this->bound( 60 );
+			}
+		} elseif ( ! preg_match( self::KNOWN_TEMPORARY, $name ) ) {
+			$this->read_option( $name );
 		}
 	}
 
@@ -2914,19 +2985,33 @@ final class Trellis_Tags {
 			unset( $this->ids['u'] );
 		}
 		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );
-		$options = $this->options + ( $is_core ? array() : $this->structure );
+		$options = $this->options;
 		if ( $is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) ) ) {
 			// A visitor who is not logged in has no role.
 			unset( $options['wp_user_roles'] );
 		}
-		list( $options, $beginnings ) = $this->by_beginning( array_diff_key( $options, array( 'cron' => true ) ) );
-		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists(), 'o' => $options, 'oo' => $beginnings, 'x' => $this->tables, 'r' => $this->row_lists() );
-		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) );
+		$options = array_diff_key( $options, array( 'cron' => true, Trellis_Early_Options::NAME => true ), self::COMMON );
+		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' );
+		if ( $this->structure && ! $is_core ) {
+			$flags .= 'structure;';
+		}
+		// Not the roles, which most responses need not name.
+		$early = array_diff_key( $this->early, array( 'wp_user_roles' => true ) );
+		if ( $early && ! did_action( 'switch_blog' ) ) {
+			$known    = $this->stored->including( array_map( 'strval', array_keys( array_intersect_key( $options, $early ) ) ) );
+			$options  = array_diff_key( $options, array_intersect_key( $known, $early ) );
+			$flags   .= 'early;';
+		}
+		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists(), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists() );
+		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, $flags );
 		// Too long: collections and tables alone, known as incomplete.
 		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
 	}
 
-	/** Whether a temporary value was there, apart from those of WordPress, which are made of files and of the clock. */
+	/**
+	 * Whether a temporary value was there that is not told, apart from those of WordPress, which are made of files and of the clock. The
+	 * response ends with those that are told.
+	 */
 	private function shows_temporary() {
 		// What is read from here on is not part of the answer.
 		$this->is_dispatched = false;
@@ -2935,7 +3020,11 @@ final class Trellis_Tags {
 				continue;
 			}
 			$is_network = 0 === strpos( $name, '_site_' );
-			if ( isset( $places['option'] ) && false !== ( $is_network && is_multisite() ? get_site_option( $name ) : get_option( $name ) ) ) {
+			$end        = isset( $places['option'] ) ? (int) get_option( str_replace( '_transient_', '_transient_timeout_', $name ) ) : 0;
+			if ( $end > 0 ) {
+				$this->bound( max( 1, $end - time() ) );
+			}
+			if ( isset( $places['cache'] ) && is_multisite() && $is_network && false !== get_site_option( $name ) ) {
 				return true;
 			}
 			if ( isset( $places['cache'] ) && false !== wp_cache_get( substr( $name, $is_network ? 16 : 11 ), $is_network ? 'site-transient' : 'transient' ) ) {
@@ -3252,7 +3341,7 @@ final class Trellis_Companion {
 			}
 		);
 		if ( Trellis_Tags::is_wanted() ) {
-			( new Trellis_Tags() )->start();
+			( new Trellis_Tags( $this->log ) )->start();
 		}
 		$this->statement = Trellis_Statement::asked( $this->token, $this->changes );
 		if ( defined( 'WP_CLI' ) && WP_CLI ) {

@@ -298,8 +298,13 @@ export type Change = { readonly blog?: number } & (
   | ({ readonly kind: 'term'; readonly id: number; readonly taxonomy: string } & ChangedStates)
   | ({ readonly kind: 'comment'; readonly id: number; readonly post: number } & ChangedStates)
   | { readonly kind: 'user'; readonly id: number }
-  /** With `posts` the option is a list of posts, and these were added or removed. */
-  | { readonly kind: 'option'; readonly name: string; readonly posts?: readonly number[] }
+  /** With `posts` the option is a list of posts, and these were added or removed. `early`: requests read it before they are known. */
+  | {
+      readonly kind: 'option'
+      readonly name: string
+      readonly posts?: readonly number[]
+      readonly early?: boolean
+    }
   /** A statement without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
   | { readonly kind: 'table'; readonly name: string; readonly rows?: readonly string[] }
   | { readonly kind: 'all'; readonly reason: string }

@@ -24,7 +24,7 @@ import type { RedisServer } from './shared/redis-server.ts'
 /** Reads whose response is not described completely, because a change of what they show is not reported. */
 const undescribed = {
   cache: ['a value that the plugin keeps in the object cache', 'all options at once', 'a temporary value'],
-  network: ['all options at once', 'a temporary value'],
+  network: ['all options at once'],
   blogs: [
     ...['the number of users', 'names of blogs', 'when a blog was last updated'],
     'a temporary value of the network',

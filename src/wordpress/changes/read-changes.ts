@@ -200,11 +200,12 @@ const readers: Readonly<Record<string, (value: unknown) => Change>> = {
   },
   user: (value) => ({ kind: 'user', id: wholeOf(membersOf(value, 'user', ['kind', 'id'])['id'], 'id') }),
   option: (value) => {
-    const members = membersOf(value, 'option', ['kind', 'name', 'posts'])
-    const name = textOf(members['name'], 'name')
-    if (members['posts'] === undefined) return { kind: 'option', name }
+    const members = membersOf(value, 'option', ['kind', 'name', 'posts', 'early'])
+    const early = members['early'] === undefined ? {} : { early: flagOf(members['early'], 'early') }
+    const option = { kind: 'option', name: textOf(members['name'], 'name'), ...early } as const
+    if (members['posts'] === undefined) return option
     const posts = listOf(members['posts'], 'posts', mostChanges).map((post) => wholeOf(post, 'posts'))
-    return { kind: 'option', name, posts }
+    return { ...option, posts }
   },
   table: (value) => {
     const members = membersOf(value, 'table', ['kind', 'name', 'rows'])

@@ -6,14 +6,18 @@ import type { Change, ChangedState, MaybeState } from '../../service/contract.ts
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
- * their items have, options, beginnings of options, tables, rows of tables.
+ * their items have, options, tables, rows of tables.
  */
-const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'oo', 'x', 'r'])
+const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'x', 'r'])
 const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** As many octets as a head from an upstream may have. */
 const longestList = 16_384
 
-const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'n', 'blogs'])
+/** Sets of options that a response names by one word: what plugins read while they load, what registers widgets and addresses. */
+const optionSets = ['early', 'structure'] as const
+type OptionSet = (typeof optionSets)[number]
+
+const flags: ReadonlySet<string> = new Set(['complete', 'plain', ...optionSets, 'n', 'blogs'])
 
 /** The blogs of a network that the response shows, four at most; a site without a network is blog 1. */
 const blogsPattern = /^\d{1,10}(?:,\d{1,10}){0,3}$/
@@ -38,7 +42,8 @@ const descriptionIn = (text: string) => {
     members.get('n') === String(values.length)
   if (!isSound) return undefined
   const [isComplete, isPlain] = [members.has('complete'), members.has('plain')]
-  return { lists, blogs: blogs.split(',').map(Number), isComplete, isPlain }
+  const sets = optionSets.filter((set) => members.has(set))
+  return { lists, sets, blogs: blogs.split(',').map(Number), isComplete, isPlain }
 }
 
 type TagOf = TagNames['companion']
@@ -85,9 +90,11 @@ const tagsOfRows = (tagOf: TagOf, rows: string): readonly string[] => {
   return [...ofRows, tagOf('rows', ownText(table))]
 }
 
-/** The beginnings of the name of an option by which a response may name it, as `shop_mail` for `shop_mail_from`. */
-const beginningsOf = (name: string): readonly string[] =>
-  [...name.matchAll(/_/g)].map(({ index }) => name.slice(0, index))
+const tagOfSet = (tagOf: TagOf, set: OptionSet): string => tagOf('options', set)
+
+/** As in the companion: the names in the set `structure`. */
+const structuralOption =
+  /^(?:widget_.*|sidebars_widgets|rewrite_rules|link_manager_enabled|theme_mods_.*|blog_public)$/
 
 /** By the kind of an object: the kind of tag for the number of what belongs to it. */
 const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
@@ -121,12 +128,13 @@ export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hi
   if (hints?.tags === undefined) return undescribed
   const described = descriptionIn(hints.tags)
   if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
-  const { lists, blogs, isComplete, isPlain } = described
+  const { lists, sets, blogs, isComplete, isPlain } = described
   const tags = blogs.flatMap((blog) => {
     const tagOf = tagOfBlog(names, blog)
-    return lists.flatMap(({ kind, values }) =>
+    const ofLists = lists.flatMap(({ kind, values }) =>
       values.flatMap((value) => tagsOfValue(tagOf, kind, value, isPlain)),
     )
+    return [...ofLists, ...sets.map((set) => tagOfSet(tagOf, set))]
   })
   return { tags: isComplete ? [...tags, names.described] : [...tags, names.companionUnknown], isComplete }
 }
@@ -235,6 +243,7 @@ type Post = Extract<Change, { kind: 'post' }>
 type Term = Extract<Change, { kind: 'term' }>
 type Comment = Extract<Change, { kind: 'comment' }>
 type TableChange = Extract<Change, { kind: 'table' }>
+type OptionChange = Extract<Change, { kind: 'option' }>
 
 /** Has nothing changed but the number of posts of a term, or of comments of a post? */
 const isCountOnly = ({ before, after }: Term | Post): boolean => {
@@ -277,6 +286,21 @@ const ofTable = (tagOf: TagOf, { name, rows }: TableChange): readonly string[] =
   return [tagOf('x', table), ...reached]
 }
 
+const ofOption = (names: TagNames, tagOf: TagOf, change: OptionChange): readonly string[] => {
+  const name = plainName(change.name)
+  if (commonOptions.has(name)) return [names.described]
+  const sets: readonly OptionSet[] = [
+    ...(change.early === true ? (['early'] as const) : []),
+    ...(structuralOption.test(change.name) ? (['structure'] as const) : []),
+  ]
+  // A post that shows whether it is sticky need not name the option.
+  const ofPosts =
+    name === 'sticky_posts'
+      ? (change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described])
+      : []
+  return [tagOf('o', name), ...ofPosts, ...sets.map((set) => tagOfSet(tagOf, set))]
+}
+
 /** Lists of replies. Without both states the parent is unknown. */
 const parentLists = (tagOf: TagOf, { before, after }: Comment): readonly string[] => {
   const parents = [before, after].filter((state) => state !== null).map((state) => state?.['parent'])
@@ -309,16 +333,8 @@ export const describedChange = (names: TagNames, change: Change): readonly strin
       ]
     case 'user':
       return [tagOf('u', String(change.id)), ...lists(tagOf, 'user')]
-    case 'option': {
-      const name = plainName(change.name)
-      // A post that shows whether it is sticky need not name the option.
-      if (name === 'sticky_posts') {
-        const ofPosts = change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described]
-        return [tagOf('o', name), ...ofPosts]
-      }
-      if (commonOptions.has(name)) return [names.described]
-      return [tagOf('o', name), ...beginningsOf(name).map((beginning) => tagOf('oo', beginning))]
-    }
+    case 'option':
+      return ofOption(names, tagOf, change)
     case 'table':
       return earlyTables.has(change.name) ? [names.described] : ofTable(tagOf, change)
     case 'all':

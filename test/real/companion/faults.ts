@@ -200,8 +200,8 @@ const ofTags: readonly Fault[] = [
   // Options.
   fault(
     'options: widgets and addresses are left out of everything',
-    '( $is_core ? array() : $this->structure )',
-    'array()',
+    '$this->structure && ! $is_core',
+    'false',
   ),
   fault(
     'options: widgets and addresses are left out although a plugin adds to the response',
@@ -292,19 +292,15 @@ const ofChanges: readonly Fault[] = [
   // Options that keep their values.
   fault(
     'options: one that is changed and changed back is not reported',
-    'return 1 === count( $values ) && false !== $values[0];',
-    'return false !== $values[0];',
+    'array() === array_diff( $values, array( $value, self::NOT_THERE ) )',
+    'true',
   ),
   fault(
     'options: one that keeps its value is not reported although another request writes',
     '$alone ? $unchanged : array()',
     '$unchanged',
   ),
-  fault(
-    'options: one that is only updated is not reported',
-    'isset( $last[ $name ] ) && $last[ $name ] === $value;',
-    'true;',
-  ),
+  fault('options: one that is only updated is not reported', '= $is_same &&', '= true ||'),
   fault(
     'options: the language that is read directly is not named',
     '$this->options[ self::LANGUAGE ] = true;',

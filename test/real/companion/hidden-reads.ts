@@ -4,7 +4,7 @@ export type HiddenRead = readonly [title: string, shortcode: string, change: str
 export const hiddenReads: readonly HiddenRead[] = [
   ['an option that is read before the companion is loaded', 'early', `update_option( 'early', 'b' );`],
   ['all options at once', 'all-options', `update_option( 'blogdescription', 'b' );`],
-  ['a temporary value', 'temporary', `wp_update_post( array( 'ID' => 40, 'post_title' => 'b' ) );`],
+  ['a temporary value', 'temporary', `set_transient( 'made', 'b', 600 );`],
   [
     'a join of posts and their meta',
     'join',

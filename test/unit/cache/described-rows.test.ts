@@ -6,7 +6,8 @@ const head = { status: 200, fields: [], content: Buffer.from('{}') }
 
 /** Does a change reach a response that the companion describes by these lists? */
 const reaches = (change: Change, lists: string): boolean => {
-  const n = lists.split(';').flatMap((list) => list.slice(list.indexOf('=') + 1).split(',')).length
+  const named = lists.split(';').filter((list) => list.includes('='))
+  const n = named.flatMap((list) => list.slice(list.indexOf('=') + 1).split(',')).length
   const tags = `v1;n=${n};complete;blogs=1;${lists}`
   const stored = new Set(tagger.storedTags(undefined, {}, { ...head, hints: { tags, maxAge: undefined } }))
   expect(stored.has('site/described')).toBe(true)
@@ -28,9 +29,16 @@ test.each<[string, Change, string, boolean]>([
     'x=orders',
     true,
   ],
-  ['an option with the beginning', { kind: 'option', name: 'shop_mail_from' }, 'oo=shop_mail', true],
-  ['an option with a shorter beginning', { kind: 'option', name: 'shop_mail' }, 'oo=shop_mail', false],
-  ['another option', { kind: 'option', name: 'shop_mailer_from' }, 'oo=shop_mail', false],
+  [
+    'an option that plugins read while they load',
+    { kind: 'option', name: 'shop', early: true },
+    'early;p=1',
+    true,
+  ],
+  ['an option that they do not read then', { kind: 'option', name: 'shop' }, 'early;p=1', false],
+  ['an option that registers widgets', { kind: 'option', name: 'widget_text' }, 'structure;p=1', true],
+  ['another option', { kind: 'option', name: 'my_widget_text' }, 'structure;p=1', false],
+  ['an early option, where none is shown', { kind: 'option', name: 'shop', early: true }, 'p=1', false],
   ['an option that it names', { kind: 'option', name: 'shop_mail' }, 'o=shop_mail', true],
 ])('what a change of %s reaches', (_what, change, lists, expected) => {
   expect(reaches(change, lists)).toBe(expected)

@@ -5,7 +5,7 @@ const levels = [
   ['http'],
   ['config', 'cache', 'upstream'],
   ['service'],
-  ['wordpress', 'openapi'],
+  ['wordpress', 'openapi', 'graphql'],
   ['exchange'],
   ['batch', 'server', 'cluster', 'downstream'],
   ['observability'],
@@ -33,6 +33,7 @@ const doors = {
     'src/config/read-document.ts',
     'src/main.ts',
   ],
+  graphql: [],
 }
 /** Files at the top of src that every folder may import. */
 const shared = '^src/(errors|clock|package-file)\\.ts$'
@@ -84,7 +85,8 @@ const packageHomes = {
   fastify: '^src/(server|admin)/|^src/gateway\\.ts$',
   '@fastify/http-proxy': '^src/server/',
   undici: '^src/(upstream|downstream)/',
-  'lru-cache': '^src/(cache|server)/',
+  graphql: '^src/graphql/',
+  'lru-cache': '^src/(cache|server|graphql)/',
   'p-limit': '^src/batch/',
   zod: '^src/config/',
   yaml: '^src/config/',

@@ -2,7 +2,7 @@ import type { Moment } from '../clock.ts'
 import { parseCacheControl } from '../http/caching-fields.ts'
 import { credentialExpiry, keyedFields, otherCredential } from '../http/credential-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
-import { isCacheable, isKeyedByContent } from '../http/methods.ts'
+import { type Effect, isCacheable, isKeyedByContent } from '../http/methods.ts'
 
 /**
  * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A
@@ -187,6 +187,8 @@ export type CachingFacts = {
   readonly method: string
   readonly fields: RequestFields
   readonly hasContent: boolean
+  /** By the content of the request; absent: by its method. */
+  readonly effect?: Effect | undefined
   readonly sensitive: Sensitivity | undefined
   /** Credentials that the gateway has verified. */
   readonly identity?:
@@ -261,6 +263,15 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
 
 /** Whether a request that writes nothing reads through the cache, or bypasses it. */
 export const decideCaching = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
+  const { effect } = facts
+  if (effect === undefined) return decideByMethod(facts, policy)
+  if (effect !== 'read') return bypass('method')
+  return forbidsStoring(facts.fields)
+    ? bypass('request-no-store')
+    : withKeyedFields(decideSafely(facts, policy), facts, policy)
+}
+
+const decideByMethod = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
   const { method } = facts
   if (!isCacheable(method)) return bypass('method')
   if (policy.isAmbiguous === true) return bypass('ambiguous-path')

@@ -130,6 +130,7 @@ const exampleLines = (address: string, service: ServiceConfig): string[] => {
       return plantsLines(root)
     case 'site':
       return service.names === 'wordpress' ? siteLines(root) : []
+    case 'graphql':
     case 'open':
       return []
   }

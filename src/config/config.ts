@@ -17,6 +17,7 @@ export type RateLimitConfig = Config['rateLimits'][number]
 export type ServiceConfig = Config['services'][number]
 export type PlantsConfig = Extract<ServiceConfig, { contract: 'plants' }>
 export type OpenApiConfig = Extract<ServiceConfig, { contract: 'openapi' }>
+export type GraphqlConfig = Extract<ServiceConfig, { contract: 'graphql' }>
 export type OpenConfig = Extract<ServiceConfig, { contract: 'open' }>
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
 export type ChangesConfig = NonNullable<SiteConfig['changes']>

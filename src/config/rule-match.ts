@@ -67,6 +67,16 @@ export const parseRuleMatch = (text: string): Reading<RuleMatch> =>
       : 'only responses to GET, HEAD and QUERY are stored: the rule must start with one of them',
   )
 
+const operationPattern = /^query +(\*|\*?[_A-Za-z][_0-9A-Za-z]*(?:\*[_0-9A-Za-z]*)*)$/
+
+/** Parses the `match` of a cache rule of a GraphQL endpoint: a path of one segment, the name of the operation. */
+export const parseQueryMatch = (text: string): Reading<RuleMatch> => {
+  const name = operationPattern.exec(text.trim())?.[1]
+  return name === undefined
+    ? fault('expected query and the name of an operation, e.g. "query Me", or "query *"')
+    : { kind: 'read', value: { text, methods: ['query'], segments: [name] } }
+}
+
 /** Parses the `match` of a rate limit: any methods, `*` for all. */
 export const parseRouteMatch = (text: string): Reading<RuleMatch> =>
   readMatch(text, '*', (method) =>

@@ -286,6 +286,7 @@ export const arrived = (
     sendsUndeclared: undefined,
     content: undefined,
     keyedContent: undefined,
+    meaning: undefined,
     sensitive: undefined,
     variant: undefined,
     policy: undefined,
@@ -348,6 +349,7 @@ export const asReady = (
   stage.policy = canonical.policy
   stage.content = content
   stage.keyedContent = canonical.keyedContent
+  stage.meaning = canonical.meaning
   return stage
 }
 

@@ -103,7 +103,8 @@ export const errorAnswer = (
       ...errorFields(error),
     ])
   const body = error.body ?? shape.body(error)
-  return madeAnswer(status, shape.contentType, shape.text(body), [...serviceFields, ...errorFields(error)])
+  const contentType = shape.contentTypeFor?.(fields) ?? shape.contentType
+  return madeAnswer(status, contentType, shape.text(body), [...serviceFields, ...errorFields(error)])
 }
 
 /** The same for a request that does not reach `handle`, which adds the id to all others. */

@@ -23,6 +23,7 @@ import {
   refusal,
 } from './finish.ts'
 import { type ForwardContext, forward, passedOn } from './forward.ts'
+import { answerList } from './list-of-requests.ts'
 import type { CacheContext, ExchangeWatch } from './ports.ts'
 import { readThrough } from './read.ts'
 import { write } from './write.ts'
@@ -112,11 +113,13 @@ const forwardingOf = ({
   identity,
   sensitive,
   policy,
+  meaning,
 }: Ready): Decision => {
   const decision = decide(service.contract, policy, {
     method,
     fields: request.fields,
     hasContent: content !== undefined,
+    effect: meaning?.effect,
     isUpgrade: request.upgrade !== undefined,
     sensitive,
     identity,
@@ -144,6 +147,8 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
     case 'own':
       return answerLocally(context, exchange, decision)
     case 'read':
+      if (exchange.meaning?.parts !== undefined)
+        return answerList(context.budget, exchange, exchange.meaning.parts, (item) => handle(context, item))
       return inCache(() => readThrough(context, asKeyed(exchange), decision.caching, send))
     case 'pass':
       record.cache = 'bypass'

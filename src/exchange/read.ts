@@ -9,7 +9,7 @@ import {
   requestField,
   whenKnown,
 } from '../http/message.ts'
-import { isHead, isKeyedByContent } from '../http/methods.ts'
+import { isHead, isKeyedByContent, isPost } from '../http/methods.ts'
 import type { AnyOrigin } from '../service/announced.ts'
 import { requestTags } from '../service/contract.ts'
 import type { Decision } from '../service/decide.ts'
@@ -139,13 +139,20 @@ type Read = Extract<Decision, { readonly kind: 'read' }>['caching']
 const contentFields = ['content-type', 'content-encoding', 'content-language', 'content-location'] as const
 
 /** RFC 10008 §2.7: the content, and what it means. Undefined for GET and HEAD. */
-const contentPart = ({ method, content, request: { fields } }: Ready): readonly unknown[] | undefined =>
-  isKeyedByContent(method)
+const contentPart = ({
+  method,
+  content,
+  meaning,
+  request: { fields },
+}: Ready): readonly unknown[] | undefined => {
+  if (meaning !== undefined) return [meaning.key]
+  return isKeyedByContent(method)
     ? [
         ...contentFields.map((name) => requestField(fields, name) ?? null),
         Buffer.isBuffer(content) ? hash('sha256', content, 'base64url') : null,
       ]
     : undefined
+}
 
 /** The partition of the credential and of the fields and content in the key, or the one that all share. */
 const partitionFor = (context: CacheContext, decision: Read, exchange: Ready): ReadPartition => {
@@ -207,7 +214,8 @@ export const readThrough = (
     fetch({
       exchange,
       effect: 'read',
-      extraFields: withDeclaredCookies(extra.fields, exchange, withheld),
+      // A precondition of a POST is about what it changes (RFC 9110 §13.2.1): the response is fetched whole.
+      extraFields: isPost(exchange.method) ? {} : withDeclaredCookies(extra.fields, exchange, withheld),
       withheld,
       acceptEncoding: codingsToStore(exchange, extra.fields),
       background: extra.background,

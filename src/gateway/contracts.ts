@@ -1,6 +1,7 @@
 import type { WhileHeard } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
+import { createGraphqlContract } from '../graphql/contract.ts'
 import type { FieldChanges } from '../http/message.ts'
 import { urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -35,6 +36,9 @@ const createContract = async (
     case 'open':
       // The pages of a site may be behind it.
       return createOpenContract(service, { ...options, sensitivityOf, actsAsWrite: actsAtPages })
+    case 'graphql':
+      // WordPress may be behind it.
+      return createGraphqlContract(service, { ...options, sensitivityOf, actsAsWrite: actsAtPages })
     case 'openapi':
       return withBatch(batchPath, service, limits, await createDocumentContract(service, options))
     case 'plants':

@@ -13,7 +13,7 @@ export const isSafe = (method: string): boolean => safe.has(method)
 
 /** May a request be sent twice (RFC 9110 §9.2.2)? Not one with a safe method that writes all the same. */
 export const isRepeatable = (method: string, effect: Effect): boolean =>
-  safe.has(method) ? effect !== 'write' : method === 'PUT' || method === 'DELETE'
+  effect === 'read' || (safe.has(method) ? effect !== 'write' : method === 'PUT' || method === 'DELETE')
 
 export const isGet = (method: string): boolean => method === 'GET'
 

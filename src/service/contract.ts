@@ -3,13 +3,13 @@ import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../c
 import { GatewayError } from '../errors.ts'
 import { atOnce, type Pieces } from '../http/bodies/turns.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
-import { isGetOrHead } from '../http/methods.ts'
+import { type Effect, isGetOrHead } from '../http/methods.ts'
 import type { Connected, Connection } from './announced.ts'
 import type { ErrorPage } from './error-page.ts'
 import type { Endpoint, Found, RouteFinding, Row } from './row.ts'
 
 /** The value of `contract` in the configuration; in logs, labels and reports. */
-export type ContractName = 'plants' | 'site' | 'openapi' | 'open'
+export type ContractName = 'plants' | 'site' | 'openapi' | 'graphql' | 'open'
 
 /** The method that a request means, or why it is refused: a field or the query would give it another method or route. */
 export type RequestMeaning =
@@ -30,6 +30,8 @@ export type RefusedRequest = {
 /** The shape of the gateway's own responses. */
 export type ErrorShape = {
   readonly contentType: string
+  /** The media type that a request asks for; absent: there is one. */
+  contentTypeFor?(fields: RequestFields): string
   body(error: GatewayError): unknown
   /** A body as JSON. */
   text(body: unknown): string
@@ -161,6 +163,21 @@ export type UndeclaredParameters = {
   readonly names: readonly string[]
 }
 
+/** What a request does, where its content says it and not its method: of GraphQL. */
+export type ContentMeaning = {
+  readonly effect: Effect
+  /** In place of the policy for method and path. */
+  readonly policy: CachePolicy
+  /** Of a read: part of the cache key in place of method and content. */
+  readonly key: string
+  /** The part of the query that is keyed as it is. */
+  readonly keyedQuery: string
+  /** For metrics and logs, from a closed set. */
+  readonly operation: string
+  /** Contents of the requests that the content is a list of, each a request of its own; absent: it is one request. */
+  readonly parts?: readonly Buffer[]
+}
+
 export type Validation =
   | {
       readonly kind: 'valid'
@@ -178,8 +195,9 @@ export type Validation =
       readonly cookie?: string
       /** The query contains a credential. */
       readonly hasQueryCredential?: boolean
-      /** The content of a QUERY in its one spelling, which is sent where it is keyed; absent: as it is. */
+      /** The content in its one spelling, which is sent where it is keyed; absent: as it is. */
       readonly keyedContent?: Buffer
+      readonly meaning?: ContentMeaning
     }
   | {
       readonly kind: 'invalid'

@@ -15,8 +15,9 @@ import { GatewayError } from '../errors.ts'
 import { inTurns } from '../http/bodies/turns.ts'
 import { createRecentValues } from '../http/memo.ts'
 import { type GatewayResponse, type RequestFields, targetOf } from '../http/message.ts'
-import { isSafe } from '../http/methods.ts'
+import { type Effect, isSafe } from '../http/methods.ts'
 import {
+  type ContentMeaning,
   type Contract,
   type Invalid,
   piecesOf,
@@ -141,6 +142,8 @@ export type Canonical = {
   readonly policy: CachePolicy
   /** The content in its one spelling, for a request that is keyed; absent where it is sent as it is. */
   readonly keyedContent?: Buffer | undefined
+  /** Absent where method and path alone say what the request does. */
+  readonly meaning?: ContentMeaning | undefined
 }
 
 type RefusedArguments = Invalid & { readonly match: Found }
@@ -220,10 +223,10 @@ const validated = (
   validation: Validation,
 ): Canonical | RefusedArguments => {
   if (validation.kind === 'invalid') return { ...validation, match: matching }
-  const { undeclared, variant, cookie } = validation
+  const { undeclared, variant, cookie, meaning } = validation
   return {
     kind: 'valid',
-    target: targetOf(matching.path, validation.query),
+    target: targetOf(matching.path, meaning?.keyedQuery ?? validation.query),
     query: validation.query,
     arguments: validation.arguments,
     undeclared,
@@ -233,8 +236,9 @@ const validated = (
         ? 'api-key'
         : contract.sensitivityOf(matching.path, validation.query),
     variant: variant === undefined ? undefined : { key: variant, cookie },
-    policy: contract.policyFor(method, matching.path),
+    policy: meaning?.policy ?? contract.policyFor(method, matching.path),
     keyedContent: validation.keyedContent,
+    meaning,
   }
 }
 
@@ -266,6 +270,8 @@ export const ownOf = (
 
 type EffectFacts = {
   readonly method: string
+  /** By the content of the request; absent: by its method. */
+  readonly effect?: Effect | undefined
   readonly sensitive: Sensitivity | undefined
   /** Does one of the services at the same upstream have routes? */
   sharesRoutes(): boolean
@@ -278,10 +284,11 @@ type EffectFacts = {
 const writeReason = (
   contract: Pick<Contract, 'actsAsWrite' | 'hasRoutes'>,
   { effect }: Pick<CachePolicy, 'effect'>,
-  { method, sensitive, sharesRoutes }: EffectFacts,
+  { method, effect: byContent, sensitive, sharesRoutes }: EffectFacts,
 ): 'method' | 'declared' | Sensitivity | undefined => {
   if (effect === 'writes') return 'declared'
-  if (!isSafe(method) && effect !== 'safe') return 'method'
+  const writes = byContent === undefined ? !isSafe(method) && effect !== 'safe' : byContent === 'write'
+  if (writes) return 'method'
   const acts = sensitive !== undefined && contract.actsAsWrite(sensitive)
   return acts && (contract.hasRoutes || sharesRoutes()) ? sensitive : undefined
 }

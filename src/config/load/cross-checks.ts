@@ -194,7 +194,8 @@ function* sourceFaults({ name }: ServiceConfig, source: ConfigShape['services'][
   const path = ['services', name, 'upstream', 'targets']
   const targets: readonly string[] = upstream.targets
   if (targets.includes('embedded')) {
-    if (contract === 'open') yield faultAt(path, 'an open service has no embedded upstream')
+    if (contract === 'open' || contract === 'graphql')
+      yield faultAt(path, `a service with contract ${contract} has no embedded upstream`)
     else if (targets.length > 1) yield faultAt(path, 'embedded cannot be combined with other targets')
   }
   if (new Set(targets).size < targets.length) yield faultAt(path, 'a target is listed twice')
@@ -204,7 +205,7 @@ function* sourceFaults({ name }: ServiceConfig, source: ConfigShape['services'][
 
 /** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
 function* batchFaults(service: ServiceConfig): Faults {
-  if (service.contract === 'open' || service.batch === undefined) return
+  if (!('batch' in service) || service.batch === undefined) return
   const path = ['services', service.name, 'batch']
   if (
     service.contract === 'openapi' &&

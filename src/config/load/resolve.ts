@@ -110,6 +110,14 @@ const resolveResources = ({ document, resources }: ServiceOf<'openapi'>): readon
     return [{ operation: `${method} ${template}`, template, resource, invalidates }]
   })
 
+const everyQuery: RuleMatch = { text: 'query *', methods: ['query'], segments: ['*'] }
+
+/** The rule of a GraphQL endpoint without rules. */
+const storeQueries = {
+  ...cacheRule.parse({ match: 'GET /', ttl: '60s', staleWhileRevalidate: '30s', staleIfError: '1h' }),
+  match: everyQuery,
+}
+
 const resolveService = (
   name: string,
   configured: Services,
@@ -149,6 +157,14 @@ const resolveService = (
         limits: resolveLimits(service.limits, limits, generalLimits),
         cache: resolveDocumentCache(service),
         resources: resolveResources(service),
+      }
+    case 'graphql':
+      return {
+        name,
+        ...service,
+        upstream: resolveTargets(service.upstream),
+        limits: resolveLimits(service.limits, limits, generalLimits),
+        cache: { ...service.cache, rules: service.cache.rules ?? [storeQueries] },
       }
     case 'open':
       return { name, ...service, cache: resolveCache(service.cache, []) }

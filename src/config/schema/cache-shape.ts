@@ -6,6 +6,7 @@ import {
   inMs,
   oneOf,
   parameterName,
+  queryMatch,
   routeMatch,
   ruleMatch,
   secret,
@@ -41,6 +42,14 @@ const ruleWithoutQuery = z
       ({ methods }) => !methods.includes('QUERY'),
       'QUERY is stored for services with contract openapi or open only: the rule must start with GET or HEAD',
     ),
+    ...ruleSettings,
+  })
+  .transform(ruleInMs)
+
+/** A cache rule of a GraphQL endpoint. */
+const queryRule = z
+  .strictObject({
+    match: queryMatch.describe('`query` and the name of an operation, or `*`'),
     ...ruleSettings,
   })
   .transform(ruleInMs)
@@ -135,6 +144,17 @@ export const documentCacheShape = z.strictObject({
     .max(1_000)
     .prefault([])
     .describe(rulesMeaning('what `x-trellis-cache` says, otherwise nothing')),
+})
+
+/** Cache settings of a GraphQL endpoint. */
+export const graphqlCacheShape = z.strictObject({
+  profile: oneOf(['safe']).prefault('safe').describe('Which responses may be stored'),
+  ...cacheSettings,
+  rules: z
+    .array(queryRule)
+    .max(1_000)
+    .optional()
+    .describe(rulesMeaning('`query *` for 60s, stale 30s, on errors 1h')),
 })
 
 const template = z

@@ -11,7 +11,7 @@ import {
   ratePerSecond,
   sizePattern,
 } from '../quantities.ts'
-import { parseHarmlessWrite, parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
+import { parseHarmlessWrite, parseQueryMatch, parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
 
 // Zod compiles a function for each object schema, which pays when a schema is used often. A configuration is checked once.
@@ -306,6 +306,9 @@ const matchBy = <Match>(parse: (text: string) => Reading<Match>, example: string
 
 /** Methods and path of a cache rule; a RuleMatch after parsing. */
 export const ruleMatch = matchBy(parseRuleMatch, 'GET /site/v2/**')
+
+/** `query` and the name of an operation; a RuleMatch after parsing. */
+export const queryMatch = matchBy(parseQueryMatch, 'query *')
 
 /** Methods, or `*`, and path of a rate limit; a RuleMatch after parsing. */
 export const routeMatch = matchBy(parseRouteMatch, 'POST /site/v2/**')

@@ -5,6 +5,7 @@ import {
   cacheRule,
   changes,
   documentCacheShape,
+  graphqlCacheShape,
   resourceRule,
   serviceCacheShape,
   siteCacheShape,
@@ -385,4 +386,32 @@ const openapi = z.strictObject({
   cache: documentCacheShape.prefault({}),
 })
 
-export const serviceShape = z.discriminatedUnion('contract', [plants, site, openapi, open])
+const graphql = z.strictObject({
+  contract: contract('graphql'),
+  ...publicSide,
+  mount: mount.prefault('/graphql'),
+  access,
+  upstream: upstreamShape('/graphql', targets),
+  limits: ownLimits,
+  graphql: z
+    .strictObject({
+      maxDepth: whole(1, 1_000).prefault(15).describe('Nested fields of a document; more is 400'),
+      maxAliases: whole(0, 100_000).prefault(50).describe('Aliases of a document, fragments included'),
+      maxTokens: whole(1, 1_000_000).prefault(2_000).describe('Tokens of a document'),
+      maxBytes: size.prefault('64KiB').describe('Bytes of a document'),
+      introspection: flag.prefault(true).describe('`false` = `__schema` and `__type` are 400'),
+      persisted: flag
+        .prefault(true)
+        .describe('A hash of automatic persisted queries stands for its document once both were sent'),
+      batch: whole(1, 1_000).prefault(10).describe('Operations of one request'),
+      tags: oneOf(['partial', 'complete'])
+        .prefault('partial')
+        .describe(
+          '`complete` = a mutation drops only the groups that its response names in `Cache-Group-Invalidation`',
+        ),
+    })
+    .prefault({}),
+  cache: graphqlCacheShape.prefault({}),
+})
+
+export const serviceShape = z.discriminatedUnion('contract', [plants, site, openapi, graphql, open])

@@ -96,6 +96,10 @@ export const sharedSchemas: JsonObject = {
       },
     },
   }),
+  GraphqlErrors: jsonSchema({
+    type: 'object',
+    properties: { errors: { type: 'array', items: { type: 'object' }, required: true } },
+  }),
   Problem: jsonSchema({
     type: 'object',
     description: 'RFC 9457.',
@@ -121,6 +125,7 @@ export const securitySchemes: JsonObject = {
 const errors: Readonly<Record<DescribedContract, JsonObject>> = {
   plants: json(ref('PlantError')),
   site: json(ref('SiteError')),
+  graphql: { 'application/graphql-response+json': { schema: ref('GraphqlErrors') } },
   open: { 'application/problem+json': { schema: ref('Problem') } },
 }
 
@@ -191,6 +196,7 @@ export const answersOf = (
       }
     case 'site':
       return { ...siteAnswer(row, endpoint, method), ...refusals(contract) }
+    case 'graphql':
     case 'open':
       return { default: { description: 'What the service answers.' }, ...refusals(contract) }
   }
@@ -200,5 +206,6 @@ export const answersOf = (
 export const securityOf: Readonly<Record<DescribedContract, readonly JsonObject[]>> = {
   plants: [{ bearer: [] }],
   site: [{}, { basic: [] }],
+  graphql: [],
   open: [],
 }

@@ -1,0 +1,83 @@
+import { GatewayError } from '../errors.ts'
+import type { ByteBudget } from '../http/bounds.ts'
+import { discard, type FieldLines, fieldValue, type GatewayResponse } from '../http/message.ts'
+import { arrived, type Ready, type Received, type Run } from './exchange.ts'
+import { completed } from './invalidate-write.ts'
+
+/** Of all responses together: they are held until the last one is there. */
+const maxBytes = 16 * 1024 * 1024
+
+/** Of the list: they describe its content, conditions and coding, not those of a request in it. */
+const ofTheList: ReadonlySet<string> = new Set([
+  'accept-encoding',
+  'content-length',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'range',
+  'transfer-encoding',
+])
+
+const itemOf = (list: Ready, content: Buffer, index: number): Received => {
+  const { request, service, generation, client, path, query } = list
+  const fields = Object.fromEntries(Object.entries(request.fields).filter(([name]) => !ofTheList.has(name)))
+  return arrived({
+    id: `${list.id}.${index}`,
+    origin: 'batch',
+    client,
+    generation,
+    service,
+    request: { method: request.method, target: request.target, fields, content, signal: request.signal },
+    path,
+    query,
+  })
+}
+
+/** What a browser needs to give the response to its page: the upstream says the same for each request. */
+const sharedFields = (fields: FieldLines): readonly string[] =>
+  ['Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials', 'Vary'].flatMap((name) => {
+    const value = fieldValue(fields, name)
+    return value === undefined ? [] : [name, value]
+  })
+
+/** Handles each request of a list as one of its own, and gives the list of their contents in the same order. */
+export const answerList = async (
+  budget: ByteBudget,
+  list: Ready,
+  contents: readonly Buffer[],
+  run: Run,
+): Promise<GatewayResponse> => {
+  const reservation = budget('batch-item', list.client.address)
+  let bytes = 0
+  const whole = async (
+    content: Buffer,
+    index: number,
+  ): Promise<GatewayResponse & { readonly content: Buffer }> => {
+    const response = await completed(await run(itemOf(list, content, index)), maxBytes, reservation)
+    const read = response.content ?? Buffer.alloc(0)
+    bytes += Buffer.isBuffer(read) ? read.length : maxBytes
+    if (!Buffer.isBuffer(read) || bytes > maxBytes) {
+      discard(response.content)
+      throw new GatewayError('overloaded', { retryAfterSeconds: 1 })
+    }
+    return { ...response, content: read }
+  }
+  try {
+    const responses = await Promise.all(contents.map(whole))
+    const texts = responses.map(({ content }) => content.toString())
+    const content = Buffer.from(`[${texts.join(',')}]`)
+    const { errors } = list.service.contract
+    return {
+      status: 200,
+      fields: [
+        ...['Content-Type', errors.contentType, 'Content-Length', String(content.length)],
+        ...sharedFields(responses[0]?.fields ?? []),
+        ...errors.batchFields(list.request.fields),
+      ],
+      content,
+    }
+  } finally {
+    reservation.release()
+  }
+}

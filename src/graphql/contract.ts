@@ -1,0 +1,108 @@
+import type { GraphqlConfig } from '../config/config.ts'
+import { essence, type RequestFields, requestField } from '../http/message.ts'
+import { isGetOrHead, isOptions } from '../http/methods.ts'
+import { plainItems } from '../service/batch-row.ts'
+import { type ContentPlan, type Contract, planByMediaType } from '../service/contract.ts'
+import { methodNotAllowed } from '../service/problem.ts'
+import { createRowsInUse } from '../service/router.ts'
+import type { Endpoint, RouteFinding, Row } from '../service/row.ts'
+import { graphqlShape } from './errors.ts'
+import { Requests } from './requests.ts'
+import { createGraphqlTagger } from './tagger.ts'
+
+const endpoint: Endpoint = {
+  methods: ['GET', 'POST', 'QUERY'],
+  arguments: {},
+  acceptsUploads: true,
+  // Accept is part of the key.
+  readsFields: true,
+}
+
+/** The one endpoint, at the mount itself. */
+const endpointRow: Row = {
+  id: 'graphql',
+  template: '/',
+  pattern: '/?',
+  namespace: '',
+  collection: '',
+  kind: 'action',
+  handledBy: 'upstream',
+  endpoints: [endpoint],
+}
+
+const rows: readonly Row[] = [endpointRow]
+
+/** The endpoint of the upstream is its base path, without a slash behind it. */
+const findEndpoint =
+  (basePath: string): Contract['find'] =>
+  (method, requested): RouteFinding => {
+    const path = basePath === '/' ? '/' : ''
+    if (requested !== '/' && requested !== '') return { kind: 'unlisted', path: requested }
+    if (isOptions(method)) return { kind: 'options', row: endpointRow, path }
+    const methods: readonly string[] = ['HEAD', ...endpoint.methods]
+    return methods.includes(method)
+      ? { kind: 'found', row: endpointRow, endpoint, pathParameters: {}, path }
+      : { kind: 'wrong-method', row: endpointRow, path }
+  }
+
+const overrides = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
+
+const requestMeaning: Contract['meaning'] = (method, _query, fields) => {
+  const override = overrides.map((name) => requestField(fields, name)).find((value) => value !== undefined)
+  return override === undefined || override.toUpperCase() === method
+    ? { kind: 'method', method }
+    : { kind: 'refused', detail: 'The method may not be overridden.' }
+}
+
+/** JSON in UTF-8 without a content coding is read; anything else, such as an upload, is forwarded as a write. */
+const planByContent = (method: string, taken: Endpoint, fields: RequestFields): ContentPlan => {
+  if (isGetOrHead(method)) return planByMediaType(method, taken, fields)
+  const type = requestField(fields, 'content-type')
+  const isOtherCharset = /charset\s*=(?!\s*"?utf-?8\b)/i.test(type ?? '')
+  const isRead =
+    essence(type) === 'application/json' && !isOtherCharset && fields['content-encoding'] === undefined
+  return isRead ? 'read' : 'stream'
+}
+
+type Options = Pick<Contract, 'policyFor' | 'sensitivityOf' | 'actsAsWrite'> & {
+  readonly limits: { readonly jsonDepth: number }
+}
+
+/** A GraphQL endpoint: the operation that a request asks for decides what it does. */
+export const createGraphqlContract = (
+  config: GraphqlConfig,
+  { limits, policyFor, ...reads }: Options,
+): Contract => {
+  const requests = new Requests(config.graphql, limits.jsonDepth, policyFor)
+  return {
+    ...reads,
+    name: 'graphql',
+    rows,
+    announced: rows,
+    ...createRowsInUse(findEndpoint(config.upstream.basePath)),
+    unlisted: 'refuse',
+    announces: false,
+    hasRoutes: true,
+    options: 'upstream',
+    meaning: requestMeaning,
+    wrongMethod: methodNotAllowed,
+    challenge: undefined,
+    contentPlan: planByContent,
+    validator: requests,
+    declaredFields: [],
+    keyParameters: [],
+    keyFields: [],
+    items: plainItems,
+    // Rules name operations, which the content of a request decides.
+    policyFor: () => ({ ...policyFor('query', '/'), rule: undefined }),
+    tagger: createGraphqlTagger({ service: config.name, tags: config.graphql.tags }),
+    // Whether anything was executed shows in the content.
+    readsWriteResponse: (_row, isUpload) => !isUpload,
+    invalidatesTargets: false,
+    errors: graphqlShape,
+    describe: () => {
+      const { seen } = requests.names
+      return seen.length === 0 ? {} : { operations: seen.join(', ') }
+    },
+  }
+}

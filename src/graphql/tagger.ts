@@ -1,0 +1,84 @@
+import {
+  createTagNames,
+  invalidatedGroups,
+  parsedContent,
+  type TaggedResponse,
+  type TagNames,
+  upstreamTags,
+  type WriteResponse,
+} from '../cache/tagger.ts'
+import { isJsonObject, ownMember } from '../http/json-text.ts'
+import { essence, fieldValue, fieldValues } from '../http/message.ts'
+import type { Tagger } from '../service/contract.ts'
+
+const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
+
+/** WPGraphQL Smart Cache took the response out of its own object cache, which it saves without comparing versions. */
+const isFromObjectCache = (extensions: unknown): boolean => {
+  const smartCache = isJsonObject(extensions) ? ownMember(extensions, 'graphqlSmartCache') : undefined
+  const objectCache = isJsonObject(smartCache) ? ownMember(smartCache, 'graphqlObjectCache') : undefined
+  return isJsonObject(objectCache) && Object.keys(objectCache).length > 0
+}
+
+/** A whole result without errors (GraphQL §7.1). */
+const isResult = (content: Buffer): boolean => {
+  const value = parsedContent(content)
+  return (
+    isJsonObject(value) &&
+    !Object.hasOwn(value, 'errors') &&
+    isJsonObject(ownMember(value, 'data')) &&
+    !Object.hasOwn(value, 'hasNext') &&
+    !isFromObjectCache(ownMember(value, 'extensions'))
+  )
+}
+
+const isReadable = ({ status, fields, content }: TaggedResponse): boolean =>
+  status === 200 &&
+  mediaTypes.has(essence(fieldValue(fields, 'content-type'))) &&
+  fieldValue(fields, 'content-encoding') === undefined &&
+  isResult(content)
+
+/** Nothing was executed: there is no `data`, not even null (GraphQL §7.1.2). */
+const changedNothing = (response: WriteResponse | undefined): boolean => {
+  if (response?.content === undefined || response.status >= 500) return false
+  const value = parsedContent(response.content)
+  return isJsonObject(value) && Array.isArray(value['errors']) && !Object.hasOwn(value, 'data')
+}
+
+const longestTag = 128
+
+/** The keys by which WPGraphQL Smart Cache purges. */
+const wordpressKeys = (names: TagNames, { fields }: TaggedResponse): readonly string[] =>
+  fieldValues(fields, 'x-graphql-keys')
+    .flatMap((line) => line.split(/\s+/))
+    .filter((key) => key !== '' && key.length <= longestTag)
+    .map((key) => names.upstream(key))
+
+/**
+ * A mutation drops everything, and tags of the upstream let others purge less. `complete`: a mutation drops only the groups that its
+ * response names (RFC 9875 §3), where it names some.
+ */
+export const createGraphqlTagger = (options: {
+  readonly service: string
+  readonly tags: 'partial' | 'complete'
+}): Tagger => {
+  const names = createTagNames(options.service)
+  return {
+    storedTags: (_found, _args, response) => [
+      names.all,
+      ...upstreamTags(names, response.fields),
+      ...wordpressKeys(names, response),
+    ],
+    callers: undefined,
+    undeclared: undefined,
+    isReadable,
+    writtenTags: (_found, _args, _method, response, _shown, isReported = false) => {
+      if (isReported || changedNothing(response)) return []
+      const groups =
+        options.tags === 'complete' && response !== undefined ? invalidatedGroups(names, response.fields) : []
+      return groups.length > 0 ? groups : [names.all]
+    },
+    everything: names.all,
+    changedTags: () => undefined,
+  }
+}

@@ -9,7 +9,16 @@ useRunFolder()
  * May run beside each other: nothing in these depends on how fast the machine is, or only in bounds that a busy one keeps. Nothing
  * of theirs outlives their test: they share processes, of which each loads the gateway once.
  */
-const concurrent = ['conformance', 'contracts', 'exchange', 'gateway', 'properties', 'structure', 'unit']
+const concurrent = [
+  'conformance',
+  'contracts',
+  'exchange',
+  'gateway',
+  'packages',
+  'properties',
+  'structure',
+  'unit',
+]
 const allConcurrent = concurrent.map((folder) => `test/${folder}/**/*.test.ts`)
 
 /** Not part of `npm test`: these need a program beside Node, or measure something, */

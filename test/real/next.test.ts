@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startBrowser } from '../support/browser.ts'
@@ -22,8 +23,10 @@ const packages = [
   '@types/node@20',
 ]
 const document = await readFile(new URL('../../docs/next.md', import.meta.url), 'utf8')
-const [purgeRoute = '', readModule = ''] = blocksOf(document, 'ts')
+const [purgeRoute = '', readModule = '', fetchModule = ''] = blocksOf(document, 'ts')
+const [configuration = ''] = blocksOf(document, 'js')
 
+const packageFolder = fileURLToPath(new URL('../../packages/next', import.meta.url))
 const root = '/index.php/site-json'
 const secret = 'secret-of-next'
 /** `NEXT_WRITES=1000 TRELLIS_TESTS=all npx vitest run test/real/next.test.ts` for a long run. */
@@ -43,6 +46,13 @@ export default function Page({ params }: { params: Promise<{ id: string }> }) {
   return <Suspense><Title params={params} /></Suspense>
 }
 `
+/** Made by the build, of what the module of the page reads. */
+const builtPage = (readFrom: string): string => `import { read } from '${readFrom}'
+export default async function Page() {
+  const post = await read('/site/v2/posts/4')
+  return <h1>{post.title}</h1>
+}
+`
 const layout = `export default function Layout({ children }: { children: React.ReactNode }) {
   return <html lang="en"><body>{children}</body></html>
 }
@@ -50,6 +60,8 @@ const layout = `export default function Layout({ children }: { children: React.R
 
 describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next.md shows', () => {
   const versions = new Map<string, number>()
+  /** What the first process showed of what the build had made. */
+  const builtPages: number[] = []
   let reads = 0
   let folder: string
   let origin: Origin
@@ -106,24 +118,46 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
       },
     })
     folder = await mkdtemp(join(tmpdir(), 'trellis-next-'))
+    const fromGateway = (module: string): string =>
+      module.replace('http://127.0.0.1:8080/wp-json', gateway.publicAddress + root)
+    const { stdout: tarball } = await run('npm', [
+      'pack',
+      '--silent',
+      '--pack-destination',
+      folder,
+      packageFolder,
+    ])
     const files = {
       'package.json': '{"private":true}',
-      'next.config.ts': 'export default { cacheComponents: true }\n',
+      'next.config.mjs': configuration,
       'app/layout.tsx': layout,
       'app/posts/[id]/page.tsx': page,
       'app/api/purge/route.ts': purgeRoute,
-      'app/read.ts': readModule.replace('http://127.0.0.1:8080/wp-json', gateway.publicAddress + root),
+      'app/front/page.tsx': builtPage('../read'),
+      'app/fetched/page.tsx': builtPage('../fetched-read'),
+      'app/read.ts': fromGateway(readModule),
+      'app/fetched-read.ts': fromGateway(fetchModule),
     }
     for (const [name, text] of Object.entries(files)) {
       await mkdir(dirname(join(folder, name)), { recursive: true })
       await writeFile(join(folder, name), text)
     }
-    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...packages], { cwd: folder })
+    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...packages, `./${tarball.trim()}`], {
+      cwd: folder,
+    })
     await run(process.execPath, [join(folder, 'node_modules/next/dist/bin/next'), 'build', folder], {
       cwd: folder,
       env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' },
     })
+    // The pages of the build are older than what the process will serve.
+    versions.set('4', 1)
+    await fetch(`${gateway.adminAddress}/cache/purge`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"all":true}',
+    })
     next = await startNext(port)
+    builtPages.push(await shownAt('/front'), await shownAt('/fetched'))
     // Until then the purge of everything with which the gateway began is not confirmed.
     await vi.waitFor(async () => expect((await write(9)).status).toBe(200), {
       timeout: 60_000,
@@ -137,11 +171,12 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     await rm(folder, { recursive: true, force: true })
   })
 
-  const shown = async (id: number): Promise<number> => {
-    const answer = await fetch(`${address}/posts/${id}`)
+  const shownAt = async (path: string): Promise<number> => {
+    const answer = await fetch(address + path)
     const [, version] = /<h1>version (\d+)<\/h1>/.exec(await answer.text()) ?? []
     return Number(version)
   }
+  const shown = (id: number): Promise<number> => shownAt(`/posts/${id}`)
 
   test('keeps what it has read', async () => {
     expect([await shown(1), await shown(1)]).toEqual([0, 0])
@@ -213,4 +248,33 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     await expect.poll(async () => (await write(3)).status, { timeout: 40_000 }).toBe(200)
     expect(await shown(3)).toBe(versions.get('3'))
   }, 120_000)
+
+  test('no page of the build is shown as current, before the first purge either', () => {
+    expect(builtPages).toEqual([1, 1])
+  })
+
+  test.each(['/front', '/fetched', '/posts/4'])(
+    '%s is kept, and is not older after restarts',
+    async (path) => {
+      const port = Number(new URL(address).port)
+      // Ended as by a deploy, and as by a crash.
+      for (const graceMs of [10_000, 0]) {
+        expect((await write(4)).status).toBe(200)
+        const version = await shownAt(path)
+        expect(version).toBe(versions.get('4'))
+        const before = reads
+        expect(await shownAt(path)).toBe(version)
+        expect(reads).toBe(before)
+        // While the purge of a write is on its way.
+        const [{ status }] = await Promise.all([write(4), next.stop(graceMs)])
+        next = await startNext(port)
+        const shownAfter = await shownAt(path)
+        if (status === 200) expect(shownAfter).toBe(versions.get('4'))
+        expect(shownAfter).toBeGreaterThanOrEqual(version)
+        await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
+        expect(await shownAt(path)).toBe(versions.get('4'))
+      }
+    },
+    300_000,
+  )
 })

@@ -1,0 +1,97 @@
+import { LRUCache } from 'lru-cache'
+import { purges } from './purges.js'
+
+/** Bytes of all entries together. */
+const maxBytes = 64 * 1024 * 1024
+/** Renderings under way whose beginning is known; of any other the result is not kept. */
+const maxBegun = 100_000
+
+/** @typedef {{ value: any, lastModified: number, cacheControl: any, begun: number, tags: readonly string[] }} Entry */
+
+const name = Symbol.for('trellis.next.entries')
+globalThis[name] ??= {
+  /** @type {LRUCache<string, Entry>} */
+  entries: new LRUCache({
+    maxSize: maxBytes,
+    sizeCalculation: (entry, key) => sizeOf(entry.value) + key.length,
+  }),
+  /** Before which purge the rendering of a key began. @type {LRUCache<string, number>} */
+  begun: new LRUCache({ max: maxBegun }),
+}
+const state = globalThis[name]
+
+/** @param {unknown} part */
+const bytesOf = (part) => {
+  if (typeof part === 'string') return Buffer.byteLength(part)
+  if (part instanceof Uint8Array) return part.length
+  if (part instanceof Map) return [...part.values()].reduce((sum, value) => sum + bytesOf(value), 0)
+  return part === undefined || part === null ? 0 : JSON.stringify(part).length
+}
+
+/** @param {Readonly<Record<string, unknown>>} value */
+const sizeOf = (value) =>
+  1 + Object.values(value).reduce((/** @type {number} */ sum, part) => sum + bytesOf(part), 0)
+
+/**
+ * @param {unknown} line
+ * @param {string} separator
+ */
+const listed = (line, separator) => (typeof line === 'string' && line !== '' ? line.split(separator) : [])
+
+/** The tags that an entry has by itself: of a page those of all that it shows, of a `fetch` also those of the response. */
+const tagsOf = (value, context) =>
+  value.kind === 'FETCH'
+    ? [...(value.tags ?? []), ...(context.tags ?? []), ...listed(value.data.headers['surrogate-key'], ' ')]
+    : listed(value.headers?.['x-next-cache-tags'], ',')
+
+/** A response that Trellis lets nobody keep, such as one that was sent while a confirmation was awaited. */
+const isNotKept = (value) => value.kind === 'FETCH' && value.data.headers['cdn-cache-control'] === 'no-store'
+
+/** Past its time it is shown once more, while it is rendered again. Without a time, or with `false`, it is not. */
+const mayBeRenderedAgain = ({ value, lastModified, cacheControl }) => {
+  const seconds = cacheControl?.revalidate ?? value.revalidate
+  return typeof seconds === 'number' && lastModified + seconds * 1000 <= Date.now()
+}
+
+/**
+ * For `cacheHandler` in next.config: the memory of one process. It begins empty, so that no page of the build, nor of an earlier process, is
+ * shown after a restart; and a rendering that began before a purge of one of its tags is not kept.
+ */
+export default class TrellisCacheHandler {
+  async get(key, context) {
+    const entry = state.entries.get(key)
+    const tags =
+      entry === undefined ? [] : [...entry.tags, ...(context.tags ?? []), ...(context.softTags ?? [])]
+    if (entry !== undefined && purges.isCurrent(entry.begun, tags)) {
+      if (mayBeRenderedAgain(entry)) this.#begin(key)
+      return { value: entry.value, lastModified: entry.lastModified, cacheControl: entry.cacheControl }
+    }
+    state.entries.delete(key)
+    this.#begin(key)
+    return null
+  }
+
+  async set(key, value, context) {
+    const begun = state.begun.get(key)
+    state.begun.delete(key)
+    if (value === null || begun === undefined || isNotKept(value)) {
+      state.entries.delete(key)
+      return
+    }
+    const tags = tagsOf(value, context)
+    if (!purges.isCurrent(begun, tags)) return
+    const { cacheControl } = context
+    state.entries.set(key, { value, lastModified: Date.now(), cacheControl, begun, tags })
+  }
+
+  async revalidateTag(tags) {
+    purges.purge(typeof tags === 'string' ? [tags] : tags)
+  }
+
+  resetRequestCache() {}
+
+  /** Of several renderings of one key the earliest counts. */
+  #begin(key) {
+    if (!state.begun.has(key)) state.begun.set(key, purges.now)
+  }
+}

@@ -111,6 +111,7 @@ const beforeWordPress = [
   'invalidation-matrix',
   'known-harmless-requests',
   'large-*',
+  'method-overrides',
   'migration',
   'own-answers',
   'page-of-another-origin',

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.ts'
 import { addressGroup, overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { contentText, type FieldLines, requestField, whenKnown } from '../http/message.ts'
 import { isGet, isGetOrHead } from '../http/methods.ts'
-import type { ContentPlan } from '../service/contract.ts'
+import type { ContentInspector, ContentPlan } from '../service/contract.ts'
 import {
   canonicalInTurns,
   type canonicalOf,
@@ -16,6 +16,7 @@ import {
   routeOf,
   type ValidTarget,
 } from '../service/decide.ts'
+import { methodOverrideHeader } from '../service/method-override.ts'
 import type { Found } from '../service/row.ts'
 import { type AccessRefusal, accessError, lackingCredential } from './access.ts'
 import type { PipelineEvent } from './events.ts'
@@ -168,7 +169,7 @@ const outsideTarget = /[^\x21-\x7e]|#/
 /** A GET that was seen before, unless a field or the content gives this one another meaning. */
 const recall = ({ service, request }: Received): RecalledTarget | undefined => {
   const { method, fields } = request
-  if (!isGetOrHead(method) || fields['x-http-method-override'] !== undefined) return undefined
+  if (!isGetOrHead(method) || fields[methodOverrideHeader] !== undefined) return undefined
   const recalled = service.memo.recall(request.target)
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
@@ -279,6 +280,7 @@ const checked = (
             fields,
             contentType: requestField(fields, 'content-type'),
             content: Buffer.isBuffer(content) ? content : undefined,
+            isUnread: content instanceof Readable,
           },
           addressGroup(client.address),
         )
@@ -329,18 +331,36 @@ export const validate = (
   return recalled.kind === 'valid' ? asReady(exchange, recalled, undefined) : recalled
 }
 
-async function* boundedPieces(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
+async function* checkedPieces(
+  content: Readable,
+  mostBytes: number,
+  inspector: ContentInspector | undefined,
+): AsyncGenerator<Buffer> {
   let bytes = 0
+  let held: Buffer | undefined
   for await (const chunk of content as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes > mostBytes) throw new GatewayError('content_too_large')
-    yield chunk
+    const refusal = inspector?.read(chunk)
+    if (refusal !== undefined) throw new GatewayError('ambiguous_request', { detail: refusal })
+    if (held !== undefined) yield held
+    held = inspector?.ifEnded() === undefined ? undefined : chunk
+    if (held === undefined) yield chunk
   }
+  const refusal = inspector?.ifEnded()
+  if (refusal !== undefined) throw new GatewayError('ambiguous_request', { detail: refusal })
 }
 
-/** The content, broken off with content_too_large as soon as it exceeds the bound: for content without a length. Nothing is read ahead. */
-export const boundedContent = (content: Readable, mostBytes: number): Readable =>
-  Readable.from(boundedPieces(content, mostBytes), { objectMode: false, highWaterMark: 1 })
+/**
+ * The content, broken off with content_too_large as soon as it exceeds the bound, and with ambiguous_request before a piece that the
+ * inspector refuses. Nothing is read ahead, but for a piece that must not be the last one.
+ */
+export const checkedContent = (
+  content: Readable,
+  mostBytes: number,
+  inspector: ContentInspector | undefined,
+): Readable =>
+  Readable.from(checkedPieces(content, mostBytes, inspector), { objectMode: false, highWaterMark: 1 })
 
 /** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound, `overloaded` when too much is held already. */
 export const readContent = async (

@@ -40,6 +40,7 @@ import { isGet, isGetOrHead, isHead } from '../http/methods.ts'
 import type { AnyOrigin } from '../service/announced.ts'
 import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts'
 import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'
+import { methodOverrideHeader } from '../service/method-override.ts'
 import { problemShape } from '../service/problem.ts'
 import type { ExchangeEvent, PipelineEvent } from './events.ts'
 import type { Matched, Ready, Received, Service } from './exchange.ts'
@@ -122,7 +123,7 @@ export const isRefusedByTargetAlone = ({ method, fields, content }: GatewayReque
   isGet(method) &&
   content === undefined &&
   fields['content-type'] === undefined &&
-  fields['x-http-method-override'] === undefined &&
+  fields[methodOverrideHeader] === undefined &&
   !mayHaveRights(fields)
 
 /** A refusal whose body a validator has already made in the service's shape. */

@@ -18,14 +18,14 @@ import {
   type RequestFields,
   type ResponseHead,
   requestField,
-  targetOf,
-  targetParts,
 } from '../http/message.ts'
 import { isHead, isPost } from '../http/methods.ts'
 import type { ContentMapper, Translation } from '../service/announced.ts'
+import type { ContentInspector } from '../service/contract.ts'
+import { methodOverrideHeader } from '../service/method-override.ts'
 import { neverSent } from '../upstream/failure.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
-import { boundedContent, readContent, type ShedOptions, shed } from './admit.ts'
+import { checkedContent, readContent, type ShedOptions, shed } from './admit.ts'
 import {
   inSpan,
   type Matched,
@@ -94,15 +94,23 @@ const allFields = (
 /** A stream is framed as the client framed it: by its length, which `validate` has checked, or by chunks, which are counted. */
 const framedContent = (
   { request, service }: Ready,
-  content: Ready['content'],
+  content: Readable,
+  inspector: ContentInspector | undefined,
   fields: string[],
-): Ready['content'] => {
-  if (!(content instanceof Readable)) return content
+): Readable => {
   const length = requestField(request.fields, 'content-length')
-  if (length === undefined) return boundedContent(content, service.limits.uploadBytes)
-  fields.push('content-length', length)
-  return content
+  if (length !== undefined) fields.push('content-length', length)
+  return length === undefined || inspector !== undefined
+    ? checkedContent(content, service.limits.uploadBytes, inspector)
+    : content
 }
+
+const inspectorFor = ({ service, request, matching }: Ready): ContentInspector | undefined =>
+  service.contract.inspectContent?.(
+    request.method,
+    request.fields,
+    matching.kind === 'found' ? matching : undefined,
+  )
 
 const smallBytes = 16 * 1024
 
@@ -116,32 +124,17 @@ const publicInterim = ({ request, service, matching }: Ready): Interim | undefin
   return (head) => interim(withPublicLinks(head, links, matching.path))
 }
 
-/** What upstreams with a `routeParameter` read as a form, whatever stands behind the type. */
-const formType = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)/i
-
-const sentTarget = ({ service, matching, query, method, content, request }: Ready): string => {
-  const { address, contract } = service
-  const target = upstreamTarget(address, matching.path, query)
-  const isUnreadForm =
-    isPost(method) &&
-    content instanceof Readable &&
-    formType.test(requestField(request.fields, 'content-type') ?? '')
-  if (contract.routeParameter === undefined || !isUnreadForm) return target
-  const { path, query: sentQuery } = targetParts(target)
-  const route = `${contract.routeParameter}=${encodeURIComponent(path.slice(address.basePath.length))}`
-  return targetOf(path, sentQuery === '' ? route : `${sentQuery}&${route}`)
-}
-
 const send = (
   { exchange, effect, background, signal }: Outgoing,
   fields: string[],
   content: Ready['content'],
 ): Promise<GatewayResponse> => {
-  const { service, request, method, record } = exchange
+  const { service, request, record } = exchange
   const forwarded: ForwardRequest = {
-    method,
+    // As it came: a server in front of the upstream may let no other method pass, and PHP reads a form of POST alone.
+    method: request.method,
     effect,
-    target: sentTarget(exchange),
+    target: upstreamTarget(service.address, exchange.matching.path, exchange.query),
     host: service.address.hostField,
     fields,
     content,
@@ -158,7 +151,7 @@ const send = (
   return exchange.send === undefined ? service.upstream.forward(forwarded) : exchange.send(forwarded)
 }
 
-/** A small content is read before the request takes a slot of the upstream, so that a slow client holds none. */
+/** A small content is read before the request takes a slot of the upstream, so that a slow client holds none, and nothing of a refused one is sent. */
 const sendWhenRead = async (
   budget: ByteBudget,
   outgoing: Outgoing,
@@ -184,8 +177,9 @@ const sendTranslated = (
 ): Promise<GatewayResponse> => {
   const { exchange } = outgoing
   const fields = allFields(outgoing, forwarding)
-  const content = framedContent(exchange, translated, fields)
-  return content instanceof Readable && isSmall(exchange.request.fields)
+  if (!(translated instanceof Readable)) return send(outgoing, fields, translated)
+  const content = framedContent(exchange, translated, inspectorFor(exchange), fields)
+  return isSmall(exchange.request.fields)
     ? sendWhenRead(budget, outgoing, fields, content)
     : send(outgoing, fields, content)
 }
@@ -280,6 +274,12 @@ const allWithheld = (
     : new Set([...withheld, ...(access?.withheld ?? []), ...twinsOf(exchange, declared)])
 }
 
+/** Of a POST alone, which counts as the method that it names: no other request may turn into a write at the upstream. */
+const sentOverride = ({ request, service }: Known): string | undefined =>
+  isPost(request.method) && service.contract.sendsMethodOverride
+    ? requestField(request.fields, methodOverrideHeader)
+    : undefined
+
 /** The fields of a request to the upstream, as lines: the client's, and those that the gateway writes, claims among them. Throws loop_detected. */
 const sentFields = (exchange: Known, withheld: ReadonlySet<string>, facts: ForwardingFacts): string[] => {
   const { identity, request } = exchange
@@ -291,6 +291,8 @@ const sentFields = (exchange: Known, withheld: ReadonlySet<string>, facts: Forwa
     const value = declaredField(exchange, name, withheld)
     if (value !== undefined) lines.push(name, value)
   }
+  const override = sentOverride(exchange)
+  if (override !== undefined) lines.push(methodOverrideHeader, override)
   for (const [name, valueFor] of writtenFields) lines.push(name, valueFor(exchange, facts))
   if (identity !== undefined) for (const [name, value] of identity.fields) lines.push(name, value)
   return lines

@@ -294,7 +294,10 @@ export const write = async (
   exchange: Ready,
   send: SendOutgoing,
 ): Promise<GatewayResponse> => {
-  if (exchange.service.contract.harmlessWrite === undefined) return forwardWrite(context, exchange, send)
+  const { service, method, request } = exchange
+  // Of a POST that names another method, the upstream decides which one it has.
+  if (service.contract.harmlessWrite === undefined || method !== request.method)
+    return forwardWrite(context, exchange, send)
   const judged = await judgeWrite(exchange, context.budget)
   const { claim } = judged
   if (claim === undefined || claim.shownBy !== undefined)

@@ -85,6 +85,7 @@ export const createGraphqlContract = (
     hasRoutes: true,
     options: 'upstream',
     meaning: requestMeaning,
+    sendsMethodOverride: false,
     wrongMethod: methodNotAllowed,
     challenge: undefined,
     contentPlan: planByContent,

@@ -33,6 +33,11 @@ export const isOptions = (method: string): boolean => method === 'OPTIONS'
 
 export const isPost = (method: string): boolean => method === 'POST'
 
+const namedByPost: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
+
+/** May a POST name this method in its place? Only one that changes something, as POST does: no cache takes it for a read. */
+export const isNamedByPost = (method: string): boolean => namedByPost.has(method)
+
 export const isDelete = (method: string): boolean => method === 'DELETE'
 
 /** The Destination field names a second target (RFC 4918 §9.8, §9.9). */

@@ -8,6 +8,7 @@ import { isUnusualName } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
 import { plainItems } from '../service/batch-row.ts'
 import { type ContentPlan, type Contract, planByMediaType, readUncoded } from '../service/contract.ts'
+import { meaningByMethod } from '../service/method-override.ts'
 import { errorText, methodNotAllowed, plainShape, problemShape } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
 import type { Row } from '../service/row.ts'
@@ -85,7 +86,8 @@ const described = {
   hasRoutes: true,
   // A document says whether its paths take OPTIONS.
   options: 'refused',
-  meaning: (method: string) => ({ kind: 'method', method }) as const,
+  meaning: meaningByMethod,
+  sendsMethodOverride: false,
   wrongMethod: methodNotAllowed,
   items: plainItems,
 } as const

@@ -19,6 +19,14 @@ export type RequestMeaning =
 /** `read`: the content is read before the request is validated; `stream`: it is forwarded unread. */
 export type ContentPlan = 'read' | 'stream'
 
+/** Reads a content piece by piece, before each piece is sent. */
+export type ContentInspector = {
+  /** Why the content is refused; undefined while nothing speaks against it. */
+  read(piece: Buffer): string | undefined
+  /** Why a content that ends here would be refused: then the last piece is not sent before more has been read. */
+  ifEnded(): string | undefined
+}
+
 export type RefusedRequest = {
   readonly row: Row
   readonly query: string
@@ -88,6 +96,8 @@ export type Contract = {
   readonly options: 'own' | 'upstream' | 'refused'
 
   meaning(method: string, query: string, fields: RequestFields): RequestMeaning
+  /** Does the upstream get X-HTTP-Method-Override of a POST? `meaning` has then read it. */
+  readonly sendsMethodOverride: boolean
   wrongMethod(row: Row): GatewayError
   /**
    * The challenge (RFC 9110 §11.6.1) for a request without the credentials that its endpoint requires; undefined when it has them.
@@ -99,10 +109,14 @@ export type Contract = {
   /** For a request with content. Throws a GatewayError for content that the endpoint does not take. */
   contentPlan(method: string, endpoint: Endpoint, fields: RequestFields): ContentPlan
   /**
-   * The parameter by which a form may name another route than the path does. A form that is not read is sent with that of the path in
-   * the query: the upstream refuses two of them.
+   * Looks into a content that is forwarded unread for what would give the request another meaning at the upstream; undefined where no
+   * content of the type does. `method`: as it is sent. Throws a GatewayError for a content that cannot be looked into.
    */
-  readonly routeParameter?: string
+  readonly inspectContent?: (
+    method: string,
+    fields: RequestFields,
+    match: Found | undefined,
+  ) => ContentInspector | undefined
   readonly validator: Validator
   /** Header fields that are sent although their names are unusual (lower case), because every operation may take them. */
   readonly declaredFields: readonly string[]
@@ -152,6 +166,8 @@ export type ValidationInput = {
   readonly contentType: string | undefined
   /** Complete content; undefined when there is none or when it is streamed unread. */
   readonly content: Buffer | undefined
+  /** There is content, of which nothing is known. */
+  readonly isUnread?: boolean
   /** Header fields of the request, by lower-case names; absent where none are known. */
   readonly fields?: Readonly<Record<string, string | string[] | undefined>> | undefined
 }

@@ -154,6 +154,8 @@ type Sent = Pick<Incoming, 'query'> & {
   /** Complete content; undefined when there is none or when it is streamed unread. */
   readonly content: Buffer | undefined
   readonly contentType: string | undefined
+  /** There is content, which is streamed. */
+  readonly isUnread?: boolean
 }
 
 /** A request without a row is not checked, and stays as it is. */

@@ -4,6 +4,7 @@ import { mayMatchRule } from '../config/rule-match.ts'
 import { plainItems } from './batch-row.ts'
 import type { Contract, Tagger, Validation, Validator } from './contract.ts'
 import { createErrorPage } from './error-page.ts'
+import { meaningByHeader } from './method-override.ts'
 import { methodNotAllowed, problemShape } from './problem.ts'
 import { createRouter, createRowsInUse } from './router.ts'
 import type { Row } from './row.ts'
@@ -92,7 +93,8 @@ export const createOpenContract = (
   announces: false,
   hasRoutes: false,
   options: 'upstream',
-  meaning: (method) => ({ kind: 'method', method }),
+  meaning: meaningByHeader,
+  sendsMethodOverride: true,
   wrongMethod: methodNotAllowed,
   challenge: undefined,
   contentPlan: () => 'stream',

@@ -9,7 +9,7 @@ import {
   validatorOf,
 } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
-import { foldPhpName } from './arguments/php-query.ts'
+import { decodedOctets, foldPhpName } from './arguments/php-query.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { siteRows } from './routes/route-table.ts'
 
@@ -28,14 +28,8 @@ const inertParameters: ReadonlySet<string> = new Set([
   'rest_route',
 ])
 
-/** Octet by octet as PHP does it: text that is no UTF-8 must not hide a name. */
-const decoded = (text: string): string =>
-  text
-    .replaceAll('+', ' ')
-    .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-
 const isInert = (pair: string): boolean =>
-  inertParameters.has(foldPhpName(decoded(pair.split('=', 1)[0] ?? '')))
+  inertParameters.has(foldPhpName(decodedOctets(pair.split('=', 1)[0] ?? '')))
 
 const withoutInert = (query: string): string =>
   query

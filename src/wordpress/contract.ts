@@ -13,21 +13,15 @@ import {
   requestField,
   withField,
 } from '../http/message.ts'
+import { isGetOrHead } from '../http/methods.ts'
 import { urlAtHost } from '../http/targets.ts'
 import type { Connected, Connection, LocalAnswers } from '../service/announced.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
-import {
-  type Contract,
-  type ErrorShape,
-  planByMediaType,
-  type RefusedRequest,
-  type RequestMeaning,
-} from '../service/contract.ts'
+import { type Contract, type ErrorShape, planByMediaType, type RefusedRequest } from '../service/contract.ts'
 import { errorText } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
-import type { Row } from '../service/row.ts'
-import { foldPhpName, routeParameter } from './arguments/php-query.ts'
-import { noRouteOverride } from './arguments/site-errors.ts'
+import type { Found, Row } from '../service/row.ts'
+import { inspectForm } from './arguments/inspect-form.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { interfaceItems } from './batch.ts'
 import { anyOriginOf, createAnyOrigins } from './index/any-origins.ts'
@@ -41,6 +35,7 @@ import {
 import type { IndexAnswer } from './index/index-source.ts'
 import { siteNameTable } from './names/name-table.ts'
 import { createNames, type Names, rowsInOtherNames } from './names/names.ts'
+import { requestMeaning } from './request-meaning.ts'
 import { coreRows } from './routes/core-rows.ts'
 import { siteRows } from './routes/route-table.ts'
 import { actsAtInterface, sensitivityOf } from './tags/sensitivity.ts'
@@ -266,6 +261,18 @@ const publicRows = ({ names, upstream }: SiteConfig): readonly Row[] => {
     : rowsInOtherNames(rows, siteNameTable)
 }
 
+const multipart = /^multipart\/form-data\s*(?:;|$)/i
+
+/** WordPress reads the parameters of a multipart form on every route. */
+const isMultipart = (method: string, fields: RequestFields): boolean =>
+  !isGetOrHead(method) && multipart.test(requestField(fields, 'content-type') ?? '')
+
+/** Parameters of the path by which the tags of a write are found: WordPress takes those of a form before them. */
+const namesInPath = (match: Found | undefined): readonly string[] =>
+  match !== undefined && Object.hasOwn(siteTags, match.row.collection)
+    ? Object.keys(match.pathParameters)
+    : []
+
 /** The interface of a WordPress. */
 export const createSiteContract = (
   config: SiteConfig,
@@ -273,6 +280,7 @@ export const createSiteContract = (
 ): Contract => {
   const announced = publicRows(config)
   const rows = withOwnBatch(announced, { items: config.batch.maxItems, pathCharacters: limits.urlBytes })
+  const batchEndpoints = new Set(rows.filter(({ kind }) => kind === 'batch').flatMap((row) => row.endpoints))
   const contract: Contract = {
     name: 'site',
     rows,
@@ -283,11 +291,15 @@ export const createSiteContract = (
     hasRoutes: true,
     options: 'own',
     meaning: requestMeaning,
+    sendsMethodOverride: true,
     // WordPress hides that there is something under the path.
     wrongMethod: () => new GatewayError('no_route'),
     challenge: undefined,
-    contentPlan: planByMediaType,
-    routeParameter,
+    contentPlan: (method, endpoint, fields) =>
+      isMultipart(method, fields) && !batchEndpoints.has(endpoint)
+        ? 'stream'
+        : planByMediaType(method, endpoint, fields),
+    inspectContent: (method, fields, match) => inspectForm(method, fields, namesInPath(match)),
     validator: createSiteValidator({
       limits,
       unknownParameters: config.parameters.unknown,
@@ -365,50 +377,4 @@ export const siteShape: ErrorShape = {
   },
   itemBody: (_status, body) => body,
   batchFields: callerFields,
-}
-
-/** The methods that @wordpress/api-fetch sends as POST with an override. */
-const overridable: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE'])
-
-type Overrides = { readonly route: boolean; readonly method: string | undefined }
-
-const none: Overrides = { route: false, method: undefined }
-
-/** Without an escape or one of these words a query cannot contain either name. */
-const mayOverride = (query: string): boolean =>
-  query.includes('%') || query.includes('method') || query.includes('route')
-
-const queryOverrides = (query: string): Overrides => {
-  if (query === '' || !mayOverride(query)) return none
-  let route = false
-  let method: string | undefined
-  for (const [name, value] of new URLSearchParams(query)) {
-    const folded = foldPhpName(name)
-    if (folded === routeParameter) route = true
-    // The last one wins in PHP.
-    if (folded === '_method') method = value
-  }
-  return { route, method }
-}
-
-const refused = (detail: string): RequestMeaning => ({ kind: 'refused', detail })
-
-const methodOverride = refused(
-  'A method may only be overridden on POST, with PUT, PATCH or DELETE, by X-HTTP-Method-Override or _method.',
-)
-const routeOverride = refused(noRouteOverride)
-
-/**
- * Overrides are accepted on POST and refused on all other methods
- * (docs/decisions/0003-requests-that-mean-something-else.md).
- */
-const requestMeaning: Contract['meaning'] = (method, query, fields) => {
-  const inQuery = queryOverrides(query)
-  if (inQuery.route) return routeOverride
-  const override = inQuery.method ?? requestField(fields, 'x-http-method-override')
-  if (override === undefined) return { kind: 'method', method }
-  const newMethod = override.toUpperCase()
-  if (newMethod === method) return { kind: 'method', method }
-  if (method !== 'POST' || !overridable.has(newMethod)) return methodOverride
-  return { kind: 'method', method: newMethod }
 }

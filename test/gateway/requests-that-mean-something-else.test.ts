@@ -50,26 +50,6 @@ const json = { 'Content-Type': 'application/json' }
 describe('understood: the upstream sees what is meant, in one spelling', () => {
   test.each<[string, Sent, string]>([
     [
-      'override by field on POST',
-      {
-        method: 'POST',
-        path: '/site/v2/posts/5',
-        fields: { ...json, 'X-HTTP-Method-Override': 'PUT' },
-        content: '{}',
-      },
-      'PUT /wp/v2/posts/5',
-    ],
-    [
-      'override by field, lower case',
-      { method: 'POST', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'delete' } },
-      'DELETE /wp/v2/posts/5',
-    ],
-    [
-      'override by parameter on POST',
-      { method: 'POST', path: '/site/v2/posts/5?_method=PATCH', fields: json, content: '{}' },
-      'PATCH /wp/v2/posts/5',
-    ],
-    [
       'an override that names the method itself',
       { path: '/site/v2/posts/5?_method=GET' },
       'GET /wp/v2/posts/5',
@@ -99,7 +79,64 @@ describe('understood: the upstream sees what is meant, in one spelling', () => {
     expect(
       origin.received.map(({ method, target }) => `${method} ${target.slice(upstreamRoot.length)}`),
     ).toEqual([seen])
-    expect(origin.received[0]?.fields['x-http-method-override']).toBeUndefined()
+  })
+})
+
+const formOf = (...parts: readonly string[]): string =>
+  `${parts.map((part) => `--b\r\nContent-Disposition: form-data; ${part}\r\n`).join('')}--b--\r\n`
+const multipart = { 'Content-Type': 'multipart/form-data; boundary=b' }
+const override = (method: string) => ({ 'X-HTTP-Method-Override': method })
+
+describe('a POST that names another method is sent as it came, and counts as that method', () => {
+  const parts = formOf('name="title"\r\n\r\nx')
+  test.each<[string, Sent, string]>([
+    [
+      'by header',
+      { path: '/site/v2/posts/5', fields: { ...json, ...override('PUT') }, content: '{}' },
+      '/wp/v2/posts/5',
+    ],
+    ['by header, lower case', { path: '/site/v2/posts/5', fields: override('delete') }, '/wp/v2/posts/5'],
+    [
+      'by parameter',
+      { path: '/site/v2/posts/5?_method=PATCH', fields: json, content: '{}' },
+      '/wp/v2/posts/5?_method=PATCH',
+    ],
+    [
+      'by a folded parameter',
+      { path: '/site/v2/posts/5?.method=put', fields: json, content: '{}' },
+      '/wp/v2/posts/5?_method=put',
+    ],
+    [
+      'by both',
+      { path: '/site/v2/posts/5?_method=PUT', fields: { ...json, ...override('DELETE') }, content: '{}' },
+      '/wp/v2/posts/5?_method=PUT',
+    ],
+    [
+      'a form with parts',
+      { path: '/site/v2/posts/5', fields: { ...multipart, ...override('PUT') }, content: parts },
+      '/wp/v2/posts/5',
+    ],
+    [
+      'a form with parts for media',
+      { path: '/site/v2/media/5', fields: { ...multipart, ...override('PUT') }, content: parts },
+      '/wp/v2/media/5',
+    ],
+    [
+      'on a route that no table has',
+      { path: '/acme/v1/a?_method=DELETE', fields: multipart, content: parts },
+      '/acme/v1/a?_method=DELETE',
+    ],
+    [
+      'its own method',
+      { path: '/site/v2/posts?_method=POST', fields: { ...json, ...override('PUT') }, content: '{}' },
+      '/wp/v2/posts?_method=POST',
+    ],
+  ])('%s', async (_, sent, target) => {
+    expect(await send({ method: 'POST', ...sent })).toMatch(/^HTTP\/1\.1 200 /)
+    expect(
+      origin.received.map((request) => [request.method, request.target, request.content.toString()]),
+    ).toEqual([['POST', upstreamRoot + target, sent.content ?? '']])
+    expect(origin.received[0]?.fields['x-http-method-override']).toBe(sent.fields?.['X-HTTP-Method-Override'])
   })
 })
 
@@ -118,6 +155,7 @@ describe('refused: the upstream sees nothing', () => {
       { method: 'POST', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'FOO' } },
     ],
     ['an override to GET', { method: 'POST', path: '/site/v2/posts/5?_method=GET' }],
+    ['an override to a list of methods', { method: 'POST', path: '/site/v2/posts/5?_method[]=PUT' }],
     ['rest_route', { path: '/site/v2/posts/5?rest_route=/wp/v2/users' }],
     ['rest_route, folded', { path: '/site/v2/posts/5?rest.route=/wp/v2/users' }],
     ['rest_route, escaped', { path: '/site/v2/posts/5?rest%5Froute=/wp/v2/users' }],
@@ -164,43 +202,84 @@ describe('refused: the upstream sees nothing', () => {
   })
 })
 
-describe('a form that is not read: its route is in the query too, and WordPress refuses a request with two', () => {
-  test.each<[string, Sent, string]>([
+describe('a form that is not read', () => {
+  const urlencoded = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const unlisted = '/acme/v1/a%20b'
+  const refusal = /^HTTP\/1\.1 400 .*trellis_ambiguous_request.*rest_route/s
+
+  test.each<[string, Sent]>([
     [
       'an upload',
-      { path: '/site/v2/media', fields: { 'Content-Type': 'multipart/form-data; boundary=b' } },
-      '/wp/v2/media?rest_route=%2Fwp%2Fv2%2Fmedia',
-    ],
-    [
-      'another type that PHP reads as a form, beside a parameter',
       {
-        path: '/site/v2/comments?zone=1',
-        fields: { 'Content-Type': 'application/x-www-form-urlencoded, a' },
+        path: '/site/v2/media',
+        fields: multipart,
+        content: formOf('name="file"; filename="rest_route"\r\n\r\nx'),
       },
-      '/wp/v2/comments?zone=1&rest_route=%2Fwp%2Fv2%2Fcomments',
     ],
     [
-      'a route that no table has',
-      { path: '/acme/v1/a%20b', fields: { 'Content-Type': 'Multipart/Form-Data; boundary=b' } },
-      '/acme/v1/a%20b?rest_route=%2Facme%2Fv1%2Fa%2520b',
+      'a part whose content speaks of the route',
+      { path: unlisted, fields: multipart, content: formOf('name="a"\r\n\r\nname="rest_route"') },
     ],
     [
-      'a picture is no form',
-      { path: '/site/v2/media', fields: { 'Content-Type': 'image/png' } },
-      '/wp/v2/media',
+      'a method, which WordPress does not read in a form',
+      { path: unlisted, fields: multipart, content: formOf('name="_method"\r\n\r\nDELETE') },
+    ],
+    ['JSON that is sent as a form', { path: unlisted, fields: urlencoded, content: '{"rest_route":1}' }],
+    [
+      'another name with the beginning of this one',
+      { path: unlisted, fields: urlencoded, content: 'rest_routes=1&x=rest_route' },
     ],
     [
-      'another method: PHP reads a form of POST alone',
-      {
-        method: 'PUT',
-        path: '/site/v2/comments/5',
-        fields: { 'Content-Type': 'multipart/form-data; boundary=b' },
-      },
-      '/wp/v2/comments/5',
+      'a picture',
+      { path: '/site/v2/media', fields: { 'Content-Type': 'image/png' }, content: 'rest_route=' },
     ],
-  ])('%s', async (_, sent, target) => {
-    expect(await send({ method: 'POST', content: '--b--', ...sent })).toMatch(/^HTTP\/1\.1 200 /)
-    expect(origin.received.map((request) => request.target)).toEqual([upstreamRoot + target])
+    [
+      'a form of PUT, which PHP does not read',
+      { method: 'PUT', path: unlisted, fields: multipart, content: formOf('name="rest_route"\r\n\r\n/x') },
+    ],
+  ])('%s is sent as it came, and nothing is added to its target', async (_, sent) => {
+    expect(await send({ method: 'POST', ...sent })).toMatch(/^HTTP\/1\.1 200 /)
+    expect(origin.received.map(({ target }) => target)).toEqual([
+      upstreamRoot + sent.path.replace('/site/', '/wp/'),
+    ])
+    expect(origin.received[0]?.content.toString()).toBe(sent.content)
+  })
+
+  test.each<[string, string, Readonly<Record<string, string>>, string]>([
+    ['a part', '/site/v2/media', multipart, formOf('name="rest_route"\r\n\r\n/x')],
+    ['a part on a route that no table has', unlisted, multipart, formOf('name="rest_route"\r\n\r\n/x')],
+    ['a pair on a route that no table has', unlisted, urlencoded, 'a=1&rest.route=/x'],
+    ['a pair without a value', unlisted, urlencoded, 'a=1&rest_route'],
+    [
+      'another type that PHP reads as a form',
+      unlisted,
+      { 'Content-Type': 'application/x-www-form-urlencoded, a' },
+      '+rest[route=1',
+    ],
+  ])('%s with rest_route is refused, and nothing is sent', async (_, path, fields, content) => {
+    expect(await send({ method: 'POST', path, fields, content })).toMatch(refusal)
+    expect(origin.received).toEqual([])
+  })
+
+  test('with another identifier than the path is refused', async () => {
+    const content = formOf('name="id"\r\n\r\n6')
+    expect(await send({ method: 'POST', path: '/site/v2/posts/5', fields: multipart, content })).toMatch(
+      /^HTTP\/1\.1 400 .*The parameter id of the path/s,
+    )
+    expect(origin.received).toEqual([])
+  })
+
+  test('in a content coding is refused, since the server in front of PHP may decode it', async () => {
+    const fields = { ...multipart, 'Content-Encoding': 'gzip' }
+    expect(await send({ method: 'POST', path: unlisted, fields, content: 'x' })).toMatch(/^HTTP\/1\.1 415 /)
+    expect(origin.received).toEqual([])
+  })
+
+  test('a large one ends where the part begins: the upstream never gets it whole, nor that part', async () => {
+    const before = formOf(`name="file"; filename="a"\r\n\r\n${'x'.repeat(100_000)}`).replace('--b--\r\n', '')
+    const content = before + formOf('name="rest_route"\r\n\r\n/x')
+    expect(await send({ method: 'POST', path: unlisted, fields: multipart, content })).toMatch(refusal)
+    expect(origin.received).toEqual([])
   })
 })
 

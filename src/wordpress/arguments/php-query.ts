@@ -20,6 +20,9 @@ export const longestParameterName = 1024
 /** The parameter that WordPress takes for the route: in a form before that of the path, and never beside another one in the query. */
 export const routeParameter = 'rest_route'
 
+/** The parameter of the query that WordPress takes for the method; that of a form it does not read. */
+export const methodParameter = '_method'
+
 /** Whether the values of the parameter are names of fields or relations, which are mapped one by one. */
 export const listsNames = (decodedName: string): boolean =>
   decodedName.startsWith('_fields') || decodedName.startsWith('_embed')
@@ -72,6 +75,12 @@ export const splitPhpName = (decodedName: string): PhpName | undefined => {
 
 /** The name under which PHP files a query or form parameter; '' for what it drops. */
 export const foldPhpName = (decodedName: string): string => splitPhpName(decodedName)?.name ?? ''
+
+/** Octet by octet as PHP does it: text that is no UTF-8 must not hide a name. */
+export const decodedOctets = (text: string): string =>
+  text
+    .replaceAll('+', ' ')
+    .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
 /** Decoded parameters in order of first appearance, with names as PHP normalises them. */
 type PhpParameters = ReadonlyMap<string, PhpValue>

@@ -1,7 +1,7 @@
 import { errorTable } from '../../errors.ts'
 import type { JsonFault } from '../../http/bodies/read-json.ts'
 import type { Invalid } from '../../service/contract.ts'
-import type { PhpQueryFault } from './php-query.ts'
+import { type PhpQueryFault, routeParameter } from './php-query.ts'
 
 /** Why a value is refused: WordPress's code and text, and `data` for its `details`. */
 export type Issue = {
@@ -91,6 +91,12 @@ export const contradiction = (names: readonly string[]): Invalid =>
   })
 
 export const noRouteOverride = 'The parameter rest_route is not accepted here.'
+
+/** For a parameter of a form that WordPress would take before that of the path. */
+export const misplacedParameter = (name: string): string =>
+  name === routeParameter
+    ? noRouteOverride
+    : `The parameter ${name} of the path is not accepted in this form.`
 
 /** WordPress would take it for the route, in place of the path. */
 export const routeOverride = (): Invalid =>

@@ -1,6 +1,7 @@
 import type { Pieces } from '../../http/bodies/turns.ts'
 import { encodeQueryText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
 import { rememberedFor } from '../../http/memo.ts'
+import { isGetOrHead } from '../../http/methods.ts'
 import { type Invalid, type Validation, type ValidationInput, validatorOf } from '../../service/contract.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
 import {
@@ -14,6 +15,7 @@ import {
 } from './compile-endpoint.ts'
 import {
   isContainer,
+  methodParameter,
   type PhpValue,
   parsePhpQuery,
   routeParameter,
@@ -121,7 +123,7 @@ const readText: Reader = (name, value) => {
 const readCallback: Reader = (name, value) =>
   value === '' || value === '0' ? dropped : readText(name, value)
 
-/** Parameters that WordPress reads on every route, except `_method` and `rest_route`, which are never forwarded. */
+/** Parameters that WordPress reads on every route, except `_method`, and `rest_route`, which `requestMeaning` refuses. */
 const globalParameters: ReadonlyMap<string, Reader> = new Map([
   ['_embed', readEmbed],
   ['_envelope', readSwitch],
@@ -141,8 +143,9 @@ const hasInvalidCallback = (query: ReadonlyMap<string, PhpValue>): boolean => {
   return typeof value !== 'string' || !identifier.test(value)
 }
 
-/** Parameters that give the request another method or route; `requestMeaning` has applied or refused them. */
-const neverForwarded: ReadonlySet<string> = new Set(['_method', routeParameter])
+/** `requestMeaning` has read it. On a read it can only name the method of the request. */
+const spellMethod = (value: PhpValue, { isRead }: Writing): Spelling =>
+  isRead || typeof value !== 'string' ? undefined : `${methodParameter}=${encodeQueryText(value)}`
 
 /** The handling of parameters that the contract does not name. Tracking parameters are always dropped. */
 type UnknownParameters = {
@@ -180,7 +183,8 @@ const spellGlobal = (name: string, value: PhpValue, typed: Record<string, unknow
 }
 
 const spellUnknown = (name: string, value: PhpValue, writing: Writing): Spelling => {
-  if (neverForwarded.has(name) || writing.unknown.isTracking(name)) return undefined
+  if (name === methodParameter) return spellMethod(value, writing)
+  if (name === routeParameter || writing.unknown.isTracking(name)) return undefined
   writing.undeclared.push(name)
   if (!isForwarding(writing)) return undefined
   return spellVerbatim(encodeQueryText(name), value, 'kept') ?? unspellable('query')
@@ -194,6 +198,7 @@ const isOverridden = (name: string, sources: Sources): boolean =>
   sources.content.size > 0 && effectiveValue(sources, name) !== sources.query.get(name)
 
 type Writing = {
+  readonly isRead: boolean
   readonly endpoint: CompiledEndpoint
   readonly sources: Sources
   /** Typed arguments; the values of global parameters are added. */
@@ -259,8 +264,8 @@ const compiledEndpoint = rememberedFor((row: Row) =>
   rememberedFor((endpoint: Endpoint) => compileEndpoint(row, endpoint)),
 )
 
-const refuse = (endpoint: CompiledEndpoint, sources: Sources): Invalid | undefined => {
-  const missingNames = missingArguments(endpoint, sources)
+const refuse = (endpoint: CompiledEndpoint, sources: Sources, isUnread: boolean): Invalid | undefined => {
+  const missingNames = isUnread ? [] : missingArguments(endpoint, sources)
   if (missingNames.length > 0) return missingParameters(missingNames)
   const invalid = invalidArguments(endpoint, sources)
   if (invalid.length > 0) return invalidParameters(invalid)
@@ -292,10 +297,17 @@ export const createSiteValidator = (options: SiteValidatorOptions) => {
       path: input.pathParameters,
     }
     yield
-    const refusal = refuse(endpoint, sources)
+    const refusal = refuse(endpoint, sources, input.isUnread === true)
     if (refusal !== undefined) return refusal
     yield
     const typed = typedArguments(endpoint, sources)
-    return withCanonicalQuery({ endpoint, sources, typed, unknown, undeclared: [] })
+    return withCanonicalQuery({
+      isRead: isGetOrHead(input.method),
+      endpoint,
+      sources,
+      typed,
+      unknown,
+      undeclared: [],
+    })
   })
 }

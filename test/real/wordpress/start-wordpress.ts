@@ -43,6 +43,7 @@ export type TestPlugin =
   | 'plain-http-passwords'
   | 'promise-fuzz'
   | 'quiet-writes'
+  | 'request-echo'
   | 'widened'
 
 /** Together they do what sites with the plugins of most shops and search engines do. */

@@ -13,6 +13,7 @@ import type { Config } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { ratePerSecond } from './config/quantities.ts'
 import { configWarnings } from './config/warnings.ts'
+import { admit, isRevoked } from './exchange/access.ts'
 import type { Service } from './exchange/exchange.ts'
 import { refusedRoutes } from './gateway/build-service.ts'
 import { connectChangeFeeds, feedNotices } from './gateway/change-feeds.ts'
@@ -23,6 +24,7 @@ import {
   declaredServices,
   type LastingParts,
   outdateDocuments,
+  replacedServices,
   servicesThat,
 } from './gateway/generation.ts'
 import {
@@ -41,6 +43,7 @@ import { createReload, logReload, refusedReload } from './gateway/reload.ts'
 import { type UpstreamFinding, warnOf } from './gateway/upstream-findings.ts'
 import { createVerifier, dropDiffering } from './gateway/verifier.ts'
 import { createWarmer } from './gateway/warmer.ts'
+import { whenKnown } from './http/message.ts'
 import { redactTarget } from './http/targets.ts'
 import { startWatches } from './observability/access-log.ts'
 import { createEmptyingLog, createStateLog } from './observability/event-lines.ts'
@@ -177,6 +180,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const inFlight = createInFlight()
   const websockets = createWebSockets({
     limits: () => current.config.limits.websockets,
+    isAllowed: ({ service, address, fields }) => {
+      const { websockets: on = false, access } = serviceNamed(service) ?? {}
+      if (!on || access === undefined) return on
+      return whenKnown(admit(access, address, fields), (admission) => !isRevoked(admission))
+    },
     report: metrics.observe.websockets,
   })
   const publicPort = createPublicPort(config, {
@@ -270,12 +278,15 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   }
   use()
 
+  /** Configurations that finish their requests. */
+  const ending = new Set<BuiltGeneration>()
   const reload = createReload({
     cache,
     current: () => current,
     readConfig: options.readConfig ?? noReload,
     build: (next, hash, last) => buildGeneration({ config: next, hash }, lasting, last),
     replace: (next) => {
+      ending.add(current)
       current = next
       feeds.useBuilt(next.built)
       findings.clear()
@@ -291,6 +302,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       })
       logReload(logger, outcome)
     },
+    ended: (last) => ending.delete(last),
     endingFailed: (cause) => logger.error({ err: cause }, 'last-configuration-not-ended'),
   })
   const readiness = (): Readiness => {
@@ -317,15 +329,23 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   metrics.readAtScrape({
     publicSide: () => ({ ...publicPort.traffic(), inFlight: inFlight.count, draining }),
     bufferedBytes: () => buffered.bytes,
-    websockets: () =>
-      current.built.flatMap(({ service: { name, websockets: on } }) =>
-        on ? [{ service: name, open: websockets.open().get(name) ?? 0 }] : [],
-      ),
+    websockets: () => {
+      const open = websockets.open()
+      const configured = current.built.filter(({ service }) => service.websockets)
+      // Those of a removed service count until the last one has ended.
+      const names = new Set([...configured.map(({ service }) => service.name), ...open.keys()])
+      return [...names].map((service) => ({ service, open: open.get(service) ?? 0 }))
+    },
     changes: feeds.standings,
     receivers: downstreams.statuses,
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
       current.built.map(({ service }) => ({ service: service.name, ...service.upstream.snapshot() })),
+    replacedUpstreams: () =>
+      replacedServices([...ending], current).map(({ service }) => ({
+        service: service.name,
+        ...service.upstream.snapshot(),
+      })),
     ...(worker === undefined ? {} : { workers: worker.standing }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)

@@ -1,5 +1,5 @@
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import type { RequestFields } from '../http/message.ts'
+import { type RequestFields, whenKnown } from '../http/message.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {
@@ -96,3 +96,26 @@ export const lackingCredential = (
   if (appliesTo(required.apiKey, isWrite) && identity?.apiKey === undefined) return 'api-key-missing'
   return appliesTo(required.token, isWrite) && identity?.hasToken !== true ? 'token-missing' : undefined
 }
+
+type Admission =
+  | { readonly kind: 'admitted'; readonly identity: Identity | undefined }
+  | { readonly kind: 'refused'; readonly reason: AccessRefusal }
+
+/** What `access` says of a client before it is known whether its request writes. */
+export const admit = (
+  access: Access,
+  address: string,
+  fields: RequestFields,
+): Admission | Promise<Admission> => {
+  if (!access.admits(address)) return { kind: 'refused', reason: 'address' }
+  return whenKnown(access.verify(fields), (verdict): Admission => {
+    if (verdict.kind === 'refused') return verdict
+    const { identity } = verdict
+    const reason = lackingCredential(access, identity, false)
+    return reason === undefined ? { kind: 'admitted', identity } : { kind: 'refused', reason }
+  })
+}
+
+/** Without the keys of the issuer it is not known whether a token still counts: what has begun goes on. */
+export const isRevoked = (admission: Admission): boolean =>
+  admission.kind === 'refused' && admission.reason !== 'keys-unavailable'

@@ -18,7 +18,7 @@ import {
 } from '../service/decide.ts'
 import { methodOverrideHeader } from '../service/method-override.ts'
 import type { Found } from '../service/row.ts'
-import { type AccessRefusal, accessError, lackingCredential } from './access.ts'
+import { type AccessRefusal, accessError, admit, lackingCredential } from './access.ts'
 import type { PipelineEvent } from './events.ts'
 import {
   asIdentified,
@@ -48,12 +48,9 @@ export const authenticate = (exchange: Received, report: Report): void | Promise
   const { service, client, request } = exchange
   const { access } = service
   if (access === undefined) return
-  if (!access.admits(client.address)) throw refused(exchange, 'address', report)
-  return whenKnown(access.verify(request.fields), (verdict) => {
-    if (verdict.kind === 'refused') throw refused(exchange, verdict.reason, report)
-    const lacking = lackingCredential(access, verdict.identity, false)
-    if (lacking !== undefined) throw refused(exchange, lacking, report)
-    asIdentified(exchange, verdict.identity)
+  return whenKnown(admit(access, client.address, request.fields), (admission) => {
+    if (admission.kind === 'refused') throw refused(exchange, admission.reason, report)
+    asIdentified(exchange, admission.identity)
   })
 }
 

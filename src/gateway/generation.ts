@@ -260,6 +260,16 @@ export const buildGeneration = async (
   }
 }
 
+/** Services of earlier configurations whose upstreams the current one does not use, each upstream once. */
+export const replacedServices = (
+  ending: readonly BuiltGeneration[],
+  { built }: Pick<BuiltGeneration, 'built'>,
+): readonly BuiltService[] => {
+  const used = new Set(built.map(({ upstream }) => upstream))
+  const replaced = new Map(ending.flatMap((last) => last.built.map((one) => [one.upstream, one])))
+  return [...replaced.values()].filter(({ upstream }) => !used.has(upstream))
+}
+
 /** Services of which no useful response can be expected, or of which nobody knows. */
 export const servicesThat = (are: 'down' | 'unknown', built: readonly BuiltService[]): readonly string[] =>
   built.filter(({ service }) => service.upstream.snapshot()[are]).map(({ service }) => service.name)

@@ -108,6 +108,8 @@ type ReloadParts = {
   announce(notes: readonly Note[]): Promise<unknown>
   /** Reports the result, before the new generation answers a request. */
   report(outcome: ReloadOutcome): void
+  /** The previous generation has finished its requests, and is closed. */
+  ended(last: BuiltGeneration): void
   /** Closing the previous generation failed; it handles no requests any more. */
   endingFailed(cause: unknown): void
 }
@@ -130,7 +132,7 @@ const replace = (
   const end = async (): Promise<void> => {
     await last.inFlight.settled(last.config.drain.timeoutMs)
     alive.delete(last)
-    await last.close([...alive].flatMap(({ built }) => built))
+    await last.close([...alive].flatMap(({ built }) => built)).finally(() => parts.ended(last))
   }
   void end().catch(parts.endingFailed)
 }

@@ -31,6 +31,8 @@ type ScrapeSource = {
   /** Of each service that has WebSockets. */
   readonly websockets: () => readonly { readonly service: string; readonly open: number }[]
   readonly upstreams: () => readonly UpstreamReading[]
+  /** Those that finish the requests of an earlier configuration. */
+  readonly replacedUpstreams?: () => readonly UpstreamReading[]
   /** Where services report changes. */
   readonly changes?: ChangeFeeds['standings']
   /** Caches in front of the gateway. */
@@ -58,7 +60,14 @@ const readTargets = (families: Families, service: string, targets: UpstreamReadi
   }
 }
 
-const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]): void => {
+const readUpstreams = (
+  families: Families,
+  upstreams: readonly UpstreamReading[],
+  replacedUpstreams: readonly UpstreamReading[],
+): void => {
+  families.upstreamInFlight.clear()
+  families.upstreamWaiting.clear()
+  families.upstreamWaitingForClients.clear()
   families.upstreamTargetUp.clear()
   families.upstreamTargetLeftOut.clear()
   families.upstreamTargetOutstanding.clear()
@@ -73,6 +82,11 @@ const readUpstreams = (families: Families, upstreams: readonly UpstreamReading[]
       families.upstreamBreakerState.series({ service, state }).value = state === breaker ? 1 : 0
     }
     readTargets(families, service, targets)
+  }
+  for (const { service, inFlight, queued, waitingForClients } of replacedUpstreams) {
+    families.upstreamInFlight.series({ service }).value += inFlight
+    families.upstreamWaiting.series({ service }).value += queued
+    families.upstreamWaitingForClients.series({ service }).value += waitingForClients
   }
 }
 
@@ -127,7 +141,7 @@ const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheEntries.series({}).value = cache.entries
   families.cacheBytes.series({}).value = cache.bytes
   families.cacheMaxBytes.series({}).value = cache.maxBytes
-  readUpstreams(families, source.upstreams())
+  readUpstreams(families, source.upstreams(), source.replacedUpstreams?.() ?? [])
   readChanges(families, source.changes?.() ?? [])
   readReceivers(families, source.receivers?.() ?? [])
   readWorkers(families, source)

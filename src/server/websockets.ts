@@ -1,7 +1,9 @@
 import type { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type httpProxy from '@fastify/http-proxy'
 import type { LimitsConfig } from '../config/config.ts'
 import { addCount, addressGroup } from '../http/bounds.ts'
+import type { RequestFields } from '../http/message.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
 export const websocketOutcomes = [
@@ -11,6 +13,8 @@ export const websocketOutcomes = [
   'broken',
   /** limits.websockets.idleTimeout. */
   'idle',
+  /** What allowed it has ended: the address, the key, the token or the service. */
+  'revoked',
   /** The gateway shuts down. */
   'drained',
   /** The upstream did not agree, or the handshake failed. */
@@ -31,13 +35,25 @@ type OnConnect = NonNullable<NonNullable<HttpProxyOptions['wsHooks']>['onConnect
 /** One side of a WebSocket, as the library has it. */
 export type WebSocket = Parameters<OnConnect>[1]
 
+/** What a WebSocket was allowed by. */
+export type WebSocketOpener = {
+  readonly service: string
+  readonly address: string
+  /** Of its handshake. */
+  readonly fields: RequestFields
+}
+
 type WebSocketsOptions = {
   limits(): LimitsConfig['websockets']
+  /** Asked every second while it is open. */
+  isAllowed(opener: WebSocketOpener): boolean | Promise<boolean>
   readonly report: (event: WebSocketEvent) => void
 }
 
 /** RFC 6455 §7.4.1. */
 const goingAway = 1001
+const policyViolation = 1008
+const closeCode = (why: WebSocketOutcome): number => (why === 'revoked' ? policyViolation : goingAway)
 const abnormal = 1006
 
 /** @fastify/http-proxy sends without waiting: while more than this waits for a receiver, nothing is read for it. */
@@ -63,6 +79,10 @@ const hold = (from: WebSocket, to: WebSocket): void => {
   from.once('close', () => clearInterval(look))
 }
 
+const recheckMs = 1_000
+/** A check is a look-up of a verified token: this many take less than a millisecond. */
+const checksPerTurn = 64
+
 /** Calls back when nothing has moved for the time; 0 = never. */
 const whenIdle = (
   idleMs: number,
@@ -77,13 +97,30 @@ const whenIdle = (
 }
 
 /** The open WebSockets of the process, which outlive configurations. */
-export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
+export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOptions) => {
   const byService = new Map<string, number>()
   const byClient = new Map<string, number>()
-  const closers = new Set<(outcome: WebSocketOutcome) => void>()
+  const closers = new Map<(outcome: WebSocketOutcome) => void, WebSocketOpener>()
   let isDraining = false
+  let recheck: NodeJS.Timeout | undefined
 
-  const createCounted = (service: string, group: string) => {
+  /** One round at a time, in turns of the event loop. */
+  const checkAll = async (): Promise<void> => {
+    let checked = 0
+    for (const [close, opener] of [...closers]) {
+      if (closers.has(close) && !(await isAllowed(opener))) close('revoked')
+      checked += 1
+      if (checked % checksPerTurn === 0) await setImmediate()
+    }
+    recheck = undefined
+    if (closers.size > 0) scheduleCheck()
+  }
+  const scheduleCheck = (): void => {
+    recheck ??= setTimeout(checkAll, recheckMs).unref()
+  }
+
+  const createCounted = (opener: WebSocketOpener, group: string) => {
+    const { service } = opener
     let outcome: WebSocketOutcome | undefined
     let movedAt = 0
     let isConnected = false
@@ -123,8 +160,8 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
         if (source.readyState === source.CLOSED) target.terminate()
         const close = (why: WebSocketOutcome): void => {
           outcome ??= why
-          source.close(goingAway)
-          target.close(goingAway)
+          source.close(closeCode(why))
+          target.close(closeCode(why))
         }
         const watch = whenIdle(
           limits().idleTimeoutMs,
@@ -142,7 +179,8 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
             closers.delete(close)
           })
         }
-        closers.add(close)
+        closers.set(close, opener)
+        scheduleCheck()
         if (isDraining) close('drained')
       },
       passed,
@@ -151,21 +189,22 @@ export const createWebSockets = ({ limits, report }: WebSocketsOptions) => {
 
   return {
     /** Counts one before its handshake is sent to the upstream; undefined: too many are open. */
-    count: (service: string, address: string) => {
+    count: (opener: WebSocketOpener) => {
+      const { service } = opener
       const { perService, perClient } = limits()
-      const group = addressGroup(address)
+      const group = addressGroup(opener.address)
       if ((byService.get(service) ?? 0) >= perService || (byClient.get(group) ?? 0) >= perClient) {
         report({ kind: 'websocket-ended', service, outcome: 'too-many' })
         return undefined
       }
       addCount(byService, service, 1)
       addCount(byClient, group, 1)
-      return createCounted(service, group)
+      return createCounted(opener, group)
     },
     open: (): ReadonlyMap<string, number> => byService,
     drain: (): void => {
       isDraining = true
-      for (const close of [...closers]) close('drained')
+      for (const close of [...closers.keys()]) close('drained')
     },
   }
 }

@@ -518,7 +518,7 @@ describe('the life of the gateway', () => {
     const lines = text.split('\n').filter((line) => line.startsWith('trellis_websockets'))
     expect(lines.filter((line) => line.includes('"quiet"')).sort()).toEqual([
       'trellis_websockets_open{service="quiet"} 0',
-      ...['broken', 'closed', 'drained', 'idle', 'refused', 'too-many'].map(
+      ...['broken', 'closed', 'drained', 'idle', 'refused', 'revoked', 'too-many'].map(
         (outcome) => `trellis_websockets_total{service="quiet",outcome="${outcome}"} 0`,
       ),
     ])

@@ -139,7 +139,11 @@ export const createHandshake = (
     const fault = faultOf(incoming)
     if (fault !== undefined) throw fault
     if (options.isDraining()) throw new GatewayError('shutting_down', { retryAfterSeconds: 1 })
-    const counted = sockets.count(service.name, options.addressOf(incoming))
+    const counted = sockets.count({
+      service: service.name,
+      address: options.addressOf(incoming),
+      fields: incoming.headers,
+    })
     if (counted === undefined) throw new GatewayError('too_many_websockets', { retryAfterSeconds: 5 })
     const request = new WebSocketRequest(incoming, outgoing)
     const exchange = options.receive(service, incoming, request, id)

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { audience, createKey, type Issuer, issuerName, startIssuer } from '../support/issuer.ts'
+
+// A WebSocket ends with what allowed it.
+
+type Tree = { readonly [key: string]: unknown }
+
+let issuer: Issuer
+let upstream: Tree
+let close: () => void
+let keys: string
+const keyLine = (key: string): string => `${key}:${createHash('sha256').update(key).digest('hex')}\n`
+
+beforeAll(async () => {
+  issuer = await startIssuer([await createKey('first')])
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    response.write('data: 1\n\n')
+  })
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket) => socket.on('message', (data) => socket.send(data)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  upstream = { targets: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`] }
+  close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  keys = join(await mkdtemp(join(tmpdir(), 'trellis-revoked-')), 'keys')
+})
+afterAll(async () => {
+  close()
+  await issuer.close()
+})
+
+const service = (more: Tree = {}): Tree => ({
+  contract: 'open',
+  mount: '/live',
+  upstream,
+  websockets: true,
+  ...more,
+})
+const other = { contract: 'open', mount: '/other', websockets: true }
+const jwt = (more: Tree = {}): Tree => ({
+  access: { jwt: { jwks: issuer.url, issuer: issuerName, audience, leeway: '0s', ...more } },
+})
+const apiKeys = (): Tree => ({ access: { apiKeys: { file: keys, required: 'all' } } })
+
+const started = async (live: Tree): Promise<TestGateway> => {
+  const gateway = await startTestGateway({ services: { live, other: { ...other, upstream } } })
+  onTestFinished(() => gateway.close())
+  return gateway
+}
+
+const open = async (gateway: TestGateway, path: string, options: ClientOptions = {}): Promise<WebSocket> => {
+  const socket = new WebSocket(`${gateway.publicAddress.replace('http', 'ws')}${path}`, options)
+  onTestFinished(() => socket.terminate())
+  await once(socket, 'open')
+  return socket
+}
+const closeCode = async (socket: WebSocket): Promise<number> => (await once(socket, 'close'))[0] as number
+const echoed = async (socket: WebSocket): Promise<string> => {
+  socket.send('still here')
+  return String((await once(socket, 'message'))[0])
+}
+
+type Row = {
+  readonly when: string
+  readonly before: () => Tree
+  /** The service in the next configuration. */
+  readonly after: () => Tree | undefined
+  readonly headers?: () => Promise<Record<string, string>>
+}
+
+const bearer = async (expiresIn = 300): Promise<Record<string, string>> => ({
+  Authorization: `Bearer ${await issuer.token({ expiresIn })}`,
+})
+
+const rows: readonly Row[] = [
+  {
+    when: 'its address is denied',
+    before: () => service(),
+    after: () => service({ access: { deny: ['127.0.0.0/8'] } }),
+  },
+  { when: 'its service is removed', before: () => service(), after: () => undefined },
+  {
+    when: 'its service takes no WebSockets',
+    before: () => service(),
+    after: () => service({ websockets: false }),
+  },
+  {
+    when: 'its API key is removed',
+    before: () => service(apiKeys()),
+    after: () => service(apiKeys()),
+    headers: async () => ({ 'X-Api-Key': 'key' }),
+  },
+  {
+    when: 'a token is required',
+    before: () => service(),
+    after: () => service(jwt({ required: 'all' })),
+  },
+  {
+    when: 'its token is for another audience',
+    before: () => service(jwt()),
+    after: () => service(jwt({ audience: 'shop' })),
+    headers: bearer,
+  },
+]
+
+describe('after a reload', () => {
+  test.each(rows)('a WebSocket is closed with 1008 when $when', async ({ before, after, headers }) => {
+    await writeFile(keys, keyLine('key'))
+    const gateway = await started(before())
+    const socket = await open(gateway, '/live/a', { headers: (await headers?.()) ?? {} })
+    const neighbour = await open(gateway, '/other/a')
+    const code = closeCode(socket)
+    await writeFile(keys, keyLine('another'))
+    const live = after()
+    const services = { ...(live === undefined ? {} : { live }), other: { ...other, upstream } }
+    expect(await gateway.put({ services })).toMatchObject({ kind: 'applied' })
+    expect(await code).toBe(1008)
+    expect(await echoed(neighbour)).toBe('still here')
+    await expect.poll(() => gateway.metric('trellis_websockets_total', 'outcome="revoked"')).toBe(1)
+  })
+
+  test('that allows it, a WebSocket goes on', async () => {
+    await writeFile(keys, keyLine('key'))
+    const gateway = await started(service(apiKeys()))
+    const socket = await open(gateway, '/live/a', { headers: { 'X-Api-Key': 'key' } })
+    await writeFile(keys, keyLine('key') + keyLine('another'))
+    const live = service({ ...apiKeys(), mount: '/elsewhere' })
+    expect(await gateway.put({ services: { live, other: { ...other, upstream } } })).toMatchObject({
+      kind: 'applied',
+    })
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect(await echoed(socket)).toBe('still here')
+  })
+})
+
+test('a WebSocket ends when its token expires, another goes on', async () => {
+  const gateway = await started(service(jwt()))
+  const short = await open(gateway, '/live/a', { headers: await bearer(3) })
+  const long = await open(gateway, '/live/a', { headers: await bearer() })
+  expect(await echoed(short)).toBe('still here')
+  expect(await closeCode(short)).toBe(1008)
+  expect(await echoed(long)).toBe('still here')
+})
+
+test('what a removed service still has open is counted until it ends', async () => {
+  const gateway = await started(service())
+  const controller = new AbortController()
+  const stream = await fetch(`${gateway.publicAddress}/live/events`, { signal: controller.signal })
+  expect(stream.status).toBe(200)
+  // It does not answer a close frame.
+  const socket = await open(gateway, '/live/a')
+  socket.pause()
+  expect(await gateway.metric('trellis_upstream_in_flight_requests', 'service="live"')).toBe(1)
+  await gateway.put({ services: { other: { ...other, upstream } } })
+  expect(await gateway.metric('trellis_upstream_in_flight_requests', 'service="live"')).toBe(1)
+  expect(await gateway.metric('trellis_websockets_open', 'service="live"')).toBe(1)
+  controller.abort()
+  await stream.body?.cancel().catch(() => {})
+  await expect
+    .poll(() => gateway.metric('trellis_upstream_in_flight_requests', 'service="live"'), { timeout: 10_000 })
+    .toBe(0)
+  await expect
+    .poll(() => gateway.metric('trellis_websockets_open', 'service="live"'), { timeout: 10_000 })
+    .toBe(0)
+})

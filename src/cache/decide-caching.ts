@@ -87,6 +87,7 @@ export const identityCookies = (
 /** Why the response to a target cannot be shared, or why a GET may change something. */
 export type Sensitivity =
   | 'creating-read'
+  | 'acting-script'
   | 'cron'
   | 'method-override'
   | 'nonce'
@@ -99,7 +100,13 @@ export type Sensitivity =
  * With these a GET may change something: the route creates, the program runs scheduled tasks, takes the GET for a write, or performs an
  * action of its administration.
  */
-const acting: ReadonlySet<Sensitivity> = new Set(['creating-read', 'cron', 'method-override', 'nonce'])
+const acting: ReadonlySet<Sensitivity> = new Set([
+  'creating-read',
+  'acting-script',
+  'cron',
+  'method-override',
+  'nonce',
+])
 
 export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
 

@@ -29,6 +29,10 @@ export const createTagNames = (service: string) => ({
   unknown: `${service}/unknown`,
   /** On responses with a property that shows more than its item: every write reaches them, except to another post. */
   site: `${service}/site`,
+  /** On responses with a property that shows what its item links to. */
+  linked: `${service}/linked`,
+  /** On those that link to this item, or show it. */
+  linkedTo: (collection: string, id: string) => itemName(`${service}/linked`, collection, id),
   /** On responses stored for one credential. */
   callers: `${service}/callers`,
   embedded: `${service}/embedded`,

@@ -37,6 +37,7 @@ import { siteNameTable } from './names/name-table.ts'
 import { createNames, type Names, rowsInOtherNames } from './names/names.ts'
 import { requestMeaning } from './request-meaning.ts'
 import { coreRows } from './routes/core-rows.ts'
+import { createPropertyReaches, type PropertyReaches } from './routes/property-reaches.ts'
 import { siteRows } from './routes/route-table.ts'
 import { actsAtInterface, sensitivityOf } from './tags/sensitivity.ts'
 import { createSiteTagger } from './tags/site-tagger.ts'
@@ -175,7 +176,12 @@ const notesOf = (discovery: Discovery): readonly string[] => {
 }
 
 /** Reads the index of a site, makes its documents, and translates its names. */
-const connectSite = (config: SiteConfig, contract: Contract, connection: Connection): Connected => {
+const connectSite = (
+  config: SiteConfig,
+  contract: Contract,
+  properties: PropertyReaches,
+  connection: Connection,
+): Connected => {
   const { publicRoot, hostField, targets, get } = connection
   const basePath = config.upstream.basePath === '/' ? '' : config.upstream.basePath
   const ownRoots = targets.map((origin) => `${origin}${basePath}`)
@@ -228,6 +234,7 @@ const connectSite = (config: SiteConfig, contract: Contract, connection: Connect
     toPublic: (content) => names.fromUpstreamDocument(content),
     rowsLearned: (listedRows, learnedRows) => {
       contract.learn(listedRows, learnedRows)
+      properties.learn([...listedRows, ...learnedRows])
       connection.rowsLearned()
     },
     tableChanged: connection.tableChanged,
@@ -281,6 +288,7 @@ export const createSiteContract = (
   const announced = publicRows(config)
   const rows = withOwnBatch(announced, { items: config.batch.maxItems, pathCharacters: limits.urlBytes })
   const batchEndpoints = new Set(rows.filter(({ kind }) => kind === 'batch').flatMap((row) => row.endpoints))
+  const properties = createPropertyReaches(config.cache.properties)
   const contract: Contract = {
     name: 'site',
     rows,
@@ -312,12 +320,12 @@ export const createSiteContract = (
     policyFor,
     sensitivityOf,
     actsAsWrite: actsAtInterface,
-    tagger: createSiteTagger({ service: config.name, table: siteTags, properties: config.cache.properties }),
+    tagger: createSiteTagger({ service: config.name, table: siteTags, properties }),
     // The response to an upload names the new item and what it belongs to, which bounds what has to be invalidated.
     readsWriteResponse: ({ kind }, isUpload) => !isUpload || kind === 'collection',
     invalidatesTargets: false,
     errors: siteShape,
-    connect: (connection) => connectSite(config, contract, connection),
+    connect: (connection) => connectSite(config, contract, properties, connection),
     describe: () => ({}),
   }
   return contract

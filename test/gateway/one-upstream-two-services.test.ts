@@ -128,6 +128,20 @@ describe('a site whose pages are an open service', () => {
     expect(await statusOf(posts())).toContain('hit')
   })
 
+  test('a page with the parameter of scheduled tasks runs none, and reaches nothing', async () => {
+    await statusOf(`${gateway.publicAddress}/about?doing_wp_cron=1.5`)
+    await statusOf(`${gateway.publicAddress}/?doing_wp_cron`)
+    expect(await statusOf(posts())).toContain('hit')
+  })
+
+  test.each(['/wp-mail.php', '/wp-admin/upgrade.php?step=upgrade_db', '/wp-admin/admin-post.php?action=a'])(
+    'a script of WordPress that writes by GET reaches what is stored: %s',
+    async (path) => {
+      expect((await fetch(gateway.publicAddress + path)).status).toBe(200)
+      expect(await statusOf(posts())).toContain('fwd=uri-miss')
+    },
+  )
+
   test('a write that goes to another upstream reaches nothing', async () => {
     expect((await write('/elsewhere/form')).status).toBe(502)
     expect(await statusOf(posts())).toContain('hit')
@@ -138,7 +152,6 @@ test.each([
   ['the request for scheduled tasks', 'GET', '/wp-cron.php'],
   ['the same by the request that WordPress sends itself', 'POST', '/wp-cron.php?doing_wp_cron=1.5'],
   ['the same in another spelling', 'GET', '/blog/WP-Cron%2ephp/x'],
-  ['a request during which scheduled tasks run', 'GET', '/about?doing_wp_cron=1.5'],
 ])(
   '%s reaches what is stored, and nothing is kept while the tasks may still run',
   async (_, method, path) => {

@@ -14,6 +14,7 @@ const bypass: Record<BypassReason, true> = {
   authorization: true,
   cookie: true,
   'creating-read': true,
+  'acting-script': true,
   cron: true,
   'method-override': true,
   nonce: true,

@@ -127,11 +127,11 @@ export const siteCacheShape = serviceCacheShape('main namespace for 60s, stale 3
   properties: z
     .record(
       z.string().regex(/^[^\s"\\]{1,200}$/, 'expected the name of a property, e.g. acf'),
-      oneOf(['item', 'site', 'all']),
+      oneOf(['item', 'linked', 'site', 'all']),
     )
     .prefault({})
     .describe(
-      'What properties that plugins add to responses depend on: `item` = their own item alone, `site` = all but other posts, `all` = everything',
+      'What properties that plugins add to responses depend on: `item` = their own item alone, `linked` = this, what it links to (author, terms, images, parent, comments) and settings, `site` = all but other posts, `all` = everything',
     ),
 })
 

@@ -51,6 +51,7 @@ const bypassDetails = all<BypassReason>({
   authorization: 1,
   cookie: 1,
   'creating-read': 1,
+  'acting-script': 1,
   cron: 1,
   'method-override': 1,
   nonce: 1,

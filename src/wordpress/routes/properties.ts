@@ -1,5 +1,5 @@
-/** What changes a property of a response: its own item, nearly everything, or every write. */
-export type PropertyReach = 'item' | 'site' | 'all'
+/** What changes a property of a response: its own item, this and what it links to, nearly everything, or every write. */
+export type PropertyReach = 'item' | 'linked' | 'site' | 'all'
 
 const ofContent =
   'date date_gmt guid id link modified modified_gmt slug status type password permalink_template generated_slug class_list title content excerpt author featured_media comment_status ping_status meta template'
@@ -68,13 +68,14 @@ export const listedByName: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What properties of usual plugins depend on. Yoast SEO and Jetpack show titles of the site, pages, terms, users and images, and numbers of
- * comments, and nothing of other posts. Any property that is not here depends on everything.
+ * What properties of usual plugins depend on. Yoast SEO shows titles, authors, terms, images and the number of comments of its item, names
+ * of its ancestors and settings of the site, and nothing of other posts; Jetpack an address of its item and its image, and settings. Any
+ * property that is not here depends on everything; `acf` is judged by its value (property-reaches.ts).
  */
 export const pluginProperties: Readonly<Record<string, PropertyReach>> = {
-  yoast_head: 'site',
-  yoast_head_json: 'site',
-  jetpack_featured_media_url: 'site',
+  yoast_head: 'linked',
+  yoast_head_json: 'linked',
+  jetpack_featured_media_url: 'linked',
   jetpack_sharing_enabled: 'site',
-  jetpack_shortlink: 'site',
+  jetpack_shortlink: 'linked',
 }

@@ -111,6 +111,9 @@ const inTerms = {
   tags: effect([], { countedBy: ['tags'] }),
 } as const
 
+/** No list is filtered or sorted by it, unless a plugin adds an argument that does so. Editors are shown more of its members. */
+const metaAlone = { meta: effect([]) } as const
+
 /** The author decides who may read the comments that wait for approval, and what is attached to a draft. */
 const readByAuthor = ['comments', 'media'] as const
 
@@ -123,6 +126,7 @@ const term: Refinement = {
   structure: ['slug', 'link', 'taxonomy', 'parent'],
   texts: [...ofAnswers, 'name', 'description', 'count'],
   minor: effect([], { contents: 'dynamic' }),
+  related: metaAlone,
   copied: [{ property: 'name', effect: effect(['search/term'], { nameShownBy: true }) }],
 }
 
@@ -136,6 +140,7 @@ export const refinements = {
     searched: searchedPosts,
     related: {
       ...inTerms,
+      ...metaAlone,
       sticky: effect([]),
       // Authors of published contents are public.
       author: effect(['users', ...readByAuthor], { embedded: true }),
@@ -157,7 +162,7 @@ export const refinements = {
     texts: textsOfPosts,
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
-    related: { menu_order: effect([]), parent: movedPage, link: movedPage },
+    related: { ...metaAlone, menu_order: effect([]), parent: movedPage, link: movedPage },
     relatedHidden: {
       parent: movedPage,
       slug: movedPage,
@@ -232,6 +237,7 @@ export const refinements = {
     // Rendered images have their texts from the content; galleries take them from here, and oEmbed responses the title.
     minor: effect(['oembed'], { contents: 'dynamic' }),
     ...shownPlainly,
+    related: metaAlone,
     copied: [titleInMenus],
   },
   categories: term,

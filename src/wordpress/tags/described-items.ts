@@ -35,8 +35,18 @@ export type Description = {
   readonly embeddedKnown: boolean
   /** The response describes a deleted item. */
   readonly deleted: boolean
-  /** Names of properties that WordPress itself does not give; undefined when the content was not read: too long, or no JSON. */
-  readonly added: readonly string[] | undefined
+  /** Properties that WordPress itself does not give; undefined when the content was not read: too long, or no JSON. */
+  readonly added: readonly AddedProperty[] | undefined
+  /** The parsed content. */
+  readonly value: unknown
+}
+
+/** A property that WordPress itself does not give. */
+export type AddedProperty = {
+  readonly name: string
+  readonly properties: Properties
+  /** What has it, where it is an item with an id. */
+  readonly item: DescribedItem | undefined
 }
 
 const unreadable: Description = {
@@ -45,6 +55,7 @@ const unreadable: Description = {
   embeddedKnown: false,
   deleted: false,
   added: undefined,
+  value: undefined,
 }
 
 /** Longer content gets coarse tags: reading it would delay other requests too long. */
@@ -91,14 +102,17 @@ const subjectsOf = (value: unknown): readonly unknown[] | undefined => {
 
 const noNames: ReadonlySet<string> = new Set()
 
-/** Collects the names in an object that its collections do not give it; settings and contact forms may have any. */
-const addNames = (added: Set<string>, item: unknown, of: string, orOf: string | undefined): void => {
+/** The properties of an object that its collections do not give it; settings and contact forms may have any. */
+const addedTo = (subject: unknown, of: string, item: DescribedItem | undefined): readonly AddedProperty[] => {
   const names = lookUp(coreProperties, of)
+  const orOf = item?.collection
   const more = orOf === of ? undefined : lookUp(coreProperties, orOf)
   const given = names ?? more
-  if (given === undefined || !isJsonObject(item)) return
+  if (given === undefined || !isJsonObject(subject)) return []
   const others = given === names ? (more ?? noNames) : noNames
-  for (const name of Object.keys(item)) if (!given.has(name) && !others.has(name)) added.add(name)
+  return Object.keys(subject)
+    .filter((name) => !given.has(name) && !others.has(name))
+    .map((name) => ({ name, properties: subject, item }))
 }
 
 /** Of a response that lists items by name, the items. */
@@ -110,13 +124,10 @@ const addedIn = (
   collection: string,
   items: readonly (DescribedItem | undefined)[],
   embedded: readonly DescribedItem[],
-): readonly string[] => {
-  const added = new Set<string>()
-  for (const [at, subject] of subjects.entries()) addNames(added, subject, collection, items[at]?.collection)
-  for (const { collection: embeddedIn, properties } of embedded)
-    addNames(added, properties, embeddedIn, undefined)
-  return [...added]
-}
+): readonly AddedProperty[] => [
+  ...subjects.flatMap((subject, at) => addedTo(subject, collection, items[at])),
+  ...embedded.flatMap((item) => addedTo(item.properties, item.collection, item)),
+]
 
 export const describeItems = (content: Buffer, collection: string, isList = false): Description => {
   if (content.length > longestContent) return unreadable
@@ -128,6 +139,7 @@ export const describeItems = (content: Buffer, collection: string, isList = fals
   const complete = items.filter((item) => item !== undefined)
   const described = embedded.filter((item) => item !== undefined)
   return {
+    value,
     added: addedIn(namedMembers(value, collection, isList) ?? subjects, collection, items, described),
     items: complete.length === items.length ? complete : undefined,
     embedded: described.slice(0, mostEmbedded),

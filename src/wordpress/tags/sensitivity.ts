@@ -1,6 +1,7 @@
 import { isActing, type Sensitivity } from '../../cache/decide-caching.ts'
 import { pathReadings } from '../../http/targets.ts'
 import { foldPhpName } from '../arguments/php-query.ts'
+import { actingScriptOf, isNonceAnywhere } from './acting-reads.ts'
 
 /** Last segments of WordPress's GETs that create the item in their response, and the item's collection. */
 const created: Readonly<Record<string, string>> = { 'navigation-fallback': 'navigation' }
@@ -26,9 +27,6 @@ const cronScript = /\/wp-cron\.php/i
  * WordPress responds before the tasks begin.
  */
 const runsCron = (path: string): boolean => cronScript.test(path)
-
-/** A request with this parameter runs the tasks (`ALTERNATE_WP_CRON` redirects to a URL with it). */
-const cronParameter = 'doing_wp_cron'
 
 /**
  * Codes of errors that WordPress returns before it changes anything: wrong arguments, missing rights, absent items.
@@ -106,8 +104,8 @@ export const actsAtInterface = (sensitivity: Sensitivity): boolean =>
   sensitivity === 'creating-read' || sensitivity === 'cron'
 
 /**
- * Does a GET with it change something at the pages of a site? It may be a link of an admin screen (trash, activate: a nonce),
- * WordPress's own override of the method, or its scheduled tasks.
+ * Does a GET with it change something at the pages of a site? It may be a link of an admin screen (trash, activate: a nonce), a script
+ * that needs none (acting-reads.ts), WordPress's own override of the method, or its scheduled tasks.
  */
 export const actsAtPages = isActing
 
@@ -121,15 +119,13 @@ const isPublicStatus = (value: string): boolean =>
 
 const readParameter = (name: string, value: string): Sensitivity | undefined => {
   // In lower case: names may be case-insensitive in a service that is not PHP.
-  switch (foldPhpName(name).toLowerCase()) {
-    case '_wpnonce':
-      return 'nonce'
+  const folded = foldPhpName(name).toLowerCase()
+  if (isNonceAnywhere(folded)) return 'nonce'
+  switch (folded) {
     case '_method':
       return isReading(value) ? undefined : 'method-override'
     case 'rest_route':
       return createsWhenRead(value) ? 'creating-read' : undefined
-    case cronParameter:
-      return 'cron'
     case 'password':
       return 'password'
     case 'context':
@@ -160,5 +156,6 @@ const sensitiveParameter = (query: string): Sensitivity | undefined => {
 export const sensitivityOf = (path: string, query: string): Sensitivity | undefined => {
   const readings = pathReadings(path)
   if (readings.some(createsWhenRead)) return 'creating-read'
-  return readings.some(runsCron) ? 'cron' : sensitiveParameter(query)
+  if (readings.some(runsCron)) return 'cron'
+  return actingScriptOf(readings, query) ?? sensitiveParameter(query)
 }

@@ -13,7 +13,8 @@ import { rememberedFor } from '../../http/memo.ts'
 import { contentText } from '../../http/message.ts'
 import type { Tagger } from '../../service/contract.ts'
 import type { Found, Row } from '../../service/row.ts'
-import { type PropertyReach, pluginProperties } from '../routes/properties.ts'
+import type { PropertyReach } from '../routes/properties.ts'
+import { createPropertyReaches, type PropertyReaches } from '../routes/property-reaches.ts'
 import { createChangedTags } from './changed-tags.ts'
 import { companionTags } from './companion-tags.ts'
 import {
@@ -26,6 +27,7 @@ import {
   mostItemTags,
   namedTags,
 } from './described-items.ts'
+import { linkedTags } from './linked-items.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from './static-content.ts'
 import type { CollectionTags, WriteAction } from './tags.ts'
 import { outcomeOf } from './written-change.ts'
@@ -69,13 +71,11 @@ export const createRendersOthers = ({
 
 type TagTable = Readonly<Record<string, CollectionTags>>
 
-type Reaches = Readonly<Record<string, PropertyReach>>
-
 export type SiteTaggerOptions = {
   readonly service: string
   readonly table: TagTable
-  /** What properties that WordPress does not give depend on, as the owner of the site says. */
-  readonly properties?: Reaches
+  /** What properties that WordPress does not give depend on. */
+  readonly properties?: PropertyReaches
 }
 
 /** The oEmbed rows belong to no collection but answer about posts. */
@@ -102,11 +102,23 @@ const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) =>
 /** Matches rendered content or other HTML, except titles and identifiers that WordPress calls rendered. */
 const renderedContent = /<|(?<!"(?:title|guid)":\s*\{\s*)"rendered"/
 
+/** The text of a response in which something may be rendered: without properties of which it is known what they show. */
+const renderedText = (
+  content: Buffer,
+  description: Description | undefined,
+  linked: ReadonlySet<string>,
+): string =>
+  linked.size === 0
+    ? contentText(content).latin1
+    : JSON.stringify(description?.value, (name, value: unknown) => (linked.has(name) ? undefined : value))
+
 /** Tags for the things that may be rendered into the response. */
 const renderedTags = (
   names: TagNames,
   entry: CollectionTags | undefined,
   content: Buffer,
+  description: Description | undefined,
+  linked: ReadonlySet<string>,
 ): readonly string[] => {
   switch (entry?.renders) {
     case 'any':
@@ -114,7 +126,7 @@ const renderedTags = (
     case 'none':
       return []
     case undefined: {
-      const text = contentText(content).latin1
+      const text = renderedText(content, description, linked)
       if (!renderedContent.test(text)) return []
       const others = entry === undefined ? rendersOthers(text) : judgeOf(entry)(text)
       if (!others) return [names.rendered]
@@ -131,6 +143,7 @@ const contentTags = (
   entry: CollectionTags | undefined,
   description: Description | undefined,
   isEmbedding: boolean,
+  linked: ReadonlySet<string>,
 ): string[] => {
   if (status === 206) {
     return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
@@ -142,7 +155,7 @@ const contentTags = (
     const isKnown = description?.items !== undefined && description.embeddedKnown
     if (!isKnown || shown > mostItemTags) tags.push(names.opaque)
   }
-  tags.push(...renderedTags(names, entry, content))
+  tags.push(...renderedTags(names, entry, content, description, linked))
   return tags
 }
 
@@ -223,11 +236,33 @@ const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   return [...tags, ...listTags(names, collection, entry, args, response, description)]
 }
 
+const noNames: ReadonlySet<string> = new Set()
+
+/** Properties of which it is known what they show, wherever they stand in the response. */
+const linkedNames = (description: Description | undefined, reaches: PropertyReaches): ReadonlySet<string> => {
+  const linked = description?.added?.filter(
+    ({ name, properties }) => reaches.of(name, properties) === 'linked',
+  )
+  return linked === undefined || linked.length === 0 ? noNames : new Set(linked.map(({ name }) => name))
+}
+
 /** Tags for properties that plugins have added. */
-const addedTags = (names: TagNames, { added }: Description, reaches: Reaches): readonly string[] => {
+const addedTags = (names: TagNames, { added }: Description, reaches: PropertyReaches): readonly string[] => {
   if (added === undefined) return [names.unknown]
-  const of = new Set(added.map((name) => lookUp(reaches, name) ?? 'all'))
-  return [...(of.has('all') ? [names.unknown] : []), ...(of.has('site') ? [names.site] : [])]
+  const of = new Set<PropertyReach>()
+  const linked = new Set<DescribedItem | undefined>()
+  for (const { name, properties, item } of added) {
+    const reach = reaches.of(name, properties)
+    of.add(reach)
+    if (reach === 'linked') linked.add(item)
+  }
+  const items = [...linked].filter((item) => item !== undefined)
+  const isUnknown = of.has('all') || items.length < linked.size
+  return [
+    ...(isUnknown ? [names.unknown] : []),
+    ...(of.has('site') ? [names.site] : []),
+    ...(items.length === 0 ? [] : linkedTags(names, items)),
+  ]
 }
 
 /** May the write change the rights of a user, or delete the user? */
@@ -248,11 +283,14 @@ const besidesTags = (names: TagNames, write: SiteWrite): readonly string[] => [
 ]
 
 /** Tags of a service with the site contract: from the row, the arguments and the content. */
-export const createSiteTagger = ({ service, table, properties }: SiteTaggerOptions): Tagger => {
-  const reaches = { ...pluginProperties, ...properties }
+export const createSiteTagger = ({
+  service,
+  table,
+  properties: reaches = createPropertyReaches(),
+}: SiteTaggerOptions): Tagger => {
   const names = createTagNames(service)
   const inDescribed = namesInDescribed(service)
-  const writtenTags = createWrittenTags(names)
+  const writtenTags = createWrittenTags(names, reaches.of)
   /** Contents of responses of both kinds. */
   const shownOfBoth =
     (shown: Shown): Shown =>
@@ -278,7 +316,14 @@ export const createSiteTagger = ({ service, table, properties }: SiteTaggerOptio
       const tableNames = companion.isComplete ? inDescribed : names
       const upstream = [...upstreamTags(names, response.fields), ...companion.tags]
       const isEmbedding = embeds(args, response)
-      const ofContent = contentTags(tableNames, response, entry, description, isEmbedding)
+      const ofContent = contentTags(
+        tableNames,
+        response,
+        entry,
+        description,
+        isEmbedding,
+        linkedNames(description, reaches),
+      )
       const kind = companion.isComplete ? [] : [names.undescribed]
       const general = [names.all, ...kind, ...upstream, ...ofContent]
       if (match === undefined || entry === undefined || description === undefined) {

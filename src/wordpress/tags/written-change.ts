@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { WriteResponse } from '../../cache/tagger.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
+import type { PropertyReaches } from '../routes/property-reaches.ts'
 import type { NamedEffect, Refinement } from '../routes/refinements.ts'
 import { integersOf, type Properties } from './described-items.ts'
 import { earlyRefusals } from './sensitivity.ts'
@@ -84,7 +85,12 @@ const isWithin = (before: Properties, after: Properties, name: string, { within 
 }
 
 /** Nothing differs except texts and properties that only some lists use. */
-const compare = (before: Properties, after: Properties, refinement: Refinement): Reach => {
+const compare = (
+  before: Properties,
+  after: Properties,
+  refinement: Refinement,
+  reachOfProperty: PropertyReaches['of'],
+): Reach => {
   const { structure, texts, related = {}, filled } = refinement
   // `_fields` may have omitted lists from the earlier version: terms, such as those of a plugin.
   const omitted = Object.keys(after).filter(
@@ -98,7 +104,12 @@ const compare = (before: Properties, after: Properties, refinement: Refinement):
   const changed = compared.filter(
     (path) => !same(before, after, path) && !isWithin(before, after, path, refinement),
   )
-  if (!changed.every((name) => Object.hasOwn(related, name))) return full
+  /** What a plugin has added decides about no list but under its own filters and orders. */
+  const isAdded = (name: string): boolean =>
+    !refinement.structure.includes(name) &&
+    reachOfProperty(name, before) !== 'all' &&
+    reachOfProperty(name, after) !== 'all'
+  if (!changed.every((name) => Object.hasOwn(related, name) || isAdded(name))) return full
   return { kind: 'minor', related: [...new Set(changed)] }
 }
 
@@ -169,13 +180,18 @@ const hiddenEffects = (
 }
 
 /** The reach of a change from one version to another. */
-export const reachOf = (before: ItemState, after: ItemState, refinement: Refinement | undefined): Reach => {
+export const reachOf = (
+  before: ItemState,
+  after: ItemState,
+  refinement: Refinement | undefined,
+  reachOfProperty: PropertyReaches['of'],
+): Reach => {
   if (refinement === undefined || before === undefined || after === undefined) return full
   if (refinement.hidden.length > 0 && isHidden(before, refinement) && isHidden(after, refinement)) {
     return { kind: 'hidden', effects: hiddenEffects(before, after, refinement) }
   }
   if (before === 'absent' || after === 'absent') return full
-  return compare(before, after, refinement)
+  return compare(before, after, refinement, reachOfProperty)
 }
 
 /** What copies a property that has changed, or may have. */

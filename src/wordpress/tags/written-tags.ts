@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parsedContent, type Shown, type TagNames, type WriteResponse } from '../../cache/tagger.ts'
 import type { Found, Row } from '../../service/row.ts'
+import type { PropertyReaches } from '../routes/property-reaches.ts'
 import { effect, type NamedEffect, type ReachedContents, type Refinement } from '../routes/refinements.ts'
 import {
   type DescribedItem,
@@ -10,6 +11,7 @@ import {
   itemInPath,
   lookUp,
 } from './described-items.ts'
+import { linkedByWrite } from './linked-items.ts'
 import { type CollectionTags, namedBy, namedItems, type Owner, siteTags, type WriteAction } from './tags.ts'
 import {
   copiesChanged,
@@ -46,7 +48,10 @@ const mostSearched = 8
 const isAutosave = ({ match, entry }: SiteWrite): boolean =>
   match.row.kind === 'autosaves' && entry.refinement !== undefined
 
-export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => readonly string[]) => {
+export const createWrittenTags = (
+  names: TagNames,
+  reachOfProperty: PropertyReaches['of'],
+): ((write: SiteWrite) => readonly string[]) => {
   const stateBefore = ({ collection, entry, shown }: SiteWrite, tag: string): ItemState => {
     const { refinement } = entry
     if (refinement === undefined) return undefined
@@ -397,7 +402,7 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
       const texts = isBeside(write, items) ? [] : [...textLists(collection), ...copied]
       return [...ofItems, ...texts, ...unknown]
     }
-    const reach = reachOf(before, after, refinement)
+    const reach = reachOf(before, after, refinement, reachOfProperty)
     if (reach.kind === 'full') return undefined
     if (reach.kind === 'hidden') {
       const others = reach.effects.flatMap((effect) => effectTags(effect, write, change, items))
@@ -408,13 +413,14 @@ export const createWrittenTags = (names: TagNames): ((write: SiteWrite) => reado
 
   const tagsOf = (write: SiteWrite): readonly string[] => {
     const byArgument = tagsByArgument(write)
-    if (byArgument !== undefined) return byArgument
+    if (byArgument !== undefined) return [...byArgument, names.linked]
     const { collection, response } = write
     const description =
       response?.content === undefined ? undefined : describeItems(response.content, collection)
     const items = (description?.items ?? []).filter((item) => item.collection === collection)
     const change = changeOf(write, description)
-    return refinedTags(write, change, items) ?? fullTags(write, change, items)
+    const linked = linkedByWrite(names, write, change, items)
+    return [...(refinedTags(write, change, items) ?? fullTags(write, change, items)), ...linked]
   }
 
   return (write) => [...tagsOf(write), ...(write.collection === 'posts' ? [] : [names.site])]

@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { coreProperties } from '../../../src/wordpress/routes/properties.ts'
+import { createPropertyReaches } from '../../../src/wordpress/routes/property-reaches.ts'
 import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
 import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 import { found, json, list, type Read, item as shownItem } from './site-fixture.ts'
 
 const properties = { acf: 'item', large_head: 'site' } as const
-const tagger = createSiteTagger({ service: 'site', table: siteTags, properties })
+const tagger = createSiteTagger({
+  service: 'site',
+  table: siteTags,
+  properties: createPropertyReaches(properties),
+})
 
 type Sent = readonly [what: string, collection: string, id: number | undefined, given: readonly string[]]
 

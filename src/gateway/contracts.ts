@@ -2,6 +2,7 @@ import type { WhileHeard } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { createGraphqlContract } from '../graphql/contract.ts'
+import { onlyReads } from '../graphql/only-reads.ts'
 import type { FieldChanges } from '../http/message.ts'
 import { urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -58,7 +59,7 @@ export const contractOf = async (
   whileHeard?: WhileHeard,
 ): Promise<Contract> => ({
   ...(await createContract(service, limitsOf(service, general), whileHeard)),
-  harmlessWrite: harmlessWritesOf(service),
+  harmlessWrite: harmlessWritesOf(service, onlyReads),
 })
 
 const checks: { readonly [name in ContractName]?: UpstreamChecks } = { site: siteChecks, open: pageChecks }

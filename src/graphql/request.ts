@@ -112,8 +112,10 @@ export type BodyReading = RequestReading | { readonly kind: 'batch'; readonly it
 /** Reads a JSON body: one request, or a list of them. */
 export const readBody = (content: Buffer, maxDepth: number): BodyReading => {
   if (!isUtf8(content)) return opaque
-  const text = content.toString().trim()
-  if (nestingDepth(text) > maxDepth || parsedJson(text) === undefined) return opaque
+  const received = content.toString()
+  // Not trimmed before: a byte order mark is no space of JSON.
+  if (nestingDepth(received) > maxDepth || parsedJson(received) === undefined) return opaque
+  const text = received.trim()
   const items = elementTexts(text)
   return items === undefined ? readItem(text) : { kind: 'batch', items }
 }

@@ -186,6 +186,16 @@ describe('a GraphQL document', () => {
     ['with variables', { query: 'query A($x: ID!) { post(id: $x) { id } }', variables: { x: 'mutation' } }],
     ['with several operations', { query: 'query A { a } query B { b }', operationName: 'B' }],
     ['with fragments', { query: 'fragment F on Post { id } query { posts { ...F } }', operationName: null }],
+    [
+      'with extensions of a client',
+      { query: '{ a }', extensions: { clientLibrary: { name: '@apollo/client' } } },
+    ],
+    ['with empty extensions', { query: '{ a }', extensions: {} }],
+    [
+      'with the word in a comment, an alias and a string',
+      { query: '{ mutation: a(b: "mutation {") } # mutation' },
+    ],
+    ['as a list', [{ query: '{ a }' }, { query: 'query B { b }' }]],
     ['about the schema', { query: '{ __schema { mutationType { name } } }' }],
   ])('of queries only %s drops nothing, without a setting', async (_, body) => {
     await isKept(await send(body))
@@ -203,10 +213,10 @@ describe('a GraphQL document', () => {
     ['that comes twice', '{"query":"{ a }","query":"mutation { b }"}'],
     ['with a subscription', { query: 'subscription { a }' }],
     ['as a list', [{ query: '{ a }' }, { query: 'mutation { b }' }]],
-    ['as a list of queries', [{ query: '{ a }' }]],
     ['that is stored', { queryId: 'a' }],
     ['that is stored, with a text', { queryId: 'a', query: '{ a }' }],
     ['that is persisted', { query: '{ a }', extensions: { persistedQuery: { sha256Hash: 'a' } } }],
+    ['behind a comment that may end elsewhere', { query: '{ a } # \u2028 mutation { b }' }],
     ['with an odd member', { query: '{ a }', 'query ': 'mutation { b }' }],
     ['that is no text', { query: ['{ a }'] }],
     ['that is empty', { query: '' }],

@@ -66,35 +66,6 @@ const isLogin = (content: Buffer): boolean => {
 const isRefusedLogin: ShownBy = (status, setCookies) =>
   status === 200 && setCookies.every((line) => /^wordpress_test_cookie=[^,]*$/.test(line))
 
-/** Each other member may name a stored document (`queryId`, `extensions`). */
-const documentMembers: ReadonlySet<string> = new Set(['query', 'variables', 'operationName'])
-
-/**
- * A document without this keyword has no operation but queries, whichever parser reads it: names have no escapes (GraphQL §2.1.9,
- * §2.3).
- */
-const otherOperation = /\b(?:mutation|subscription)\b/
-
-const startsDocument = /^[\s,]*(?:\{|query\b|fragment\b)/
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-const membersOf = (content: Buffer): Readonly<Record<string, unknown>> | undefined => {
-  try {
-    const value: unknown = JSON.parse(utf8.decode(content))
-    return typeof value === 'object' && value !== null ? { ...value } : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const isQueryDocument = (content: Buffer): boolean => {
-  const members = membersOf(content)
-  if (members === undefined || !Object.keys(members).every((name) => documentMembers.has(name))) return false
-  const { query } = members
-  return typeof query === 'string' && startsDocument.test(query) && !otherOperation.test(query)
-}
-
 const urlencoded = 'application/x-www-form-urlencoded'
 
 /**
@@ -121,17 +92,22 @@ export const namedRequests = {
   },
 } as const satisfies Readonly<Record<string, HarmlessRequest>>
 
+/** Does the body ask for nothing but GraphQL queries? The contract `graphql` knows. */
+export type IsGraphqlQuery = (content: Buffer) => boolean
+
 /** For these no name is needed: the same by GET runs the same code, and is a read for every cache. */
-export const unnamedRequests: Readonly<Record<string, HarmlessRequest>> = {
+export const unnamedRequests = (
+  isGraphqlQuery: IsGraphqlQuery,
+): Readonly<Record<string, HarmlessRequest>> => ({
   'GraphQL query': {
     since: 'WPGraphQL 0.1',
     why: 'a document that holds queries only reads (GraphQL §2.3), and runs the same code by GET',
     paths: ['/graphql', '/graphql/'],
     mediaType: 'application/json',
     mostBytes: 65_536,
-    isRight: isQueryDocument,
+    isRight: isGraphqlQuery,
   },
-}
+})
 
 /** Where the site is, by the path of its interface: '' for `/wp-json`; undefined when that path has another name. */
 export const rootOf = (interfacePath: string): string | undefined =>
@@ -189,13 +165,14 @@ const isOf = ({ paths }: HarmlessRequest, roots: readonly string[], path: string
 /** What is known of a request to a service: from `cache.harmlessWrites`, and of those that reach a WordPress from the table. */
 export const harmlessWritesOf = (
   config: Pick<ServiceConfig, 'contract' | 'cache'> & { readonly upstream: { readonly basePath: string } },
+  isGraphqlQuery: IsGraphqlQuery,
 ): Contract['harmlessWrite'] => {
   const { cache, contract, upstream } = config
   const patterns = cache.harmlessWrites.filter(isPattern)
   const names = cache.harmlessWrites.flatMap((rule) => (isPattern(rule) ? [] : [rule.text]))
   if (contract !== 'open' && patterns.length === 0) return undefined
   const table: readonly (readonly [string, HarmlessRequest])[] = [
-    ...Object.entries(unnamedRequests),
+    ...Object.entries(unnamedRequests(isGraphqlQuery)),
     ...names.map((name) => [name, namedRequests[name]] as const),
   ]
   const basePath = upstream.basePath === '/' ? '' : upstream.basePath

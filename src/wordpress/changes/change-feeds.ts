@@ -354,4 +354,4 @@ export const pollFields = (token: string, target: string, clock: Clock): readonl
 
 /** The path of WordPress in front of its interface. */
 export const sitePath = (basePath: string): string =>
-  basePath.replace(/(?:\/index\.php)?\/(?:wp|site)-json$/, '').replace(/\/$/, '')
+  basePath.replace(/(?:\/index\.php)?\/(?:(?:wp|site)-json|graphql)$/, '').replace(/\/$/, '')

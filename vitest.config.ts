@@ -66,7 +66,7 @@ const takeLong = [
   'gateway/hostile/raw-requests',
   'gateway/hostile/request-contents',
   'gateway/hostile/secrets',
-  'gateway/hostile/turns-of-bodies',
+  'gateway/hostile/turns-of-*',
   'gateway/hostile/unfinished-uploads',
   'gateway/installed-package',
   'gateway/large-contents',

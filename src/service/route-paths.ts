@@ -166,8 +166,8 @@ const maxPatternLength = 500
 /** Each character of a path costs at most one visit to each instruction; this bounds that product. */
 const maxInstructions = 200
 
-/** Bounds the time to compile: RE2 writes a counted repetition out. */
-const maxExpansion = 2000
+/** Bounds the time to compile: RE2 writes a counted repetition out. A few times `maxInstructions`, because it is an estimate. */
+const maxExpansion = 800
 
 /** Syntax that PCRE and RE2 may read differently: letters behind a backslash, other than these, and a count without a minimum. */
 const uncertain = /[^ -~]|\\(?![dDwWsS]|[^A-Za-z0-9])|\{,/

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { rememberedFor } from '../http/memo.ts'
+import { atOnce, type Pieces } from '../http/bodies/turns.ts'
+import { createRecentValues } from '../http/memo.ts'
 import { isHead, isOptions } from '../http/methods.ts'
 import type { Contract } from './contract.ts'
 import {
@@ -39,8 +40,19 @@ const add = (lists: Map<string, IndexedRow[]>, key: string, row: IndexedRow): vo
   else list.push(row)
 }
 
-/** A table is indexed anew whenever rows are learned, and most of its rows are the same objects then. */
-const compiledPattern = rememberedFor(({ pattern }: Row) => compileRowPattern(pattern))
+/** By their text: a table is indexed anew whenever rows are learned, and most of its patterns are the same then. */
+const compiledPatterns = createRecentValues<ReturnType<typeof compileRowPattern>>(32 * 1024)
+
+const compiledPattern = ({ pattern }: Row): ReturnType<typeof compileRowPattern> => {
+  const known = compiledPatterns.get(pattern)
+  if (known !== undefined) return known
+  const compiled = compileRowPattern(pattern)
+  compiledPatterns.set(pattern, compiled)
+  return compiled
+}
+
+/** Rows that are indexed in one piece; to compile a pattern takes some 50 µs. */
+const rowsOfPiece = 32
 
 const slashes = (text: string): number => text.split('/').length - 1
 
@@ -50,13 +62,17 @@ export type RoutingRefusal = PatternRefusal | 'too-many-alike'
  * Indexes rows by their literal beginning, so that a path is compared with a handful of rows and not with the whole table. Rows
  * whose patterns have no certain cost or meaning never match.
  */
-const indexRows = (rows: readonly Row[]) => {
+function* indexRows(rows: readonly Row[]): Pieces<{
+  readonly find: RowIndex
+  readonly skipped: ReadonlyMap<Row, RoutingRefusal>
+}> {
   const literal = new Map<string, IndexedRow[]>()
   const byPrefix = new Map<string, IndexedRow[]>()
   const skipped = new Map<Row, RoutingRefusal>()
+  const ambiguous = new Map<string, number>()
   let deepest = 0
 
-  rows.forEach((row, order) => {
+  const addRow = (row: Row, order: number): void => {
     const pattern = compiledPattern(row)
     if (pattern.kind === 'skipped') {
       skipped.set(row, pattern.reason)
@@ -67,14 +83,20 @@ const indexRows = (rows: readonly Row[]) => {
       add(literal, pattern.prefix, indexed)
       return
     }
-    const ambiguous = byPrefix.get(pattern.prefix)?.filter((other) => !other.pattern.isDeterministic) ?? []
-    if (!pattern.isDeterministic && ambiguous.length >= maxAmbiguousPerPrefix) {
+    const alike = ambiguous.get(pattern.prefix) ?? 0
+    if (!pattern.isDeterministic && alike >= maxAmbiguousPerPrefix) {
       skipped.set(row, 'too-many-alike')
       return
     }
+    if (!pattern.isDeterministic) ambiguous.set(pattern.prefix, alike + 1)
     deepest = Math.max(deepest, slashes(pattern.prefix))
     add(byPrefix, pattern.prefix, indexed)
-  })
+  }
+
+  for (const [order, row] of rows.entries()) {
+    addRow(row, order)
+    if (order % rowsOfPiece === rowsOfPiece - 1) yield
+  }
 
   const find: RowIndex = (lower) => {
     const candidates = [...(literal.get(lower) ?? [])]
@@ -90,7 +112,9 @@ const indexRows = (rows: readonly Row[]) => {
 }
 
 /** The rows that no path matches, with the reason. */
-export const skippedRows = (rows: readonly Row[]): ReadonlyMap<Row, RoutingRefusal> => indexRows(rows).skipped
+export function* skippedRows(rows: readonly Row[]): Pieces<ReadonlyMap<Row, RoutingRefusal>> {
+  return (yield* indexRows(rows)).skipped
+}
 
 /**
  * Finds the one row of the open contract. Only the upstream defines what its paths mean: case, doubled, trailing and encoded
@@ -224,7 +248,7 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
 export const createRouter = (rows: readonly Row[]): Router => {
   const any = rows.find((row) => row.template === '/**')
   if (any !== undefined) return { find: (method, path) => findAny(any, method, path) }
-  const index = indexRows(rows).find
+  const index = atOnce(indexRows(rows)).find
   return { find: (method, path) => findIn(index, method, path) }
 }
 
@@ -252,7 +276,8 @@ export const createRowsInUse = (
   let current: ReadonlySet<Row> | undefined
   /** Of the table before the first index: every write reaches what is stored by them. */
   let first: ReadonlySet<Row> | undefined
-  let tableId = ''
+  /** Computed when it is asked for first: a site may have ten thousand rows. */
+  let tableId: string | undefined = ''
   return {
     find: (method, path) => router(method, path),
     learn: (listed, learned) => {
@@ -260,9 +285,12 @@ export const createRowsInUse = (
       router = createRouter(all).find
       current = new Set(all)
       first ??= current
-      tableId = tableIdOf(all)
+      tableId = undefined
     },
     hasRow: (row) => current === undefined || current.has(row) || first?.has(row) === true,
-    tableId: () => tableId,
+    tableId: () => {
+      tableId ??= tableIdOf([...(current ?? [])])
+      return tableId
+    },
   }
 }

@@ -231,7 +231,7 @@ const connectSite = (
     unlistedRoutes: config.unlistedRoutes,
     undeclaredParameters: config.parameters.unknown,
     fetchIndex: index.fetchIndex,
-    toPublic: (content) => names.fromUpstreamDocument(content),
+    toPublic: (content) => names.fromUpstreamDocumentInPieces(content),
     rowsLearned: (listedRows, learnedRows) => {
       contract.learn(listedRows, learnedRows)
       properties.learn([...listedRows, ...learnedRows])

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
+import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
 import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
 import type { Difference, DiscoveryEvent, IndexRefusal } from '../../service/announced.ts'
 import type { Row } from '../../service/row.ts'
-import { describeRow, type IndexDocument, readIndex, rootOf } from './index-document.ts'
+import { describeRow, type IndexDocument, readIndexInPieces, rootOf } from './index-document.ts'
 import { createIndexSource, type IndexSourceOptions } from './index-source.ts'
 import type { LearnedRows } from './learn-rows.ts'
 import {
@@ -11,6 +12,7 @@ import {
   emptyIndex,
   eventsOf,
   type IndexSettings,
+  knowledgeInPieces,
   knowledgeOf,
 } from './site-index.ts'
 
@@ -71,7 +73,7 @@ export type DiscoveryOptions = IndexSettings &
       | ({ readonly kind: 'upstream' } & Pick<IndexSourceOptions, 'refreshMs' | 'timeoutMs' | 'retryAfterMs'>)
       | { readonly kind: 'static'; readonly identity: JsonObject }
     /** Names and URLs of the upstream's index → public ones; called after the root is up to date. */
-    toPublic(content: Buffer): Buffer
+    toPublic(content: Buffer): Pieces<Buffer>
     /**
      * Called when the rows are others than before, so that the router is built anew: `listedRows` are those of the contract as the
      * upstream takes them.
@@ -95,9 +97,9 @@ export const createDiscovery = (options: DiscoveryOptions) => {
   /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
   const tableOnly = knowledge ?? knowledgeOf(emptyIndex, options)
 
-  const take = (index: IndexDocument): void => {
+  function* take(index: IndexDocument): Pieces<void> {
     const last = knowledge
-    const next = knowledgeOf(index, options, last)
+    const next = yield* knowledgeInPieces(index, options, last)
     if (
       last === undefined ||
       !sameRows(next.listed, last.listed) ||
@@ -114,19 +116,19 @@ export const createDiscovery = (options: DiscoveryOptions) => {
   /** Digest of the content that `knowledge` was made of: understanding it again costs tens of milliseconds in which nothing else is served. */
   let understood: string | undefined
 
-  const accept = (content: Buffer): 'accepted' | IndexRefusal => {
+  function* accept(content: Buffer): Pieces<'accepted' | IndexRefusal> {
     const digest = createHash('sha256').update(content).digest('base64')
     if (knowledge !== undefined && digest === understood) {
       for (const event of eventsOf(service, knowledge, knowledge)) options.report(event)
       return 'accepted'
     }
-    const announced = readIndex(content)
+    const announced = yield* readIndexInPieces(content)
     if (announced.kind === 'refused') return announced.reason
     // First the root, then the names: links are found by it.
     learned.root = rootOf(announced.index, options.upstreamBasePath) ?? learned.root
-    const mapped = readIndex(options.toPublic(content))
+    const mapped = yield* readIndexInPieces(yield* options.toPublic(content))
     if (mapped.kind === 'refused') return mapped.reason
-    take(mapped.index)
+    yield* take(mapped.index)
     understood = digest
     return 'accepted'
   }
@@ -138,7 +140,7 @@ export const createDiscovery = (options: DiscoveryOptions) => {
           ...source,
           clock: options.clock,
           fetchIndex: options.fetchIndex,
-          accept,
+          accept: (content) => inTurns(accept(content), service),
           failed: (reason, cause) =>
             options.report({
               kind: 'index-failed',
@@ -160,8 +162,10 @@ export const createDiscovery = (options: DiscoveryOptions) => {
   }
 
   const namespaceNow = (namespace: string, query: string) => {
-    const document = (knowledge ?? tableOnly).site.namespace(namespace)
-    return document === undefined ? ({ kind: 'unknown-namespace' } as const) : selected(document, query)
+    const { site, namespaceDocument } = knowledge ?? tableOnly
+    const document = site.namespace(namespace)
+    if (document === undefined) return { kind: 'unknown-namespace' } as const
+    return query.includes('_fields') ? selected(document, query) : namespaceDocument(namespace, document)
   }
 
   const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>

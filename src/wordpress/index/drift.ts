@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import type { Difference } from '../../service/announced.ts'
-import { routeTemplate } from '../../service/route-paths.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
 import {
   describeEndpoint,
@@ -9,6 +8,7 @@ import {
   endpointWith,
   type IndexDocument,
   methodsIn,
+  patternsByTemplate,
 } from './index-document.ts'
 
 const typesOf = (schema: JsonObject): readonly unknown[] | undefined => {
@@ -182,10 +182,7 @@ function* compareRoutes(
   index: IndexDocument,
   unlisted: Unlisted,
 ): Iterable<Difference> {
-  const byTemplate = new Map<string, string>()
-  for (const pattern of index.routes.keys()) {
-    byTemplate.set((routeTemplate(pattern) ?? pattern).toLowerCase(), pattern)
-  }
+  const byTemplate = patternsByTemplate(index)
   for (const row of rows) {
     const pattern = index.routes.has(row.pattern) ? row.pattern : byTemplate.get(row.template.toLowerCase())
     const theirs = pattern === undefined ? undefined : index.routes.get(pattern)

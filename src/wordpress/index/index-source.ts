@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../clock.ts'
+import type { Pieces } from '../../http/bodies/turns.ts'
 import { type JsonObject, ownMember } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../../service/announced.ts'
-import { routeTemplate } from '../../service/route-paths.ts'
 import type { Endpoint, Row, UpstreamDefault } from '../../service/row.ts'
 import { asMap, isArgumentTakenOtherwise } from './drift.ts'
-import { describeEndpoint, endpointWith, type IndexDocument } from './index-document.ts'
+import { describeEndpoint, endpointWith, type IndexDocument, patternsByTemplate } from './index-document.ts'
 
 /** The upstream's answer at its REST root. */
 export type IndexAnswer = { readonly status: number; readonly content: Buffer }
@@ -19,7 +19,7 @@ export type IndexSourceOptions = {
   readonly retryAfterMs: number
   fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
   /** Takes a complete response; returns the reason when it is unusable. */
-  accept(content: Buffer): 'accepted' | IndexRefusal
+  accept(content: Buffer): Promise<'accepted' | IndexRefusal>
   /** `cause` is the error, if there was one; for the log. */
   failed(reason: IndexRefusal, cause: unknown): void
 }
@@ -57,7 +57,8 @@ export const createIndexSource = (options: IndexSourceOptions) => {
     if (closing.signal.aborted) return
     const answer = await ask()
     if (closing.signal.aborted) return
-    const failure = 'reason' in answer ? answer : take(answer)
+    const failure = 'reason' in answer ? answer : await take(answer)
+    if (closing.signal.aborted) return
     if (failure === undefined) {
       acceptedGeneration = begun
       lastFailureMs = Number.NEGATIVE_INFINITY
@@ -67,10 +68,10 @@ export const createIndexSource = (options: IndexSourceOptions) => {
     }
   }
 
-  const take = (answer: IndexAnswer): Failure | undefined => {
+  const take = async (answer: IndexAnswer): Promise<Failure | undefined> => {
     if (answer.status !== 200) return { reason: 'status', cause: undefined }
     try {
-      const outcome = options.accept(answer.content)
+      const outcome = await options.accept(answer.content)
       return outcome === 'accepted' ? undefined : { reason: outcome, cause: undefined }
     } catch (cause) {
       // A response must never end the process; the last good index stays.
@@ -173,12 +174,6 @@ export const rowsBeforeIndex = (rows: readonly Row[]): readonly Row[] =>
     row.handledBy === 'upstream' ? { ...row, endpoints: row.endpoints.map(sentWhole) } : row,
   )
 
-/** Patterns of routes by their templates: a pattern may differ between versions. */
-const patternsByTemplate = (index: IndexDocument): ReadonlyMap<string, string> =>
-  new Map(
-    [...index.routes.keys()].map((pattern) => [(routeTemplate(pattern) ?? pattern).toLowerCase(), pattern]),
-  )
-
 /** Does the upstream announce the route of a row? */
 export const announces = (index: IndexDocument): ((row: Row) => boolean) => {
   const byTemplate = patternsByTemplate(index)
@@ -194,11 +189,17 @@ export const followIndex = (rows: readonly Row[], index: IndexDocument): readonl
   })
 }
 
+/** Rows that are compared in one piece: about a millisecond. */
+const rowsOfPiece = 64
+
 /** The rows with the objects of `last` where nothing has changed, so that what was computed for them stays valid. */
-export const withKeptRows = (rows: readonly Row[], last: readonly Row[]): readonly Row[] => {
+export function* withKeptRows(rows: readonly Row[], last: readonly Row[]): Pieces<readonly Row[]> {
   const before = new Map(last.map((row) => [row.pattern, row]))
-  return rows.map((row) => {
+  const kept: Row[] = []
+  for (const row of rows) {
     const previousRow = before.get(row.pattern)
-    return previousRow !== undefined && isDeepStrictEqual(previousRow, row) ? previousRow : row
-  })
+    kept.push(previousRow !== undefined && isDeepStrictEqual(previousRow, row) ? previousRow : row)
+    if (kept.length % rowsOfPiece === 0) yield
+  }
+  return kept
 }

@@ -1,3 +1,4 @@
+import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { isJsonObject, type JsonObject, jsonTypes, ownMember } from '../../http/json-text.ts'
 import type { RouteRefusal } from '../../service/announced.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
@@ -265,12 +266,22 @@ const routeKeys = (pattern: string, template: string): string[] => [
   template.toLowerCase(),
 ]
 
-export const unlistedPatterns = (index: IndexDocument, rows: readonly Row[]): string[] => {
+export function* unlistedPatterns(index: IndexDocument, rows: readonly Row[]): Pieces<readonly string[]> {
   const keys = new Set(rows.flatMap((row) => routeKeys(row.pattern, row.template)))
-  return [...index.routes.keys()].filter(
-    (pattern) => !routeKeys(pattern, routeTemplate(pattern) ?? pattern).some((key) => keys.has(key)),
-  )
+  const unlisted: string[] = []
+  let left = patternsOfPiece
+  for (const pattern of index.routes.keys()) {
+    if (!routeKeys(pattern, routeTemplate(pattern) ?? pattern).some((key) => keys.has(key)))
+      unlisted.push(pattern)
+    left -= 1
+    if (left > 0) continue
+    left = patternsOfPiece
+    yield
+  }
+  return unlisted
 }
+
+const patternsOfPiece = 256
 
 /**
  * Arguments that routes of the contract announce word for word: those of content types that plugins add come from the same functions
@@ -290,8 +301,18 @@ const coreArguments = (index: IndexDocument, patterns: ReadonlySet<string>): IsC
   return (name, announced) => texts.has(textOf(name, announced))
 }
 
-/** Compiles rows for the routes that an index announces beyond the known rows. Whether a pattern is safe to match is the router's decision. */
-export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): LearnedRows => {
+/** Routes that are read in one piece: about a millisecond. */
+const routesOfPiece = 32
+
+/**
+ * Compiles rows for the routes that an index announces beyond the known rows, `unlistedPatterns`. Whether a pattern is safe to match is
+ * the router's decision.
+ */
+export function* learnInPieces(
+  index: IndexDocument,
+  knownRows: readonly Row[],
+  unlisted: readonly string[],
+): Pieces<LearnedRows> {
   const plain = new Set(
     knownRows
       .filter((row) => row.whereAnnounced !== true && row.collection !== '')
@@ -301,7 +322,8 @@ export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): Lear
   const refusals: { pattern: string; reason: RouteRefusal }[] = []
   const templates = new Set<string>()
   const isCoreArgument = coreArguments(index, new Set(knownRows.map((row) => row.pattern)))
-  for (const pattern of unlistedPatterns(index, knownRows)) {
+  for (const [at, pattern] of unlisted.entries()) {
+    if (at % routesOfPiece === 0) yield
     const entry = index.routes.get(pattern) as JsonObject
     const row = rowOf(pattern, entry, plain, isCoreArgument)
     if (typeof row === 'string') refusals.push({ pattern, reason: row })
@@ -313,3 +335,7 @@ export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): Lear
   }
   return { rows, refusals }
 }
+
+/** The same at once. */
+export const learnRows = (index: IndexDocument, knownRows: readonly Row[]): LearnedRows =>
+  atOnce(learnInPieces(index, knownRows, atOnce(unlistedPatterns(index, knownRows))))

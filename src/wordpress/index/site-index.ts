@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
 import { asciiJson, type FieldLines } from '../../http/message.ts'
@@ -8,7 +10,20 @@ import type { Row } from '../../service/row.ts'
 import { compareWithUpstream, type Unlisted } from './drift.ts'
 import { describeRow, type IndexDocument } from './index-document.ts'
 import { announces, followIndex, withKeptRows } from './index-source.ts'
-import { type LearnedRows, learnRows, unlistedPatterns } from './learn-rows.ts'
+import { type LearnedRows, learnInPieces, unlistedPatterns } from './learn-rows.ts'
+
+/** Entries that are written in one piece: about a millisecond. */
+const entriesOfPiece = 128
+
+/** Each route's entry with its name, as it stands in a document. */
+function* routeTexts(routes: ReadonlyMap<string, JsonObject>): Pieces<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>()
+  for (const [pattern, entry] of routes) {
+    texts.set(pattern, `${asciiJson(pattern)}:${asciiJson(entry)}`)
+    if (texts.size % entriesOfPiece === 0) yield
+  }
+  return texts
+}
 
 /** A document ready to be sent with status 200. */
 export type DiscoveryDocument = {
@@ -22,8 +37,10 @@ export const documentOf = (
   value: unknown,
   publicRoot: string,
   methods: readonly string[],
-): DiscoveryDocument => {
-  const content = Buffer.from(asciiJson(value), 'latin1')
+): DiscoveryDocument => documentOfText(asciiJson(value), publicRoot, methods)
+
+const documentOfText = (text: string, publicRoot: string, methods: readonly string[]): DiscoveryDocument => {
+  const content = Buffer.from(text, 'latin1')
   const fields = [
     ['Content-Type', 'application/json; charset=UTF-8'],
     ['X-Robots-Tag', 'noindex'],
@@ -116,7 +133,11 @@ const buildSiteIndex = (
   }
   const authentication = ownMember(identity, 'authentication')
   const links = ownMember(identity, '_links')
+  const patternsOf = (name: string): readonly string[] =>
+    [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name).map(([pattern]) => pattern)
   return {
+    routes,
+    patternsOf,
     site: {
       ...pick(identity, before),
       namespaces: [...namespaces],
@@ -133,10 +154,9 @@ const buildSiteIndex = (
     /** The namespace's own document; undefined when it is not announced. */
     namespace: (name: string): JsonObject | undefined => {
       if (!namespaces.has(name)) return undefined
-      const ownRoutes = [...routes].filter(([, entry]) => ownMember(entry, 'namespace') === name)
       return {
         namespace: name,
-        routes: Object.fromEntries(ownRoutes),
+        routes: Object.fromEntries(patternsOf(name).map((pattern) => [pattern, routes.get(pattern)])),
         _links: { up: [{ href: `${publicRoot}/` }] },
       }
     },
@@ -144,36 +164,62 @@ const buildSiteIndex = (
 }
 
 /** Learned rows without those that no path would match: these are refused as well. */
-const routedRows = (
+function* routedRows(
   { rows, refusals }: LearnedRows,
   listed: readonly Row[],
   last: readonly Row[] = [],
-): LearnedRows => {
-  const learnedRows = withKeptRows(rows, last)
-  const skipped = skippedRows([...listed, ...learnedRows])
+): Pieces<LearnedRows> {
+  const learnedRows = yield* withKeptRows(rows, last)
+  const skipped = yield* skippedRows([...listed, ...learnedRows])
   return {
     rows: learnedRows.filter((row) => !skipped.has(row)),
     refusals: [...refusals, ...[...skipped].map(([{ pattern }, reason]) => ({ pattern, reason }))],
   }
 }
 
+/** A document with routes, of which only the other members are written: a large site has megabytes of routes. */
+const withRouteTexts = (document: JsonObject, texts: Iterable<string>): string => {
+  const marker = randomUUID()
+  return asciiJson({ ...document, routes: marker }).replace(`"${marker}"`, () => `{${[...texts].join(',')}}`)
+}
+
 /** All that follows from an index whose names are already public; replaced as a whole. */
-export const knowledgeOf = (
+export function* knowledgeInPieces(
   index: IndexDocument,
   settings: IndexSettings,
   last?: { readonly listed: readonly Row[]; readonly learned: LearnedRows },
-) => {
+) {
   const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
-  const unlisted = unlistedPatterns(index, rows)
+  const unlisted = yield* unlistedPatterns(index, rows)
+  const followed = followIndex(requestRows(rows, index), index)
+  yield
   const listed =
-    index.routes === emptyIndex.routes
-      ? rows
-      : withKeptRows(followIndex(requestRows(rows, index), index), last?.listed ?? rows)
+    index.routes === emptyIndex.routes ? rows : yield* withKeptRows(followed, last?.listed ?? rows)
+  yield
   const site = buildSiteIndex(index, settings, listed, unlisted)
+  yield
   const learned: LearnedRows =
     unlistedRoutes === 'learn'
-      ? routedRows(learnRows(index, rows), listed, last?.learned.rows)
+      ? yield* routedRows(yield* learnInPieces(index, rows, unlisted), listed, last?.learned.rows)
       : { rows: [], refusals: [] }
+  const texts = yield* routeTexts(site.routes)
+  const document = documentOfText(withRouteTexts(site.site, texts.values()), publicRoot, ['GET'])
+  yield
+  const drift = compareWithUpstream(offered(announced, index), index, {
+    routes: unlistedRoutes,
+    parameters: undeclaredParameters,
+  })
+  yield
+  const namespaces = new Map<string, DiscoveryDocument>()
+  /** That of a namespace, without a selection; written on its first request. */
+  const namespaceDocument = (name: string, value: JsonObject): DiscoveryDocument => {
+    const known = namespaces.get(name)
+    if (known !== undefined) return known
+    const own = site.patternsOf(name).map((pattern) => texts.get(pattern) ?? '')
+    const made = documentOfText(withRouteTexts(value, own), publicRoot, ['GET'])
+    namespaces.set(name, made)
+    return made
+  }
   return {
     site,
     /** The contract's rows as the upstream takes them. */
@@ -181,17 +227,19 @@ export const knowledgeOf = (
     /** The routes that the upstream announces, by pattern. */
     entries: index.routes,
     /** The site index without a selection, ready to be sent. */
-    document: documentOf(site.site, publicRoot, ['GET']),
+    document,
+    namespaceDocument,
     unlistedRoutes: unlisted.length,
     learned,
-    drift: compareWithUpstream(offered(announced, index), index, {
-      routes: unlistedRoutes,
-      parameters: undeclaredParameters,
-    }),
+    drift,
   }
 }
 
-type SiteKnowledge = ReturnType<typeof knowledgeOf>
+/** The same at once. */
+export const knowledgeOf = (...index: Parameters<typeof knowledgeInPieces>): SiteKnowledge =>
+  atOnce(knowledgeInPieces(...index))
+
+type SiteKnowledge = ReturnType<typeof knowledgeInPieces> extends Pieces<infer Knowledge> ? Knowledge : never
 
 const countBy = <Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> => {
   const counts: Partial<Record<Name, number>> = {}

@@ -1,5 +1,5 @@
 import { Transform } from 'node:stream'
-import { createFairTurns } from '../../http/bounds.ts'
+import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
 import { backslash, mediaTypeOf } from '../../http/json-text.ts'
 import { mapLinkValue, maxUrlLength } from '../../http/links.ts'
 import { contentText, essence, type FieldLines, fieldValue } from '../../http/message.ts'
@@ -23,17 +23,14 @@ import {
   type RestUrls,
 } from './urls.ts'
 
-const bytesPerTurn = 64 * 1024
+const bytesOfPiece = 64 * 1024
 
-/** For the contents of all clients together. */
-const turns = createFairTurns(1)
-
-/** Maps complete content of a client, which decides how much of it is mapped: 64 KiB in each turn of the event loop. */
-const mapInTurns = async (content: Buffer, { push, end }: ChunkMapper): Promise<Buffer> => {
+/** Maps complete content, of which a client or an upstream decides how much it is. */
+function* mapInPieces(content: Buffer, { push, end }: ChunkMapper): Pieces<Buffer> {
   const mapped: Buffer[] = []
-  for (let at = 0; at < content.length; at += bytesPerTurn) {
-    await new Promise<void>((resolve) => turns.begin('', resolve))
-    mapped.push(push(content.subarray(at, at + bytesPerTurn)))
+  for (let at = 0; at < content.length; at += bytesOfPiece) {
+    mapped.push(push(content.subarray(at, at + bytesOfPiece)))
+    yield
   }
   mapped.push(end())
   return Buffer.concat(mapped)
@@ -288,8 +285,8 @@ export const createNames = (options: NamesOptions) => {
     toUpstreamContent: (content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer> => {
       if (isJson(essence(contentType))) {
         const { urls, mapper } = current().toUpstream
-        if (urls.isIdentity || content.length <= bytesPerTurn) return mapper.whole(content)
-        return mapInTurns(content, mapper.scanner())
+        if (urls.isIdentity || content.length <= bytesOfPiece) return mapper.whole(content)
+        return inTurns(mapInPieces(content, mapper.scanner()), '')
       }
       // Of what is not read as a form the validator has not bounded the names.
       if (mediaTypeOf(contentType) !== 'form') return content
@@ -307,6 +304,9 @@ export const createNames = (options: NamesOptions) => {
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
     fromUpstreamDocument: (content: Buffer): Buffer => current().toPublic.mapper.whole(content),
+    /** The same in pieces. */
+    fromUpstreamDocumentInPieces: (content: Buffer): Pieces<Buffer> =>
+      mapInPieces(content, current().toPublic.mapper.scanner()),
   }
 }
 

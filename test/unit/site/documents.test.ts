@@ -123,6 +123,11 @@ describe('OPTIONS', () => {
 })
 
 describe('an upstream without the plugin of a row', () => {
+  function* unchanged(content: Buffer): Generator<void, Buffer> {
+    yield
+    return content
+  }
+
   const plain = (): Buffer => {
     const document = publicDocument()
     document['namespaces'] = (document['namespaces'] as string[]).filter((name) => name !== 'contact-form/v1')
@@ -134,7 +139,7 @@ describe('an upstream without the plugin of a row', () => {
 
   test('is announced without it', async () => {
     const fetchIndex = async () => ({ status: 200, content: plain() })
-    const { discovery } = watched({ fetchIndex, toPublic: (content) => content })
+    const { discovery } = watched({ fetchIndex, toPublic: unchanged })
     expect(parsed(await discovery.index(''))).toEqual(JSON.parse(plain().toString()))
     expect(await discovery.namespaceIndex('contact-form/v1', '')).toEqual({ kind: 'unknown-namespace' })
     expect(discovery.drift()).toEqual([])

@@ -61,7 +61,7 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
     unlistedRoutes: 'learn',
     undeclaredParameters: 'forward',
     fetchIndex: async () => ({ status: 200, content: realIndex }),
-    toPublic: (content) => names.fromUpstreamDocument(content),
+    toPublic: names.fromUpstreamDocumentInPieces,
     rowsLearned: (_listed, rows) => learned.push(rows.map((row) => row.template)),
     tableChanged: () => {},
     report: (event) => events.push(event),

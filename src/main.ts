@@ -9,7 +9,12 @@ import { fileURLToPath } from 'node:url'
 import { type CliPorts, exitCodes, handleOutputErrors } from './cli/cli-ports.ts'
 import { nodeFault } from './cli/node-version.js'
 import { runCli } from './cli/run-cli.ts'
-import { handleSignalsWhileStarting, ignoreSignals, stopOnSignal } from './cli/stop-on-signal.ts'
+import {
+  handleSignalsWhileStarting,
+  ignoreSignals,
+  ignoreUserSignals,
+  stopOnSignal,
+} from './cli/stop-on-signal.ts'
 import { watchFiles } from './cli/watch-files.ts'
 import { isWorker, linkToParent, parentLine, type WorkerLink } from './cluster/worker-link.ts'
 import { packageFile } from './package-file.ts'
@@ -34,6 +39,7 @@ const gateways = () => import('./workers.ts')
 const upstreamReports = () => import('./gateway/upstream-findings.ts')
 const explanations = () => import('./gateway/explain.ts')
 
+ignoreUserSignals(isWorker() ? undefined : stderr)
 handleOutputErrors({ stdout, stderr, exit: (code) => process.exit(code) })
 
 /** Ends the handling of signals while starting; true when a reload is due. */

@@ -95,6 +95,20 @@ export const handleSignalsWhileStarting = (stderr: TextOutput): (() => boolean) 
   }
 }
 
+const userSignals = {
+  SIGUSR1: 'there is no log file to open again, since the log goes to standard output',
+  SIGUSR2: 'it has no meaning here',
+} as const
+
+/**
+ * Tools that rotate logs send SIGUSR1, at which Node opens its debugger to everyone on this machine; SIGUSR2 ends a process that
+ * does not listen. `stderr` undefined: nothing is said.
+ */
+export const ignoreUserSignals = (stderr: TextOutput | undefined): void => {
+  for (const [signal, text] of Object.entries(userSignals))
+    process.on(signal, () => stderr?.write(`trellis: ${signal}, nothing is done: ${text}; SIGHUP reloads\n`))
+}
+
 /**
  * For a worker: its parent handles signals, and a terminal sends them to the whole process group. An uncaught error ends the
  * worker, and the parent starts another one.

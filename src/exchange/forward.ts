@@ -19,7 +19,7 @@ import {
   type ResponseHead,
   requestField,
 } from '../http/message.ts'
-import { isHead, isPost } from '../http/methods.ts'
+import { isHead, isOptions, isPost } from '../http/methods.ts'
 import type { ContentMapper, Translation } from '../service/announced.ts'
 import type { ContentInspector } from '../service/contract.ts'
 import { methodOverrideHeader } from '../service/method-override.ts'
@@ -34,6 +34,7 @@ import {
   type Ready,
   upstreamTarget,
 } from './exchange.ts'
+import { nextMaxForwards } from './max-forwards.ts'
 import type { ForwardingFacts } from './ports.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
@@ -200,7 +201,7 @@ export const forward = async (context: ForwardContext, outgoing: Outgoing): Prom
 }
 
 const nothing: ReadonlySet<string> = new Set()
-const noFields = {}
+const maxForwards: ReadonlySet<string> = new Set(['max-forwards'])
 
 /** The request as it came. With a condition that names a form made here, the tag of the upstream is sent too. */
 export const passedOn = (exchange: Ready): Outgoing => {
@@ -209,8 +210,8 @@ export const passedOn = (exchange: Ready): Outgoing => {
   return {
     exchange,
     effect: 'pass',
-    extraFields: isConditioned ? ownConditions(request.fields) : noFields,
-    withheld: isConditioned ? tagConditions : nothing,
+    extraFields: isConditioned ? ownConditions(request.fields) : nextMaxForwards(exchange),
+    withheld: isConditioned ? tagConditions : isOptions(exchange.method) ? maxForwards : nothing,
     acceptEncoding: codingsToPass(exchange),
     background: exchange.origin === 'verify',
     signal: request.signal,

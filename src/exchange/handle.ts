@@ -24,6 +24,7 @@ import {
 } from './finish.ts'
 import { type ForwardContext, forward, passedOn } from './forward.ts'
 import { answerList } from './list-of-requests.ts'
+import { lastRecipient } from './max-forwards.ts'
 import type { CacheContext, ExchangeWatch } from './ports.ts'
 import { readThrough } from './read.ts'
 import { write } from './write.ts'
@@ -150,7 +151,9 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
       if (exchange.meaning?.parts !== undefined)
         return answerList(context.budget, exchange, exchange.meaning.parts, (item) => handle(context, item))
       return inCache(() => readThrough(context, asKeyed(exchange), decision.caching, send))
-    case 'pass':
+    case 'pass': {
+      const own = lastRecipient(exchange)
+      if (own !== undefined) return own
       record.cache = 'bypass'
       reportBypass(context, exchange, decision.reason)
       return inCache(async () => {
@@ -158,6 +161,7 @@ const act = (context: HandleContext, exchange: Ready, decision: Decision): Answe
         const { reason } = decision
         return reason === undefined ? response : withStatus(response, { reason: 'bypass', detail: reason })
       })
+    }
     case 'write':
       record.cache = 'bypass'
       reportBypass(context, exchange, decision.sensitive)

@@ -214,6 +214,19 @@ test('a started gateway answers, and ends with 0 on SIGTERM', async () => {
   expect(await gateway.stop()).toBe(0)
 }, 120_000)
 
+test('SIGUSR1 and SIGUSR2 neither open a debugger nor end a gateway or its workers', async () => {
+  const gateway = await startGatewayProcess({ workers: 2 })
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
+    // To the whole group: the parent and its workers.
+    process.kill(-gateway.program.pid, signal)
+    await expect.poll(() => gateway.program.output()).toContain(`trellis: ${signal}, nothing is done`)
+  }
+  const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
+  expect(metrics).toMatch(/^trellis_workers_ready 2$/m)
+  expect(gateway.program.output()).not.toContain('Debugger')
+  await gateway.stop()
+}, 120_000)
+
 test('the demo says at / where to go, and other requests reach the services', async () => {
   const [port, adminPort] = [await freePort(), await freePort()]
   const env = { TRELLIS_PORT: `${port}`, TRELLIS_ADMIN_PORT: `${adminPort}`, TRELLIS_DRAIN_DELAY: '0s' }

@@ -61,6 +61,22 @@ const exitCode = async (child: ChildProcess): Promise<unknown> => {
   return code
 }
 
+test('SIGUSR1 does not open the debugger of Node, and SIGUSR2 does not end the process', async () => {
+  const { child, text } = await startedProgram(`
+    import { ignoreUserSignals } from ${from('src/cli/stop-on-signal.ts')}
+    ignoreUserSignals(process.stderr)
+    setInterval(() => {}, 1_000)
+    console.log('listening')
+  `)
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
+    child.kill(signal)
+    await expect.poll(text).toContain(`trellis: ${signal}, nothing is done`)
+  }
+  expect(text()).not.toContain('Debugger')
+  expect(child.exitCode ?? child.signalCode).toBeNull()
+  child.kill('SIGTERM')
+})
+
 describe('a running gateway', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s drains the gateway and ends the process with 0',

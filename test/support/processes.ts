@@ -20,9 +20,9 @@ const keptOutput = 256 * 1024
 // (a second one means "at once" to many), so the shell itself only ignores it and goes on waiting.
 const supervisor = `
 exec 3<&0
-trap : TERM INT
+trap : TERM INT USR1 USR2
 "$@" </dev/null 3<&- & child=$!
-( trap - TERM INT; cat <&3 >/dev/null; kill -s KILL -- -$$ ) & watcher=$!
+( trap - TERM INT; trap '' USR1 USR2; cat <&3 >/dev/null; kill -s KILL -- -$$ ) & watcher=$!
 wait "$child"; code=$?
 while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
 kill -KILL "$watcher" 2>/dev/null

@@ -229,8 +229,11 @@ export const describesStored = (response: ResponseHead, stored: StoredResponse):
   )
 }
 
-/** Fields that a 304 cannot change: they describe the stored content (RFC 9111 §3.2). */
-const notUpdated: ReadonlySet<string> = new Set(['content-length', 'content-encoding', 'content-range'])
+/** Fields that a 304 cannot change: they describe the stored content (RFC 9111 §3.2), or the empty one of the 304. */
+const notUpdated: ReadonlySet<string> = new Set([
+  ...['content-length', 'content-encoding', 'content-range'],
+  ...['content-digest', 'repr-digest', 'content-md5', 'digest'],
+])
 
 const isDecoded = ({ upstreamTag, fields }: StoredResponse): boolean => {
   const decoded = tagOfDecoded(upstreamTag ?? '')

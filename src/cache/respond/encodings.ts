@@ -1,4 +1,5 @@
 import {
+  digestsOfContent,
   evaluatePreconditions,
   isConditional,
   parseEntityTag,
@@ -19,10 +20,12 @@ import {
   type FieldLines,
   fieldValue,
   type GatewayResponse,
+  hasField,
   ownBytes,
   type RequestFields,
   type ResponseHead,
   requestField,
+  withoutFields,
 } from '../../http/message.ts'
 import { isGet, isHead } from '../../http/methods.ts'
 import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
@@ -62,7 +65,13 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
   }
   if (isHead(reader.method)) {
     discard(whole.content)
-    return { ...whole, content: undefined }
+    const { fields } = whole
+    return {
+      ...whole,
+      // The usual array stays: its text is prepared.
+      fields: hasField(fields, digestsOfContent) ? withoutFields(fields, digestsOfContent) : fields,
+      content: undefined,
+    }
   }
   const wantsRange = requestField(reader.fields, 'range') !== undefined
   return wantsRange && Buffer.isBuffer(whole.content) ? ranged(reader, whole, whole.content, now) : whole

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Moment } from '../../clock.ts'
-import { isConditional } from '../../http/conditional/preconditions.ts'
+import { digestsOfContent, isConditional } from '../../http/conditional/preconditions.ts'
 import {
   contentText,
   type FieldLines,
   type GatewayResponse,
   type HeadText,
+  hasField,
   headText,
   longestText,
   whenKnown,
@@ -146,7 +147,8 @@ const headTextOf = (
   form: SharedForm,
   stored: StoredResponse,
 ): HeadText | undefined => {
-  if (form === 'not-modified') return headText(fields, status)
+  if (form === 'not-modified' || (form === 'head' && hasField(stored.fields, digestsOfContent)))
+    return headText(fields, status)
   // A coded form is made of another stored response, and has other fields.
   const lines = stored.sentFields ?? stored.fields
   if (stored.headText?.of !== lines) stored.headText = headText(lines, stored.status)

@@ -162,8 +162,12 @@ export const evaluatePreconditions = (
   return modifiedSince(ifModifiedSince, response, now) === false ? 'not-modified' : 'proceed'
 }
 
+/** Digests of the content of one message; `Repr-Digest` is of the representation, which a part or a HEAD shows too (RFC 9530 §2, §3). */
+export const digestsOfContent: ReadonlySet<string> = new Set(['content-digest', 'content-md5'])
+
 /** Fields about a content that a 304 or 412 does not carry (RFC 9110 §15.4.5). */
 const contentFields: ReadonlySet<string> = new Set([
+  ...digestsOfContent,
   'content-length',
   'content-encoding',
   'content-language',

@@ -8,7 +8,7 @@ import {
   withoutFields,
 } from '../message.ts'
 import { parseHttpDate } from './dates.ts'
-import { matchesStrongly, parseEntityTag } from './preconditions.ts'
+import { digestsOfContent, matchesStrongly, parseEntityTag } from './preconditions.ts'
 
 /** First and last byte position, both included (RFC 9110 §14.1.2). */
 type ByteRange = { readonly first: number; readonly last: number }
@@ -97,6 +97,7 @@ export const rangeOf = (
 }
 
 const replaced: ReadonlySet<string> = new Set([
+  ...digestsOfContent,
   'content-length',
   'content-type',
   'content-range',
@@ -138,7 +139,8 @@ export const partialContent = (
   const [only, ...others] = ranges
   if (only === undefined || others.length > 0) return multipart(head, content, ranges)
   const part = content.subarray(only.first, only.last + 1)
-  const fields = withField(head.fields, 'Content-Length', String(part.length))
+  const whole = withoutFields(head.fields, digestsOfContent)
+  const fields = withField(whole, 'Content-Length', String(part.length))
   fields.push('Content-Range', `bytes ${only.first}-${only.last}/${content.length}`)
   return { head: { status: 206, fields }, content: part }
 }

@@ -832,8 +832,22 @@ final class Trellis_Changes {
 	/** By table: its columns in lower case, as the database describes them; null when it does not. */
 	private $columns = array();
 
-	/** Columns with ids, by which responses may name rows of a table: `id`, `post_id`, `ID`. */
-	const IDS = '/(?:^|_)id$/i';
+	/** Columns with ids, by which responses may name rows of a table: `id`, `post_id`, `ID`; and those with the kind of a row, as `object_type`. */
+	const IDS = '/(?:^|_)(?:id|type)$/i';
+
+	/**
+	 * Columns that no response shows: Yoast SEO writes in those of the author, the terms and the home page when a post was changed, and reads
+	 * them in its sitemaps only. A response whose statement names one depends on the whole table.
+	 */
+	const UNSHOWN = array( 'yoast_indexable' => array( 'object_last_modified', 'updated_at' ) );
+
+	/** A value of such a column as responses and changes name it; null for others than numbers and simple words. */
+	public static function row_value( $value ) {
+		if ( preg_match( '/^[1-9]\d{0,17}$/D', $value ) ) {
+			return $value;
+		}
+		return preg_match( '/^[a-z][a-z0-9_-]* *$/iD', $value ) ? substr( md5( strtolower( rtrim( $value ) ) ), 0, 10 ) : null;
+	}
 
 	/** The columns of a table with ids: the default of each, and whether the database counts it, as it may do with a key. Null when that is not known. */
 	private function id_columns( $name ) {
@@ -874,7 +888,7 @@ final class Trellis_Changes {
 				}
 			}
 		}
-		if ( null === $known || null !== $counts && count( $rows ) > 1 ) {
+		if ( ! $known || null !== $counts && count( $rows ) > 1 ) {
 			$this->whole( $site, $table );
 			return;
 		}
@@ -892,12 +906,24 @@ final class Trellis_Changes {
 			return;
 		}
 		$known = preg_match( '/\bLIMIT\b/i', $masked ) ? null : $this->id_columns( $name );
-		$rows  = $known ? $this->log->query( 'SELECT `' . implode( '`, `', array_keys( $known ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) ) : false;
+		$new   = $known && 'UPDATE' === $verb ? $this->assigned( $set ) : null;
+		$rows  = $known ? $this->log->query( 'SELECT `' . implode( '`, `', array_unique( array_merge( array_keys( $known ), array_keys( (array) $new ) ) ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) ) : false;
 		$pairs = array();
+		$stays = null !== $new && $rows && count( $rows ) <= self::MAX_ROWS;
 		foreach ( $rows ? $rows : array() as $row ) {
+			if ( null !== $new && $this->keeps_shown( $table, $row, $new ) ) {
+				continue;
+			}
+			$stays = false;
 			foreach ( $known as $column => $facts ) {
 				$pairs[] = "$column:{$row->$column}";
 			}
+		}
+		if ( $stays ) {
+			// Unless another request writes at the same time.
+			$this->searched[ $site ][ $table ] = true;
+			$this->mark( $site );
+			return;
 		}
 		foreach ( 'UPDATE' === $verb && $known ? array_keys( $known ) : array() as $column ) {
 			if ( preg_match( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=\s*(\d+|' . self::STRING . '|NULL)?\s*(,|$)?/is', $set, $part ) ) {
@@ -921,12 +947,45 @@ final class Trellis_Changes {
 		$this->note_rows( $site, $table, $rows ? $pairs : array() );
 	}
 
+	/** What an UPDATE sets, by column in lower case; null when a value is an expression. */
+	private function assigned( $set ) {
+		$new = array();
+		$at  = 0;
+		while ( preg_match( '/\G\s*+`?(\w+)`?\s*=\s*(-?\d+(?:\.\d+)?|' . self::STRING . '|NULL)\s*+(,|$)/is', $set, $part, 0, $at ) ) {
+			$new[ strtolower( $part[1] ) ] = 'NULL' === strtoupper( $part[2] ) ? null : ( is_numeric( $part[2] ) ? $part[2] : $this->unquote( $part[2] ) );
+			$at                           += strlen( $part[0] );
+			if ( '' === $part[3] ) {
+				return $new;
+			}
+		}
+		return null;
+	}
+
+	/** Whether a row has what an UPDATE sets already, but for columns that no response shows. */
+	private function keeps_shown( $table, $row, $new ) {
+		foreach ( array_change_key_case( (array) $row ) as $column => $value ) {
+			if ( array_key_exists( $column, $new ) && $new[ $column ] !== $value && ! in_array( $column, isset( self::UNSHOWN[ $table ] ) ? self::UNSHOWN[ $table ] : array(), true ) ) {
+				return false;
+			}
+		}
+		return true;
+	}
+
 	private function note_rows( $site, $table, $pairs ) {
 		$rows = isset( $this->table_rows[ $site ][ $table ] ) ? $this->table_rows[ $site ][ $table ] : array();
-		$ids  = preg_grep( '/:[1-9]\d{0,17}$/D', $pairs );
-		$this->table_rows[ $site ][ $table ] = $rows + array_fill_keys( $ids, true );
-		// To the database a text that begins with a number is this number.
-		if ( count( $rows ) + count( $ids ) > self::MAX_ROWS || preg_grep( '/:[\s0+]*[1-9]/', array_diff( $pairs, $ids ) ) ) {
+		$ids  = array();
+		foreach ( $pairs as $pair ) {
+			list( $column, $text ) = explode( ':', $pair, 2 );
+			$value                 = self::row_value( $text );
+			if ( null !== $value ) {
+				$ids[ "$column:$value" ] = true;
+			} elseif ( preg_match( '/^[\s0+]*[1-9]|[^\x20-\x7e]/', $text ) ) {
+				// To the database a text that begins with a number is this number, and letters of other alphabets may be the same as Latin ones.
+				$this->whole( $site, $table );
+			}
+		}
+		$this->table_rows[ $site ][ $table ] = $rows + $ids;
+		if ( count( $rows ) + count( $ids ) > self::MAX_ROWS ) {
 			$this->whole( $site, $table );
 		}
 	}
@@ -1510,7 +1569,7 @@ final class Trellis_Changes {
 			}
 		}
 		foreach ( $this->table_rows as $site => $names ) {
-			foreach ( array_diff_key( $names, isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() ) as $name => $rows ) {
+			foreach ( array_filter( array_diff_key( $names, isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() ) ) as $name => $rows ) {
 				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name, 'rows' => array_keys( $rows ) );
 			}
 		}
@@ -2651,11 +2710,18 @@ final class Trellis_Tags {
 			return false;
 		}
 		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b|$)/is', $sql, $part ) ? $part[1] : '';
-		preg_match_all( '/(?<![\w$.])(?:\w+\.)?(\w*?id)\s*(?:=|IN\b)/i', $where, $found );
-		foreach ( preg_grep( Trellis_Changes::IDS, array_unique( $found[1] ) ) as $column ) {
-			$ids = $this->values_of( $where, array( "(?:\\w+\\.)?$column" ), $strings );
+		$unshown = isset( Trellis_Changes::UNSHOWN[ $table ] ) ? Trellis_Changes::UNSHOWN[ $table ] : array();
+		if ( $unshown && preg_match( '/\b(?:' . implode( '|', $unshown ) . ')\b/i', $sql ) ) {
+			return false;
+		}
+		preg_match_all( '/(?<![\w$.])(?:\w+\.)?(\w*?(?:id|type))\s*(?:=|IN\b)/i', $where, $found );
+		$columns = preg_grep( Trellis_Changes::IDS, array_unique( $found[1] ) );
+		// Of one kind there are many rows.
+		foreach ( array_merge( preg_grep( '/id$/i', $columns ), preg_grep( '/type$/i', $columns ) ) as $column ) {
+			$ids    = $this->values_of( $where, array( "(?:\\w+\\.)?$column" ), $strings );
+			$ids    = null === $ids ? null : array_map( array( 'Trellis_Changes', 'row_value' ), $ids );
 			$column = strtolower( $column );
-			if ( null !== $ids && count( $ids ) <= 100 && array() === preg_grep( '/^[1-9]\d{0,17}$/D', $ids, PREG_GREP_INVERT ) ) {
+			if ( null !== $ids && count( $ids ) <= 100 && ! in_array( null, $ids, true ) ) {
 				$known = isset( $this->rows[ $table ][ $column ] ) ? $this->rows[ $table ][ $column ] : array();
 				$this->rows[ $table ][ $column ] = $known + array_fill_keys( $ids, true );
 				return true;

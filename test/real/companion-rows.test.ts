@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
@@ -7,6 +8,12 @@ import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 const plugin = `<?php add_action( 'init', function () {
 	global $wpdb;
 	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_acme (id bigint(20) NOT NULL AUTO_INCREMENT, owner_id bigint(20) NOT NULL DEFAULT 3, name varchar(60), PRIMARY KEY (id))' );
+	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_yoast_indexable (id bigint(20) NOT NULL AUTO_INCREMENT, object_type varchar(60), title varchar(60), object_last_modified datetime, PRIMARY KEY (id))' );
+	if ( isset( $_GET['kinds'] ) ) {
+		add_action( 'rest_api_init', function () {
+			$GLOBALS['wpdb']->get_results( $_GET['kinds'] ? "SELECT * FROM wp_yoast_indexable WHERE object_type = 'home-page' LIMIT 1" : "SELECT MAX(object_last_modified) FROM wp_yoast_indexable WHERE object_type = 'home-page'" );
+		} );
+	}
 	if ( isset( $_GET['acme'] ) ) {
 		add_action( 'rest_api_init', function () {
 			global $wpdb;
@@ -15,6 +22,9 @@ const plugin = `<?php add_action( 'init', function () {
 		} );
 	}
 } );`
+
+/** A word in a column with the kind of a row, as the companion names it. */
+const kind = (word: string): string => createHash('md5').update(word).digest('hex').slice(0, 10)
 
 describeWith('php', 'rows of tables of plugins', () => {
   let site: CompanionSite
@@ -36,6 +46,47 @@ describeWith('php', 'rows of tables of plugins', () => {
     expect(tags).toContain(';complete;')
     expect(tags).toContain(named)
     expect(tags.includes('r=')).toBe(acme === '1')
+  })
+
+  test('a response names rows by their kind, unless it shows a column that no other response shows', async () => {
+    const tagsOf = async (kinds: string): Promise<string> => {
+      const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?kinds=${kinds}`)
+      return response.headers.get('trellis-tags') ?? ''
+    }
+    expect(await tagsOf('1')).toContain(`r=yoast_indexable:object_type:${kind('home-page')}`)
+    expect(await tagsOf('0')).toMatch(/[=,]yoast_indexable(?:[,;]|$)/)
+  })
+
+  test.each<[string, readonly string[]]>([
+    ["INSERT INTO wp_yoast_indexable (object_type, title) VALUES ('Home-page ', 'a')", [kind('home-page')]],
+    ["UPDATE wp_yoast_indexable SET title = 'a', object_type = 'Home-page ' WHERE id = 1", []],
+    [
+      "UPDATE wp_yoast_indexable SET title = 'a', object_last_modified = '2026-01-01 00:00:00' WHERE id = 1",
+      [],
+    ],
+    ["UPDATE wp_yoast_indexable SET title = 'b' WHERE id = 1", [kind('home-page')]],
+    ["UPDATE wp_yoast_indexable SET object_type = 'term' WHERE id = 1", [kind('home-page'), kind('term')]],
+    ["UPDATE wp_yoast_indexable SET title = CONCAT('c', title) WHERE id = 1", [kind('term')]],
+    ["DELETE FROM wp_yoast_indexable WHERE title = 'nothing'", []],
+  ])('%s is a change of the rows of a kind', async (sql, kinds) => {
+    site.intake.pushes.length = 0
+    await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    const rows = kinds.length === 0 ? [] : ['id:1', ...kinds.map((one) => `object_type:${one}`)]
+    const changes = site.intake.pushes.flatMap((push) => push.changes)
+    const named = changes.flatMap((change) =>
+      'rows' in change ? (change.rows as readonly string[]) : [change.kind],
+    )
+    expect(named.toSorted()).toEqual(rows.toSorted())
+  })
+
+  test('a kind in letters of another alphabet is a change of the whole table', async () => {
+    site.intake.pushes.length = 0
+    await site.php(
+      `$GLOBALS['wpdb']->query( "INSERT INTO wp_yoast_indexable (object_type) VALUES ('hömepage')" );`,
+    )
+    expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([
+      { kind: 'table', name: 'yoast_indexable' },
+    ])
   })
 
   const whole = undefined

@@ -53,9 +53,7 @@ const mediaTypeOf = (type: string): string => /^([\w/+-]+)\s*(?:;|$)/.exec(type)
 /** What is sent in a content coding may be something else for the server. */
 const isCoded = ({ request: { fields } }: Ready): boolean => fields['content-encoding'] !== undefined
 
-/**
- * A content that is not read whole may say anything: it is a write. Where the companion is asked, it knows more than the table.
- */
+/** A content that is not read whole may say anything: it is a write. */
 const judgeWrite = async (exchange: Ready, budget: ByteBudget): Promise<Judged> => {
   const { service, generation, method, matching, query, content, request, client } = exchange
   const claim = service.contract.harmlessWrite?.(method, matching.path, query, () =>
@@ -64,7 +62,7 @@ const judgeWrite = async (exchange: Ready, budget: ByteBudget): Promise<Judged> 
       .flatMap(({ contract, address }) => (contract.announces ? [address.basePath] : [])),
   )
   const isWrite: Judged = { exchange, claim: undefined }
-  if (claim === undefined || (claim.by === 'table' && questionFor(exchange) !== undefined)) return isWrite
+  if (claim === undefined) return isWrite
   if (content === undefined) return claim.by === 'table' ? isWrite : { exchange, claim }
   const rule = isCoded(exchange)
     ? undefined
@@ -170,10 +168,35 @@ const kindOf = ({ service, generation }: Ready, statement: WitnessedStatement | 
     : 'unknown'
 }
 
-/** Does the answer show that the write was one that changes nothing? */
+/** Does the answer show that the write was one that changes nothing, or need it not? */
 const isShownBy = (claim: HarmlessClaim | undefined, response: GatewayResponse): boolean =>
-  claim?.shownBy?.(response.status, fieldValues(response.fields, 'set-cookie')) === true &&
-  response.isRepeated !== true
+  claim !== undefined &&
+  response.isRepeated !== true &&
+  claim.shownBy?.(response.status, fieldValues(response.fields, 'set-cookie')) !== false
+
+/**
+ * WordPress runs its tasks behind the response, without a statement. While the log of its changes is read, what they write is in it, as
+ * when WordPress starts them past the gateway. A POST to another script that only names them may have done anything.
+ */
+const isLeftToLog = (exchange: Ready, { status }: GatewayResponse): boolean => {
+  const { service, method, matching, sensitive } = exchange
+  const isCron =
+    sensitive === 'cron' &&
+    (isGetOrHead(method) || service.contract.sensitivityOf(matching.path, '') === 'cron')
+  return isCron && status < 500 && questionFor(exchange) !== undefined
+}
+
+/** Of a write without a statement that drops nothing by itself; undefined for all others. The companion knows more than the table. */
+const knownKind = (
+  exchange: Ready,
+  claim: HarmlessClaim | undefined,
+  response: GatewayResponse,
+  statement: WitnessedStatement | undefined,
+): WriteKind | undefined => {
+  if (statement !== undefined) return undefined
+  if (isShownBy(claim, response)) return 'table'
+  return isLeftToLog(exchange, response) ? 'reported' : undefined
+}
 
 type Write = { readonly tracked: TrackedWrite; readonly announced: string | undefined }
 
@@ -199,8 +222,11 @@ const abandon = async (
   exchange: Ready,
   write: Write,
   error: unknown,
+  claim: HarmlessClaim | undefined,
 ): Promise<void> => {
-  if (!wasIncomplete(error)) await invalidate(context, exchange, write, writeNotes(exchange, undefined), true)
+  const isHarmless = claim !== undefined && claim.shownBy === undefined
+  if (!isHarmless && !wasIncomplete(error))
+    await invalidate(context, exchange, write, writeNotes(exchange, undefined), true)
   else if (write.announced !== undefined) {
     write.tracked.end()
     await context.announcer?.spread([], write.announced)
@@ -256,24 +282,25 @@ export const forwardWrite = async (
     try {
       response = await forward(context, exchange, send, !streams || storable !== undefined, question)
     } catch (error) {
-      await abandon(context, exchange, write, error)
+      await abandon(context, exchange, write, error, claim)
       throw error
     }
     const isStored =
       storable !== undefined && showsOwnTarget(exchange, response) && storable.isStorable(response)
     const isOver = !(response.content instanceof Readable)
     const statement = statementIn(response, question)
-    const isHarmless = isShownBy(claim, response)
-    exchange.record.writeKind = isHarmless ? 'table' : kindOf(exchange, statement)
-    const notes = isHarmless
-      ? []
-      : writeNotes(
-          exchange,
-          // A content that has not been read for it does not count: the row and the path decide.
-          streams || !isOver ? { ...response, content: undefined } : response,
-          tracked.isAlone() ? context.cache.contentsWithTag : undefined,
-          statement,
-        )
+    const known = knownKind(exchange, claim, response, statement)
+    exchange.record.writeKind = known ?? kindOf(exchange, statement)
+    const notes =
+      known !== undefined
+        ? []
+        : writeNotes(
+            exchange,
+            // A content that has not been read for it does not count: the row and the path decide.
+            streams || !isOver ? { ...response, content: undefined } : response,
+            tracked.isAlone() ? context.cache.contentsWithTag : undefined,
+            statement,
+          )
     const spread = invalidate(context, exchange, write, notes, isOver)
     // Before the wait, so that invalidations by other writes during it count.
     const answer = endingWrite(response, isStored ? storable : undefined, () =>
@@ -300,7 +327,8 @@ export const write = async (
     return forwardWrite(context, exchange, send)
   const judged = await judgeWrite(exchange, context.budget)
   const { claim } = judged
-  if (claim === undefined || claim.shownBy !== undefined)
+  const isAsked = claim?.by === 'table' && questionFor(exchange) !== undefined
+  if (claim === undefined || claim.shownBy !== undefined || isAsked)
     return forwardWrite(context, judged.exchange, send, claim)
   exchange.record.writeKind = claim.by
   return send(passedOn(judged.exchange))

@@ -511,3 +511,43 @@ test('a statement that arrives when the log is not read any more is a write', as
   await write('/wp-login.php')
   expect(companion.origin.received.at(-1)?.fields['trellis-nonce']).toBeUndefined()
 }, 30_000)
+
+// The last ones: while tasks may run, nothing is stored.
+describe('without a statement the gateway uses what it knows by itself', () => {
+  const silent: Script = (_request, wire) => wire.respond({ status: 200, content: '{}' })
+  const json = { 'Content-Type': 'application/json' }
+
+  test('a GraphQL query drops nothing, and a mutation everything', async () => {
+    await fill()
+    companion.answerWrite = silent
+    await write('/graphql', { headers: json, body: '{"query":"{ posts { nodes { id } } }"}' })
+    expect(await left()).toEqual(all)
+    await write('/graphql', { headers: json, body: '{"query":"mutation { a }"}' })
+    expect(await left()).toEqual(['/page/1'])
+  })
+
+  test('a statement says more than the table', async () => {
+    await fill()
+    companion.answerWrite = reporting(1)
+    await write('/graphql', { headers: json, body: '{"query":"{ posts { nodes { id } } }"}' })
+    expect(await left()).not.toEqual(all)
+  })
+
+  test.each([
+    ['POST', '/wp-cron.php?doing_wp_cron=1'],
+    ['GET', '/wp-cron.php?doing_wp_cron=1'],
+    ['GET', '/page/9?doing_wp_cron=1'],
+  ])('%s %s: what the tasks wrote is in the log', async (method, path) => {
+    await fill()
+    companion.answerWrite = silent
+    await fetch(gateway.publicAddress + path, { method })
+    expect(await left()).toEqual(all)
+  })
+
+  test('a POST that only names the tasks may have done anything', async () => {
+    await fill()
+    companion.answerWrite = silent
+    await write('/wp-admin/admin-ajax.php?doing_wp_cron=1')
+    expect(await left()).toEqual(['/page/1'])
+  })
+})

@@ -144,21 +144,11 @@ const waiting = [
   'redis-store-faults',
 ].map((suite) => `test/real/${suite}.test.ts`)
 
-/** Sets what its modules read when they load, so that they cannot be those of other files. */
-const ownModules = ['test/real/large-promise.test.ts']
-
 /** The longest files of their projects, each half a minute and more: they begin first, so that none is left alone at the end. */
 const longest = [
-  ...[
-    'real-sites',
-    'companion-cached-reads',
-    'large-kept',
-    'companion-mariadb',
-    'companion-deaths',
-    'companion-writes',
-  ],
+  ...['real-sites', 'companion-cached-reads', 'companion-mariadb', 'companion-deaths', 'companion-writes'],
   ...['companion-faults', 'companion-import', 'companion-cost', 'companion-tags', 'companion-by-table'],
-  ...['large-promise', 'hit-ratio', 'companion-hit-ratio', 'invalidation-matrix', 'companion-matrix'],
+  ...['hit-ratio', 'companion-hit-ratio', 'invalidation-matrix', 'companion-matrix'],
   ...['companion-poll', 'promise-fuzz', 'batch-differential', 'renderings', 'companion-network'],
   ...['admin-status-page', 'installed-package', 'unfinished-uploads', 'change-logs', 'workers'],
   ...['fault-matrix', 'slow-clients-and-slots', 'transfers', 'cli-program', 'cli-output', 'costly-followers'],
@@ -226,7 +216,7 @@ export default defineConfig({
         test: {
           name: 'wordpress',
           include: beforeWordPress,
-          exclude: ownModules,
+          exclude,
           ...ofAll,
           isolate: false,
           maxWorkers: 4,
@@ -236,7 +226,7 @@ export default defineConfig({
       {
         test: {
           name: 'waiting',
-          include: [...waiting, ...ownModules],
+          include: waiting,
           exclude,
           ...ofAll,
           // In the pool of `wordpress`: these wait while PHP works.

@@ -21,11 +21,7 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
 
   beforeAll(async () => {
     const port = await freePort()
-    site = await startCompanionSite(
-      {},
-      ['large-fields', 'large-index', 'large-shop'],
-      [`http://127.0.0.1:${port}`],
-    )
+    site = await startCompanionSite({}, ['large-shop'], [`http://127.0.0.1:${port}`])
     gateway = await startTestGateway({
       admin: { port },
       services: {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import { isAll } from '../support/breadth.ts'
+import { isAll, times } from '../support/breadth.ts'
 import { type PluginSet, pluginSets, shortSets } from './sites/archives.ts'
 import { describeSite } from './sites/describe-site.ts'
-import { line, measureSite } from './sites/measure.ts'
+import { line, meanLeft, measureSite } from './sites/measure.ts'
+import { writeRandomly } from './sites/write-randomly.ts'
 
-/** Every set, on both versions of WordPress and with SHOW_DROPPED: `npm run sites`. */
+/** Each set of plugins, on either WordPress, with what each write drops, and thousands of random writes: `npm run sites`. */
 const sets: readonly PluginSet[] = isAll ? (Object.keys(pluginSets) as PluginSet[]) : shortSets
 
 describeSite('a real WordPress with real plugins', () => {
@@ -15,8 +16,27 @@ describeSite('a real WordPress with real plugins', () => {
       process.stdout.write(`${line(measurement)}\n`)
       const older = measurement.writes.flatMap(({ write, stale }) => stale.map((path) => `${write}: ${path}`))
       expect(older).toEqual([])
-      expect(measurement.storedAtSecond).toBeGreaterThan(0)
+      expect(measurement.storedAtSecond).toBeGreaterThan(30)
+      if (!withCompanion) expect(meanLeft(measurement)).toBeGreaterThan(0.4)
     },
     600_000,
+  )
+
+  test.each([
+    ['without', false],
+    ['with', true],
+  ])(
+    'random writes %s the companion leave nothing that is older than what WordPress says',
+    async (_what, withCompanion) => {
+      const tell = (text: string): void => {
+        process.stdout.write(`${text}\n`)
+      }
+      const run = { set: 'search', withCompanion, writes: times(8, 200), seed: 20_261_129, tell }
+      const { older, refused, compared } = await writeRandomly(run)
+      expect(older).toEqual([])
+      expect(refused).toBeLessThan(run.writes / 2)
+      expect(compared).toBeGreaterThan(0)
+    },
+    3_600_000,
   )
 })

@@ -55,13 +55,19 @@ const checkedWhen = (row: Row, endpoint: Endpoint, name: string, schema: Argumen
 }
 
 const none: ReadonlySet<string> = new Set()
+/** Empty in PHP. */
+const noAddress: ReadonlySet<string> = new Set(['', '0'])
 
 /**
  * Values that an update accepts beyond its enum: an item may keep its status, which only WordPress has. A client that reads a
- * medium (status `inherit`) and writes it back must not fail here.
+ * medium (status `inherit`) and writes it back must not fail here. A comment without an address has an empty one, which its own callback
+ * lets pass (`check_comment_author_email`).
  */
-const alsoAccepted = (row: Row, endpoint: Endpoint, name: string): ReadonlySet<string> =>
-  name === 'status' && row.kind === 'item' && isWrite(endpoint) ? new Set(registeredStatuses) : none
+const alsoAccepted = (row: Row, endpoint: Endpoint, name: string): ReadonlySet<string> => {
+  if (!isWrite(endpoint)) return none
+  if (name === 'author_email' && row.collection === 'comments') return noAddress
+  return name === 'status' && row.kind === 'item' ? new Set(registeredStatuses) : none
+}
 
 /** `template: false` means the default template, like ''. Which other names are valid depends on the upstream's theme. */
 const emptyIsNone = (endpoint: Endpoint, name: string): boolean => name === 'template' && isWrite(endpoint)

@@ -43,10 +43,17 @@ type IndexReading =
 
 const refused = (reason: IndexRefusal): IndexReading => ({ kind: 'refused', reason })
 
+/** A list of PHP from which something was removed is an object with numbers for names: CoCart removes namespaces so. */
+export const listIn = (value: unknown): readonly unknown[] | undefined => {
+  if (Array.isArray(value)) return value
+  const isList = isJsonObject(value) && Object.keys(value).every((name) => /^\d+$/.test(name))
+  return isList ? Object.values(value) : undefined
+}
+
 const namespacesOf = (document: JsonObject): string[] => {
-  const list = ownMember(document, 'namespaces')
-  if (!Array.isArray(list)) return []
-  const names = list.filter((name): name is string => typeof name === 'string' && name.length <= 128)
+  const names = (listIn(ownMember(document, 'namespaces')) ?? []).filter(
+    (name): name is string => typeof name === 'string' && name.length <= 128,
+  )
   return [...new Set(names)]
 }
 

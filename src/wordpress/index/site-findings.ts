@@ -2,7 +2,7 @@ import type { NoStoreReason } from '../../cache/events.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
 import { type FieldLines, fieldValue, fieldValues } from '../../http/message.ts'
 import type { Finding, Seen } from '../../service/announced.ts'
-import { readIndex, rootOf } from './index-document.ts'
+import { listIn, readIndex, rootOf } from './index-document.ts'
 
 /** Texts of an upstream that stand in a finding: a line of a log has an end, and no control characters. */
 const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
@@ -10,7 +10,7 @@ const shown = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice
 const indexIn = (response: Seen): Readonly<Record<string, unknown>> | undefined => {
   if (response.kind === 'none' || response.status !== 200) return undefined
   const document = parsedJson(response.content.toString())
-  if (!isJsonObject(document) || !Array.isArray(ownMember(document, 'namespaces'))) return undefined
+  if (!isJsonObject(document) || listIn(ownMember(document, 'namespaces')) === undefined) return undefined
   return isJsonObject(ownMember(document, 'routes')) ? document : undefined
 }
 

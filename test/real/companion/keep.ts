@@ -46,7 +46,7 @@ export type Kept = {
 }
 
 /** Sends what was pushed once more and waits: a push is given up after 300 ms, which a busy machine may need for nothing. */
-const confirmPushes = async (gateway: TestGateway, pushes: readonly Push[]): Promise<void> => {
+export const confirmPushes = async (gateway: TestGateway, pushes: readonly Push[]): Promise<void> => {
   for (const push of pushes) {
     const body = JSON.stringify(push)
     const answer = await fetch(`${gateway.adminAddress}/changes`, {

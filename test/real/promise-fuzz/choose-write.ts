@@ -51,7 +51,7 @@ const anyKind = (random: Random): string => {
 
 /** Batches are refused for these. */
 const unbatchable =
-  /^\/(?:garden-notes|large-|wp-sync|wc\/|wp\/v2\/(?:media|block-renderer|templates|template-parts|comments|settings|.*\/autosaves))/
+  /^\/(?:garden-notes|wp-sync|wc\/|wp\/v2\/(?:media|block-renderer|templates|template-parts|comments|settings|.*\/autosaves))/
 
 const styleOf = (operation: Operation, random: Random): RestStyle => {
   if (random.chance(0.9)) return 'json'

@@ -1,5 +1,4 @@
 import { content, oneOf, text } from './contents.ts'
-import { isLarge, largeForms } from './large-doors.ts'
 import type { Pools } from './pools.ts'
 import type { Random } from './random.ts'
 import type { Fields, Sending } from './write.ts'
@@ -231,5 +230,4 @@ export const forms: Readonly<Record<string, Make>> = {
     call: 'wp.setOptions',
     values: [{ blog_title: text(random) }],
   }),
-  ...(isLarge ? largeForms : {}),
 }

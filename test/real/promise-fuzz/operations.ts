@@ -1,5 +1,4 @@
 import { content, navigationContent, oneOf, pattern, templateParts, text } from './contents.ts'
-import { isLarge, largeOperations } from './large-doors.ts'
 import type { Pool, Pools } from './pools.ts'
 import type { Random } from './random.ts'
 import { userIds } from './site-under-fuzz.ts'
@@ -409,5 +408,4 @@ const ofCollection = ([pool, { create, update: change, remove }]: [string, Chang
 export const operations: Readonly<Record<string, MakeOperation>> = {
   ...Object.fromEntries(Object.entries(collections).flatMap(ofCollection)),
   ...others,
-  ...(isLarge ? largeOperations : {}),
 }

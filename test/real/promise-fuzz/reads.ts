@@ -1,5 +1,4 @@
 import { oneOf, templateParts, text } from './contents.ts'
-import { isLarge, largeReads } from './large-doors.ts'
 import type { Pool, Pools } from './pools.ts'
 import type { Random } from './random.ts'
 import type { Read } from './site-under-fuzz.ts'
@@ -10,7 +9,6 @@ const theme = 'twentytwentyfour'
 
 /** Public routes. The first route of each line is read most often with other arguments. */
 const publicRoutes: readonly Route[] = [
-  ...(isLarge ? largeReads : []),
   (one) => `/wp/v2/posts/${one('posts')}`,
   (one) => `/wp/v2/posts/${one('posts')}`,
   (one) => `/wp/v2/posts/${one('posts')}?_embed=true`,

@@ -15,8 +15,7 @@ import { inWordPressNames } from '../in-wordpress-names.ts'
 import { type OneOfMany, readMany } from '../read-many.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
 import { copyDatabase } from '../wordpress/copy-database.ts'
-import { largePlugins, startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
-import { isLarge } from './large-doors.ts'
+import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 import { namedWrites } from './quiet.ts'
 
 /** How a gateway in front of the site is configured. */
@@ -122,8 +121,7 @@ const everythingOneHour = [
 
 const mounts = { same: '/index.php/wp-json', wordpress: '/index.php/site-json' } as const
 
-/** The large shop may write at each heartbeat and login. */
-const namesWrites = (names: Setting['names']): boolean => names === 'same' && !isLarge
+const namesWrites = (names: Setting['names']): boolean => names === 'same'
 
 /** The services of a gateway in front of the site, as its configuration names them. */
 export const servicesFor = ({ origin }: WordPress, { names, pages }: Setting, changes?: object) => ({
@@ -214,16 +212,12 @@ export const startFuzzedSites = async (
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
   const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
   const wordpress = await startWordPress({
-    plugins: [
-      ...(['garden-notes', 'menu-place', 'noise', 'promise-fuzz', 'quiet-writes'] as const),
-      ...(isLarge ? largePlugins : []),
-    ],
+    plugins: ['garden-notes', 'menu-place', 'noise', 'promise-fuzz', 'quiet-writes'],
     ...(withCompanion ? { companion } : {}),
   })
   if (withCompanion) await loadCompanionFirst(wordpress)
   const { origin, site } = wordpress
   const php: CompanionSite['php'] = (code) => runPhp(site, code, { PUBLIC_URL: origin, ...companion })
-  if (isLarge) await php("update_option( 'large_shop_hooks', 1 );")
   const redis = await prepared?.({ site, php })
   if (withCompanion) await untilReloaded({ origin, php })
   const copyNamed = (name: string): string => `${wordpress.database}.${name}`

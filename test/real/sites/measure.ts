@@ -35,7 +35,7 @@ export type SiteMeasurement = {
   readonly writes: readonly LeftByWrite[]
 }
 
-type MeasuredSite = {
+export type MeasuredSite = {
   readonly site: RealSite
   readonly gateway: TestGateway
   readonly ids: Ids
@@ -56,7 +56,11 @@ const read = async (origin: string, path: string): Promise<Seen> => {
 }
 
 /** A real site and a gateway in front of it. */
-const openSite = async (set: string, withCompanion: boolean, core: Core = '7.1'): Promise<MeasuredSite> => {
+export const openSite = async (
+  set: string,
+  withCompanion: boolean,
+  core: Core = '7.1',
+): Promise<MeasuredSite> => {
   const port = await freePort()
   const gateways = [`http://127.0.0.1:${port}`]
   const site = await startRealSite({ core, plugins: pluginsOf(set), withCompanion, gateways })
@@ -100,12 +104,13 @@ const untilLearned = async (gateway: TestGateway, withCompanion: boolean): Promi
 }
 
 /** Reads until all that can be stored is; at most some seconds. */
-const storeAll = async (
+export const storeAll = async (
   { gateway }: Pick<MeasuredSite, 'gateway'>,
   paths: readonly string[],
+  maxTries = 20,
 ): Promise<readonly string[]> => {
   const stored = new Set<string>()
-  for (let tries = 0; tries < 20 && stored.size < paths.length; tries += 1) {
+  for (let tries = 0; tries < maxTries && stored.size < paths.length; tries += 1) {
     if (tries > 2) await new Promise((resolve) => setTimeout(resolve, 300))
     const missing = paths.filter((path) => !stored.has(path))
     const seen = await forAll(missing, (path) => read(gateway.publicAddress, path))
@@ -126,7 +131,7 @@ const staleAmong = async (site: RealSite, hits: ReadonlyMap<string, string>): Pr
 }
 
 /** Which of the stored responses are still hits, and which of these are older than WordPress's own. */
-const compareStored = async (
+export const compareStored = async (
   { gateway, site }: Pick<MeasuredSite, 'gateway' | 'site'>,
   stored: readonly string[],
 ): Promise<Pick<LeftByWrite, 'stored' | 'left' | 'stale' | 'dropped'>> => {
@@ -193,7 +198,7 @@ export const measureSite = async (
 }
 
 /** Share of the stored responses that the writes left, in the mean. */
-const meanLeft = ({ writes }: SiteMeasurement): number =>
+export const meanLeft = ({ writes }: SiteMeasurement): number =>
   writes.reduce((sum, { left, stored }) => sum + (stored === 0 ? 0 : left / stored), 0) / writes.length
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`

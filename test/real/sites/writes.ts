@@ -2,7 +2,7 @@ import type { Ids } from './reads.ts'
 
 export type SiteWrite = {
   readonly name: string
-  readonly method: 'POST' | 'PUT'
+  readonly method: 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly body: object
 }

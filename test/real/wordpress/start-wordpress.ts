@@ -35,8 +35,6 @@ export type TestPlugin =
   | 'die'
   | 'due-posts'
   | 'garden-notes'
-  | 'large-fields'
-  | 'large-index'
   | 'large-shop'
   | 'menu-place'
   | 'noise'
@@ -45,9 +43,6 @@ export type TestPlugin =
   | 'quiet-writes'
   | 'request-echo'
   | 'widened'
-
-/** Together they do what sites with the plugins of most shops and search engines do. */
-export const largePlugins = ['large-fields', 'large-index', 'large-shop'] as const
 
 type WordPressOptions = {
   readonly publicUrl?: string

@@ -4,6 +4,7 @@ import {
   createSiteValidator,
   type SiteValidatorOptions,
 } from '../../../src/wordpress/arguments/site-validator.ts'
+import { coreRows } from '../../../src/wordpress/routes/core-rows.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
 export const siteOptions: SiteValidatorOptions = {
@@ -15,7 +16,7 @@ export const siteOptions: SiteValidatorOptions = {
 export const siteValidator: Validator = createSiteValidator(siteOptions)
 
 const rowOf = (id: string): Row => {
-  const row = siteRows.find((candidate) => candidate.id === id)
+  const row = [...siteRows, ...coreRows].find((candidate) => candidate.id === id)
   if (row === undefined) throw new Error(`no row ${id}`)
   return row
 }

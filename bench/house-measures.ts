@@ -63,12 +63,16 @@ const longFunctions = (sources: readonly Source[], maxLines: number): readonly s
   })
 
 /**
- * Words for which the field has another one: as a whole word of a name. `field` is WordPress's and OpenAPI's own word for members of
- * JSON, and stays in their folders.
+ * Words for which the field has another one, as a whole word of a name; `hold` where it is a quarantine, and not where a client holds a
+ * slot. `field` is WordPress's and OpenAPI's own word for members of JSON, and stays in their folders.
  */
 const privateWords =
-  /^(notes?|noted|spreads?|spreading|heard|unheard|witness(es|ed)?|statements?|permits?|permitted|remembered|most|least|patience|distrust(ed)?|standings?|findings?|receivers?|sensitivity|withheld|told|outdated|unlisted|doors?|wings?|hold|held|overtaken|mend(ed)?|announce(s|d|r)?|announcing|answer(s|ed|able|ing)?|generations?)$/
+  /^(notes?|noted|spreads?|spreading|heard|unheard|witness(es|ed)?|statements?|permits?|permitted|remembered|most|least|patience|distrust(ed)?|standings?|findings?|receivers?|sensitivity|withheld|told|outdated|doors?|wings?|overtaken|mend(ed)?|announce(s|d|r)?|announcing|answer(s|ed|able|ing)?|generations?)$/
+const quarantineWords = /^(holds?|held)$/
 const fieldWords = /^fields?$/
+/** Names that users have: settings, labels of metrics, JSON of the admin port and lines of the log. */
+const userNames: ReadonlySet<string> = new Set(['receiver', 'receivers', 'answered'])
+const namesOfUsers = /^src\/(admin\/|observability\/event-lines|gateway\/explain\.ts|cli\/cli-ports)/
 const wordsOf = (name: string): readonly string[] =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -92,16 +96,24 @@ const isDeclared = (node: ts.Node): node is ts.Identifier | ts.PrivateIdentifier
   node.parent.name === node &&
   !ts.isPropertyAccessExpression(node.parent)
 
+const isPrivateName = (name: string, path: string): boolean =>
+  wordsOf(name).some(
+    (word) =>
+      privateWords.test(word) ||
+      (quarantineWords.test(word) && /^src\/(cache|cluster|exchange)\//.test(path)) ||
+      (fieldWords.test(word) && !/^src\/(wordpress|openapi|graphql)\//.test(path)),
+  )
+
 const privateLanguage = (sources: readonly Source[], settings: ReadonlySet<string>): readonly string[] =>
   placesOf(sources, (node, { path }) => {
     if (!isDeclared(node)) return undefined
     const name = node.text.replace(/^#/, '')
-    if (name.includes('_') || settings.has(name.replace(/(Ms|Bytes|Seconds)$/, ''))) return undefined
-    const isWing = /^src\/(wordpress|openapi|graphql)\//.test(path)
-    const isPrivate = wordsOf(name).some(
-      (word) => privateWords.test(word) || (!isWing && fieldWords.test(word)),
-    )
-    return isPrivate ? name : undefined
+    const isOfUsers =
+      name.includes('_') ||
+      userNames.has(name) ||
+      settings.has(name.replace(/(Ms|Bytes|Seconds)$/, '')) ||
+      namesOfUsers.test(path)
+    return !isOfUsers && isPrivateName(name, path) ? name : undefined
   })
 
 const linesMatching = (

@@ -98,6 +98,7 @@ const packageHomes = {
   jose: '^src/server/access/',
   re2js: '^src/(service|openapi)/',
   ajv: '^src/openapi/',
+  'structured-headers': '^src/http/',
   'swagger-ui-dist': '^src/admin/',
 }
 const packageRules = Object.entries(packageHomes).map(([name, home]) => ({

@@ -10,7 +10,7 @@ import {
   ownText,
   type ResponseHead,
 } from '../http/message.ts'
-import { parseList } from '../http/structured-fields.ts'
+import { bareItem, readList } from '../http/structured-fields.ts'
 
 const longestIdentifier = 128
 
@@ -123,10 +123,8 @@ const longestTag = 128
 
 const groupsIn = (fields: FieldLines, name: string): readonly string[] => {
   const value = fieldValue(fields, name)
-  const members = value === undefined ? [] : (parseList(value) ?? [])
-  return members.flatMap((member) =>
-    member.kind === 'item' && member.item.type === 'string' ? [member.item.value] : [],
-  )
+  const members = value === undefined ? [] : (readList(value) ?? [])
+  return members.map(bareItem).filter((item) => typeof item === 'string')
 }
 
 const taggingFields: ReadonlySet<string> = new Set([...tagFields.map(({ name }) => name), 'cache-groups'])

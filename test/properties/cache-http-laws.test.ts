@@ -6,7 +6,7 @@ import { deltaSeconds, parseCacheControl, varyKey } from '../../src/http/caching
 import { formatHttpDate, parseHttpDate } from '../../src/http/conditional/dates.ts'
 import { parseEntityTagList } from '../../src/http/conditional/preconditions.ts'
 import { selectRanges } from '../../src/http/conditional/ranges.ts'
-import { parseDictionary, parseList } from '../../src/http/structured-fields.ts'
+import { readDictionary, readList } from '../../src/http/structured-fields.ts'
 import { sensitivityOf } from '../../src/wordpress/tags/sensitivity.ts'
 import { cost } from '../support/cost.ts'
 
@@ -24,8 +24,8 @@ test('no field text makes a parser throw', () => {
   fc.assert(
     fc.property(fieldText, (text) => {
       parseCacheControl(text)
-      parseDictionary(text)
-      parseList(text)
+      readDictionary(text)
+      readList(text)
       parseEntityTagList(text)
       parseHttpDate(text, 0)
       selectRanges(`bytes=${text}`, 10)
@@ -117,8 +117,8 @@ test('long hostile fields are parsed in linear time', () => {
     for (const [piece, count] of shapes) {
       const text = piece.repeat(count)
       parseCacheControl(`a="${text}`)
-      parseDictionary(`a="${text}`)
-      parseDictionary(text)
+      readDictionary(`a="${text}`)
+      readDictionary(text)
       parseEntityTagList(text)
       selectRanges(`bytes=${text}`, 10)
       parseHttpDate(text, 0)

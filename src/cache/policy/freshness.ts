@@ -11,7 +11,7 @@ import {
 import { parseHttpDate } from '../../http/conditional/dates.ts'
 import { remembered } from '../../http/memo.ts'
 import { type FieldLines, fieldValue, fieldValues, type ResponseHead } from '../../http/message.ts'
-import { type Member, parseDictionary } from '../../http/structured-fields.ts'
+import { bareItem, type Member, readDictionary } from '../../http/structured-fields.ts'
 import type { CachePolicy, CacheRule, WhileHeard } from '../decide-caching.ts'
 
 /** Most specific first (RFC 9213 §2.2). */
@@ -39,14 +39,13 @@ type Argument =
 
 const readArgument = (key: string, member: Member): Argument => {
   if (!numeric.has(key) && !flags.has(key) && !maybeQualified.has(key)) return { kind: 'drop' }
-  if (member.kind !== 'item') return { kind: 'wrong' }
-  const { item } = member
+  const item = bareItem(member)
   if (numeric.has(key)) {
-    return item.type === 'integer' ? { kind: 'keep', argument: String(item.value) } : { kind: 'wrong' }
+    return Number.isInteger(item) ? { kind: 'keep', argument: String(item) } : { kind: 'wrong' }
   }
-  if (item.type === 'boolean') return item.value ? { kind: 'keep', argument: undefined } : { kind: 'drop' }
-  return maybeQualified.has(key) && item.type === 'string'
-    ? { kind: 'keep', argument: item.value }
+  if (typeof item === 'boolean') return item ? { kind: 'keep', argument: undefined } : { kind: 'drop' }
+  return maybeQualified.has(key) && typeof item === 'string'
+    ? { kind: 'keep', argument: item }
     : { kind: 'wrong' }
 }
 
@@ -55,7 +54,7 @@ const readArgument = (key: string, member: Member): Argument => {
  * type, would count as absent too; here it counts as no-store, because nobody knows what its sender wanted of caches.
  */
 const parseTargeted = remembered((value): Directives | undefined => {
-  const members = parseDictionary(value)
+  const members = readDictionary(value)
   if (members === undefined) return unreadableDirectives(value)
   if (members.size === 0) return undefined
   const directives = new Map<string, string | undefined>()
@@ -72,7 +71,7 @@ const findTargeted = (fields: FieldLines): Directives | undefined => {
     const lines = fieldValues(fields, name)
     if (lines.length === 0) continue
     // A string that spans two lines would hide what is between.
-    const isWhole = lines.length === 1 || lines.every((line) => parseDictionary(line) !== undefined)
+    const isWhole = lines.length === 1 || lines.every((line) => readDictionary(line) !== undefined)
     const value = lines.join(', ')
     const directives = isWhole ? parseTargeted(value) : unreadableDirectives(value)
     if (directives !== undefined) return directives

@@ -126,7 +126,7 @@ export const errorTable = Object.fromEntries(
 ) as Readonly<Record<ErrorCode, ErrorFacts>>
 
 type GatewayErrorOptions = { readonly cause?: unknown } & Partial<
-  Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'fields' | 'unsent' | 'incomplete'>
+  Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'fields'>
 >
 
 /** Thrown once, where it is known; turned into a response in src/exchange/finish.ts. */
@@ -140,10 +140,6 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** Further response fields as flat lines, e.g. Allow or WWW-Authenticate. */
   readonly fields: readonly string[]
-  /** No part of the request has left the gateway. */
-  readonly unsent: boolean
-  /** The upstream never got the content of the request whole: then it has changed nothing. */
-  readonly incomplete: boolean
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     // Clients can cause these errors at any rate; a stack trace costs some five microseconds, and the code says as much.
@@ -157,8 +153,6 @@ export class GatewayError extends Error {
     this.body = options.body
     this.retryAfterSeconds = options.retryAfterSeconds
     this.fields = options.fields ?? []
-    this.unsent = options.unsent ?? false
-    this.incomplete = options.incomplete ?? false
   }
 
   get facts(): ErrorFacts {

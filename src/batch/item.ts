@@ -1,5 +1,6 @@
 import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { Admitted, LocalRequest, Service } from '../exchange/exchange.ts'
+import type { WriteOutcome } from '../exchange/write-state.ts'
 import { isCredentialName } from '../http/credential-fields.ts'
 import { isForwardable } from '../http/forwardable-fields.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText, parsedJson } from '../http/json-text.ts'
@@ -46,33 +47,33 @@ export const shapedError = (errors: ErrorShape, error: ItemError): ItemError => 
   body: errors.itemBody(error.status, error.body),
 })
 
-/** After these it is unknown whether the upstream carried the request out. */
-const outcomeUnknown: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['upstream_timeout', 'upstream_broken'])
-const notSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'upstream_busy',
-  'upstream_unreachable',
-  'not_sent',
-])
+/** A write without a response of the upstream, with how far it got. */
+export class WriteFailed extends Error {
+  readonly outcome: WriteOutcome
 
-const outcomeOf = ({ code, unsent }: GatewayError): { outcome?: 'unknown' | 'not-sent' } => {
-  if (unsent) return { outcome: 'not-sent' }
-  if (outcomeUnknown.has(code)) return { outcome: 'unknown' }
-  return notSent.has(code) ? { outcome: 'not-sent' } : {}
+  constructor(cause: unknown, outcome: WriteOutcome) {
+    super('A write got no response.', { cause })
+    this.outcome = outcome
+  }
 }
 
 /** The answer of an item is more than the batch may hold. */
 export class AnswerTooLarge extends Error {}
 
 /** The error of an item that threw; that of a write states whether the write may have happened. */
-export const thrownItemError = (reason: unknown, effect: Effect): ItemError => {
-  if (reason instanceof AnswerTooLarge) return itemError('answer_too_large')
+export const thrownItemError = (thrown: unknown): ItemError => {
+  if (thrown instanceof AnswerTooLarge) return itemError('answer_too_large')
+  const { reason, outcome } =
+    thrown instanceof WriteFailed
+      ? { reason: thrown.cause, outcome: thrown.outcome }
+      : { reason: thrown, outcome: undefined }
   const error = reason instanceof GatewayError ? reason : new GatewayError('internal', { cause: reason })
   const { status, message, siteCode } = error.facts
   const { retryAfterSeconds } = error
   const retryAfter = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)]
   const fields = [...error.fields, ...retryAfter]
   if (error.body !== undefined) return { status, body: error.body, fields }
-  const data = { status, ...(effect === 'write' ? outcomeOf(error) : {}) }
+  const data = { status, ...(outcome === undefined ? {} : { outcome }) }
   return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, fields }
 }
 

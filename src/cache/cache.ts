@@ -30,17 +30,23 @@ import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 import { createVerification } from './verification.ts'
 
-/** Invalidates what a write may have changed since its response began: in other processes when the promise resolves. */
-export type InvalidateAgain = () => Promise<unknown> | undefined
+/** Invalidates what a write may have changed so far: in other processes when the promise resolves. */
+type InvalidateAgain = () => Promise<unknown> | undefined
+
+/** The response to a POST that is stored when it is complete. */
+export type StoringPost = {
+  /** Lets the POST invalidate, which does not prevent storing; an invalidation by another write since the last one does. */
+  invalidateAgain(invalidate: InvalidateAgain): Promise<unknown> | undefined
+  /** Stores the complete content, after it has let the POST invalidate once more. */
+  store(content: Buffer, invalidate: InvalidateAgain): Promise<unknown> | undefined
+}
 
 /** The response to a POST whose content may serve later reads of its target (RFC 9110 §9.3.3). */
 export type PostResponse = {
   /** Call it with the head before the POST invalidates, so that its own invalidation does not prevent storing. */
   isStorable(head: ResponseHead): boolean
-  /** Call it right after that; returns the function that stores the complete content, after it has let the POST invalidate once more. */
-  begin(
-    head: ResponseHead,
-  ): (content: Buffer, invalidateAgain: InvalidateAgain) => Promise<unknown> | undefined
+  /** Call it right after that. */
+  begin(head: ResponseHead): StoringPost
   /** A longer content is not stored. */
   readonly maxBytes: number
   /** Buffer space for the content while it arrives. */
@@ -183,15 +189,25 @@ export const createCache = (options: CacheOptions) => {
         hasExplicitFreshness(head, read, clock.now()) &&
         storageOf(head, read, clock.now()).kind === 'store',
       begin: (head) => {
-        const since = log.sequence
+        let since = log.sequence
+        let isCurrent = true
         const order = fetches.nextOrder()
         const times = { requested, received: readClock(clock) }
-        return (content, invalidateAgain) => {
-          const stored = storage.create({ read, order }, { head, content }, times)
-          const isCurrent = storage.describe(read, stored) !== undefined && !isOvertaken(log, stored, since)
-          const spread = invalidateAgain()
-          if (isCurrent) storage.store(read, stored, log.sequence)
-          return spread
+        const tags = [targetKeyOf(read.key), ...read.tags({ ...head, content: noContent })]
+        return {
+          invalidateAgain: (invalidate) => {
+            isCurrent &&= !log.invalidatedSince(tags, since)
+            const heard = invalidate()
+            since = log.sequence
+            return heard
+          },
+          store: (content, invalidate) => {
+            const stored = storage.create({ read, order }, { head, content }, times)
+            isCurrent &&= storage.describe(read, stored) !== undefined && !isOvertaken(log, stored, since)
+            const heard = invalidate()
+            if (isCurrent) storage.store(read, stored, log.sequence)
+            return heard
+          },
         }
       },
     }

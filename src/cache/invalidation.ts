@@ -334,6 +334,8 @@ export const createInvalidation = (options: InvalidationOptions) => {
 
   return {
     invalidate,
+    /** Until the returned function is called, once, no response with one of the tags is stored; stored responses stay. */
+    quarantine: (tags: readonly string[]): (() => void) => unsettled.open(tags),
     doubt,
     /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
     suspect: (tags: readonly string[], forMs: number, by?: InvalidationCause) => {

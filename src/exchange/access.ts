@@ -51,7 +51,6 @@ export const accessError = (service: string, reason: AccessRefusal): GatewayErro
     detail,
     fields: challenge === undefined ? [] : ['WWW-Authenticate', `${challenge} realm="${service}"${invalid}`],
     retryAfterSeconds: code === 'token_keys_unavailable' ? keysRetrySeconds : undefined,
-    unsent: true,
   })
 }
 

@@ -123,7 +123,6 @@ const fieldsFor = (
     throw new GatewayError('rate_limited', {
       retryAfterSeconds,
       fields: limitFields(verdicts),
-      unsent: true,
     })
   }
   // The fields of an item are part of the response to its batch, which has its own format.
@@ -159,7 +158,7 @@ export type ShedOptions = {
 export const overloaded = (
   { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
   fields: readonly string[] = [],
-): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields, unsent: true })
+): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields })
 
 const outsideTarget = /[^\x21-\x7e]|#/
 
@@ -380,7 +379,6 @@ export const readContent = async (
         throw new GatewayError('overloaded', {
           detail: 'Too many request bodies are in flight.',
           retryAfterSeconds: 1,
-          unsent: true,
         })
       }
       chunks.push(chunk)

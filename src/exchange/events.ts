@@ -2,6 +2,7 @@ import type { BypassReason } from '../cache/decide-caching.ts'
 import type { WriteDetail } from '../cache/events.ts'
 import type { UndeclaredParameters } from '../service/contract.ts'
 import type { AccessRefusal } from './access.ts'
+import type { WriteState } from './write-state.ts'
 
 /** `batch` for an item of a batch, `verify` for a stored response that is fetched again to be compared, `client` for all others. */
 export type ExchangeOrigin = 'client' | 'batch' | 'verify'
@@ -106,7 +107,32 @@ export type VerifiedEvent = {
   readonly outcome: (typeof verifiedOutcomes)[number]
 }
 
+/** A write has reached a state. */
+export type WriteAdvancedEvent = {
+  readonly kind: 'write-advanced'
+  readonly service: string
+  readonly state: WriteState
+}
+
+/** A write would have gone from one state to another that cannot follow: a fault of the gateway. */
+export type WriteIllegalEvent = {
+  readonly kind: 'write-illegal'
+  readonly service: string
+  readonly from: WriteState
+  readonly to: WriteState
+}
+
+/** The response to a write streams (1), or no longer does (-1). */
+export type WriteQuarantinedEvent = {
+  readonly kind: 'write-quarantined'
+  readonly service: string
+  readonly by: 1 | -1
+}
+
 export type PipelineEvent =
+  | WriteQuarantinedEvent
+  | WriteAdvancedEvent
+  | WriteIllegalEvent
   | VerifiedEvent
   | WarmedEvent
   | ExchangeEvent

@@ -23,6 +23,7 @@ import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Access, Identity } from './access.ts'
 import type { CacheOutcome, ExchangeOrigin, Invalidated, WriteKind } from './events.ts'
+import type { Write, WriteState } from './write-state.ts'
 
 /** How clients and the upstream name a service: from the configuration, never from a request. */
 export type ServiceAddress = {
@@ -137,6 +138,11 @@ export class Generation {
     this.#next = next
   }
 
+  /** Differs between configurations: what a write may change by the newest one is computed once for each. */
+  get snapshot(): unknown {
+    return this.#newest
+  }
+
   get #newest(): Generation {
     let generation: Generation = this
     while (generation.#next !== undefined) generation = generation.#next
@@ -207,12 +213,19 @@ type ExchangeRecord = {
   code: string | undefined
   reason: string | undefined
   invalidated: Invalidated | undefined
+  /** How far a write got; undefined for other requests. */
+  write: Write | undefined
   /** What a request that may write was taken for. */
   writeKind: WriteKind | undefined
   /** Caches in front of the gateway may store the response: its lines say for how long. */
   isForReceivers: boolean
   /** Its open span, with a listener for attempts; undefined without traces. */
-  trace: (TraceContext & { readonly attempted?: (attempt: AttemptEvent) => void }) | undefined
+  trace:
+    | (TraceContext & {
+        readonly attempted?: (attempt: AttemptEvent) => void
+        readonly wrote?: (state: WriteState) => void
+      })
+    | undefined
 }
 
 export type Received = {
@@ -271,6 +284,7 @@ export const arrived = (
       code: undefined,
       reason: undefined,
       invalidated: undefined,
+      write: undefined,
       writeKind: undefined,
       isForReceivers: false,
       trace: undefined,

@@ -23,7 +23,6 @@ import { isHead, isOptions, isPost } from '../http/methods.ts'
 import type { ContentMapper, Translation } from '../service/announced.ts'
 import type { ContentInspector } from '../service/contract.ts'
 import { methodOverrideHeader } from '../service/method-override.ts'
-import { neverSent } from '../upstream/failure.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import { checkedContent, readContent, type ShedOptions, shed } from './admit.ts'
 import {
@@ -147,6 +146,7 @@ const send = (
     interim: service.address.translation === undefined ? publicInterim(exchange) : undefined,
     upgrade: request.upgrade,
     record,
+    progress: record.write,
     attempted: record.trace?.attempted,
   }
   return exchange.send === undefined ? service.upstream.forward(forwarded) : exchange.send(forwarded)
@@ -162,9 +162,7 @@ const sendWhenRead = async (
   const { request, client } = outgoing.exchange
   const reservation = budget('request-body', client.address)
   try {
-    const read = await readContent(content, smallBytes, request.signal, reservation).catch((error: Error) => {
-      throw neverSent(error)
-    })
+    const read = await readContent(content, smallBytes, request.signal, reservation)
     return await send(outgoing, fields, read)
   } finally {
     reservation.release()

@@ -24,7 +24,6 @@ import {
 } from '../http/message.ts'
 import { hasDestination } from '../http/methods.ts'
 import type { WitnessedStatement } from '../service/contract.ts'
-import { wentUpWhole } from '../upstream/messages.ts'
 import { type Generation, type Ready, type Service, upstreamTarget } from './exchange.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
@@ -153,18 +152,12 @@ export const completed = async (
   }
 }
 
-/**
- * True without a response, and after a 502 or 504: the program behind may still carry the write out. Any other response ends the
- * write, and so does one that came before the whole request had been sent.
- */
-const mayStillRun = (
-  { content, request }: Ready,
-  response: { readonly status: number } | undefined,
-): boolean => {
-  if (response === undefined) return true
-  if (response.status !== 502 && response.status !== 504) return false
-  return wentUpWhole(content, requestField(request.fields, 'content-length'))
-}
+/** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
+const saysNothing = ({ status }: { readonly status: number }): boolean => status === 502 || status === 504
+
+/** How long nothing is stored that a write of unknown outcome may change: the upstream's total timeout. */
+const quarantineMs = ({ sensitive, service }: Ready): number =>
+  sensitive === 'cron' ? cronMs : service.limits.upstreamMs
 
 /** WordPress runs its scheduled tasks after the response: nothing is stored until they are likely to be done. */
 const cronMs = 5_000
@@ -325,9 +318,9 @@ export const writeNotes = (
   const { service, generation, matching, sensitive } = exchange
   const written = writtenBy(exchange, response, statement)
   const tags = ownWriteTags(exchange, written, shown, statement)
-  // It may still be carried out, until the total timeout of the upstream.
-  const forMs = sensitive === 'cron' ? cronMs : service.limits.upstreamMs
-  const isOver = statement !== undefined || (sensitive !== 'cron' && !mayStillRun(exchange, written))
+  const forMs = quarantineMs(exchange)
+  const isUnknown = sensitive === 'cron' || written === undefined || saysNothing(written)
+  const isOver = statement !== undefined || !isUnknown
   const note = (tag: string): Note =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
   const documents = (of: Service, collection: string): readonly Note[] =>

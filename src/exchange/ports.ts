@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import type { Note } from '../cache/invalidation.ts'
+import type { Clock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Identity } from './access.ts'
+import type { PipelineEvent } from './events.ts'
 import type { Received } from './exchange.ts'
 
 export type ForwardingFacts = {
@@ -20,6 +22,8 @@ export type CacheContext = {
   readonly announcer?: WriteAnnouncer
   /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
+  readonly clock: Clock
+  readonly report: (event: PipelineEvent) => void
 }
 
 /** Announces writes to other processes, so that they invalidate what a write changes. */

@@ -84,7 +84,7 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
   const announcer: Announcer = {
     begin: async (notes, mayMatter) => {
       if (used.some((downstream) => downstream.refuses(notes)))
-        throw new GatewayError('receiver_behind', { retryAfterSeconds: 1, unsent: true })
+        throw new GatewayError('receiver_behind', { retryAfterSeconds: 1 })
       return coherence === undefined ? { kind: 'begun', write: '' } : coherence.begin(notes, mayMatter)
     },
     spread: async (notes, write) => {

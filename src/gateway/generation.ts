@@ -34,7 +34,7 @@ import { createOperator, type GenerationOperator } from './operator.ts'
 export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly logger: ReturnType<typeof createLogger>
   readonly cache: Cache
-  readonly cacheContext: Omit<CacheContext, 'forwarding' | 'announcer'>
+  readonly cacheContext: Omit<CacheContext, 'forwarding' | 'announcer' | 'clock' | 'report'>
   readonly announcerFor: Downstreams['announcerFor']
   readonly operatorCache: OperatorCache
   readonly overload: Overload

@@ -6,7 +6,7 @@ import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheEntry, CacheOptions, EntryOrder } from '../cache/cache.ts'
 import { targetKey, targetKeyOf } from '../cache/cache-read.ts'
 import { mostHits, type Note, type Purge, type UsedTarget } from '../cache/invalidation.ts'
-import { type Clock, type Moment, readClock } from '../clock.ts'
+import { type Clock, type Moment, readClock, systemClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import { sharedStore } from '../cluster/shared-store.ts'
@@ -15,6 +15,7 @@ import type { WorkerLink, WorkerQuestion } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
 import { applyInvalidations } from '../exchange/invalidate-write.ts'
+import { openWritesOf } from '../exchange/open-writes.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { FeedMessage } from '../wordpress/changes/service-feed.ts'
@@ -157,6 +158,7 @@ const purgeAll = async (
 
 type CacheQuestion =
   | { readonly topic: 'count'; readonly content: readonly Purge['selector'][] }
+  | { readonly topic: 'open-writes'; readonly content: string }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
   | {
       readonly topic: 'most-used'
@@ -206,6 +208,10 @@ const answerCacheQuestion = (
   switch (topic) {
     case 'count':
       return purgeAll(cache, { selectors: content, mode: 'hard', dryRun: true })
+    case 'open-writes':
+      return openWritesOf(cache)
+        .reaching(content)
+        .map((sinceMs) => systemClock.monotonic() - sinceMs)
     case 'entries':
       return cache.entries(content.order, content.limit)
     case 'most-used':
@@ -233,6 +239,9 @@ export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }:
         ? 'unheard'
         : here + elsewhere.entries
     },
+    /** For how many milliseconds each write has been open that reaches a service. */
+    openWrites: async (service: string): Promise<readonly number[]> =>
+      (await ask<readonly number[]>({ topic: 'open-writes', content: service })).flat(),
     entries: async (order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> => {
       const lists = await ask<readonly CacheEntry[]>({ topic: 'entries', content: { order, limit } })
       const rank = ranks[order]

@@ -308,6 +308,19 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     const count = await cache.purge({ selectors: selection.selectors, mode: 'hard', dryRun: true })
     return count === 'unheard' ? 0 : count
   }
+  /** Why reads of it are not stored now. */
+  const openWrites = async (
+    url: string,
+    host: string | undefined,
+  ): Promise<{ readonly openWrites?: string }> => {
+    const choice = targets(url, host)
+    const ages = choice.kind === 'found' ? await cache.openWrites(choice.service.config.name) : []
+    if (ages.length === 0) return {}
+    const seconds = Math.floor(Math.max(...ages) / 1000)
+    return {
+      openWrites: `${ages.length}, the first for ${seconds} s: nothing that they may change is stored`,
+    }
+  }
   return {
     purge: (request) => purgeCache({ services: built, targets, cache }, request),
     warm: (request) => warmCache({ services: built, targets, cache }, request),
@@ -315,6 +328,7 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields }) => ({
       ...(await explainAt(targets, { method, target: url, fields })),
+      ...(await openWrites(url, requestField(fields, 'host'))),
       storedResponses: await stored(url, requestField(fields, 'host')),
     }),
     drift: () => ({

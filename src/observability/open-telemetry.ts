@@ -144,7 +144,10 @@ const createExchangeSpans = (
         },
         parentOf(exchange),
       )
-      record.trace = traceContext(span)
+      record.trace = {
+        ...traceContext(span),
+        wrote: (state) => void span.addEvent('trellis.write', { 'trellis.write.state': state }),
+      }
       if (!span.isRecording()) return
       open.set(record, { outermost: span, innermost: span })
       if (origin === 'client' && byId.size < mostUnderWay) byId.set(id, span)
@@ -195,7 +198,8 @@ const createExchangeSpans = (
       span.end()
     }
     // The upstream gets this span as its parent.
-    if (name === 'upstream') record.trace = { ...traceContext(span), attempted: opened.attempted }
+    if (name === 'upstream')
+      record.trace = { ...record.trace, ...traceContext(span), attempted: opened.attempted }
     return opened
   }
   return { watch, openSpans }

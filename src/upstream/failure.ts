@@ -139,19 +139,6 @@ export const failureKind = (
 export const leftAlone = (waitMs: number): GatewayError =>
   new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 
-const marked =
-  (mark: 'incomplete' | 'unsent') =>
-  (error: Error): Error =>
-    error instanceof GatewayError
-      ? new GatewayError(error.code, { ...error, cause: error.cause, [mark]: true })
-      : error
-
-/** The same error, saying that the upstream never got the whole content: then a write has changed nothing. */
-export const neverWhole = marked('incomplete')
-
-/** The same error, marked as not sent: a write has then changed nothing. */
-export const neverSent = marked('unsent')
-
 const busyDetails: Partial<Record<QueueOutcome, string>> = {
   'client-share': 'This client has too many requests in flight or waiting.',
   'arriving-share': 'Too many requests with incomplete bodies are waiting.',

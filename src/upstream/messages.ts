@@ -17,6 +17,14 @@ import type { Effect } from '../http/methods.ts'
 import type { AttemptEvent } from './events.ts'
 import { toGatewayError } from './failure.ts'
 
+/** What of a request has left for the upstream. Both are called again for each attempt. */
+export type SendProgress = {
+  /** At least one octet of its content. */
+  partlySent(): void
+  /** All of it. */
+  sent(): void
+}
+
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
   readonly method: string
@@ -44,6 +52,7 @@ export type ForwardRequest = {
   readonly interim?: Interim | undefined
   /** The time until the response head, or the error, is added to it; `target`: origin of the target asked last. */
   readonly record?: { upstreamMs: number; target?: string | undefined }
+  readonly progress?: SendProgress | undefined
   readonly attempted?: ((attempt: AttemptEvent) => void) | undefined
 }
 
@@ -56,30 +65,23 @@ export const withHost = (fields: FieldLines, host: string): FieldLines => {
   return host === '' ? otherFields : ['host', host, ...otherFields]
 }
 
-/** Streams of which all octets that were declared have been handed to a connection, though they may never end. */
-const handedOver = new WeakSet<Readable>()
-
-/**
- * Has all of this content been sent to the upstream? A declared length decides: a stream of HTTP/2
- * may hold back its end behind the last octet, or end early when it is reset.
- */
-export const wentUpWhole = (content: unknown, declared: string | undefined): boolean => {
-  if (!(content instanceof Readable)) return true
-  return declared === undefined ? content.readableEnded : handedOver.has(content)
-}
-
 /** Streamed request content, observed by the attempt that sends it. */
 export class Upload {
   readonly #content: Readable
   readonly #declared: string | undefined
+  #isHandedOver = false
 
   constructor(content: Readable, fields: FieldLines) {
     this.#content = content
     this.#declared = fieldValue(fields, 'content-length')
   }
 
+  /**
+   * Has all of it been sent to the upstream? A declared length decides: a stream of HTTP/2 may hold back its end behind the last
+   * octet, or end early when it is reset.
+   */
   get isWhole(): boolean {
-    return wentUpWhole(this.#content, this.#declared)
+    return this.#declared === undefined ? this.#content.readableEnded : this.#isHandedOver
   }
 
   /** More would be sent if the client had sent more. Otherwise the upstream takes nothing, and the connection holds the content back. */
@@ -96,7 +98,7 @@ export class Upload {
       bytes += chunk.length
       progress(chunk.length)
       if (bytes !== declared) return
-      handedOver.add(content)
+      this.#isHandedOver = true
       whole()
     }
     const ended = (): void => {

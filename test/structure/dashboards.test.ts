@@ -127,7 +127,11 @@ test('every label that a query selects by is one that the metric has', () => {
 })
 
 test('every metric is used, or is named here with the reason', () => {
-  const unused: Readonly<Record<string, string>> = {}
+  const unused: Readonly<Record<string, string>> = {
+    trellis_write_faults_total: 'a fault of the gateway itself, for a report',
+    trellis_write_states_total: 'for an inquiry into one service',
+    trellis_writes_open: 'for an inquiry into why reads are not stored',
+  }
   const used = new Set(
     queries
       .flatMap(([, expression]) => namesIn(expression))

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
 import { type FieldLines, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import type { ChunkResult } from '../events.ts'
@@ -179,6 +179,8 @@ type ChunkOptions = {
   /** Awaited between groups of items: each returns through the pipeline as soon as it has its response. */
   readonly turn: () => Promise<void>
   readonly watch: ChunkWatch
+  /** Has the upstream received some of the request? */
+  isSent(): boolean
 }
 
 type AskedChunk = { readonly response: GatewayResponse; readonly content: Buffer }
@@ -213,18 +215,6 @@ const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void
     else await request.alone().then(resolve, reject)
   }
 }
-
-/** With these the upstream has not received the request. */
-const neverSent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'upstream_busy',
-  'upstream_unreachable',
-  'shutting_down',
-  'loop_detected',
-  'not_sent',
-])
-
-const resultOf = (error: unknown): ChunkResult =>
-  error instanceof GatewayError && neverSent.has(error.code) ? 'not-sent' : 'broken'
 
 /** An empty chunk; nothing is sent until all items have joined or left. */
 export const createChunk = (options: ChunkOptions): ItemChunk => {
@@ -280,7 +270,7 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     try {
       reply = await ask(chunkContent(present.map(({ request }) => request)))
     } catch (error) {
-      options.watch.ended(resultOf(error))
+      options.watch.ended(options.isSent() ? 'broken' : 'not-sent')
       for (const { reject } of present) reject(error)
       return
     }

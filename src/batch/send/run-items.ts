@@ -121,11 +121,11 @@ export type ItemsEnd = {
   readonly requests: ScheduleEnd<unknown>
 }
 
-const answerOf = async (item: BatchItem, answer: Promise<ItemAnswer>): Promise<Made> => {
+const answerOf = async (answer: Promise<ItemAnswer>): Promise<Made> => {
   try {
     return await answer
   } catch (error) {
-    return thrownItemError(error, item.effect)
+    return thrownItemError(error)
   }
 }
 
@@ -154,7 +154,7 @@ const runChunk = (
     })
   }
   const answers = sender.dispatchChunk(items, stop, { begun, ended })
-  return Promise.all(answers.map((answer, at) => answerOf(items[at] as BatchItem, answer)))
+  return Promise.all(answers.map((answer) => answerOf(answer)))
 }
 
 const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
@@ -192,7 +192,7 @@ export const runItems = async (
     if (first === undefined) return []
     if (at > 0) await options.turn()
     if (members.length > 1) return runChunk(options, sender, members, stop)
-    return [await answerOf(first, sender.dispatch(first, signalFor(first, stop), stop))]
+    return [await answerOf(sender.dispatch(first, signalFor(first, stop), stop))]
   }
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),

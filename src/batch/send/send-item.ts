@@ -11,8 +11,8 @@ import {
 import { completed } from '../../exchange/invalidate-write.ts'
 import type { Reservation } from '../../http/bounds.ts'
 import { fieldValue, type GatewayResponse, targetOf, withField, withoutFields } from '../../http/message.ts'
-import type { ForwardRequest } from '../../upstream/messages.ts'
-import { AnswerTooLarge, type BatchItem, type ItemAnswer } from '../item.ts'
+import type { ForwardRequest, SendProgress } from '../../upstream/messages.ts'
+import { AnswerTooLarge, type BatchItem, type ItemAnswer, WriteFailed } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
 /** Fields of the batch request that hold for each of its items: credentials and origin. */
@@ -151,10 +151,12 @@ export const runItem = async (
       if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
-  const answer = await outgoing.run(itemExchange(outgoing, item, signal, watched))
+  const exchange = itemExchange(outgoing, item, signal, watched)
+  const answer = await outgoing.run(exchange)
   // Another client's request may receive the response first.
   const { content, status, fields } = await readWhole(answer)
-  if (failure !== undefined && item.effect === 'write') throw failure
+  if (failure !== undefined && item.effect === 'write')
+    throw new WriteFailed(failure, exchange.record.write?.outcome)
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
     throw notHeld(item, isCrowded)
@@ -213,12 +215,26 @@ export const runChunk = (
   // A chunk that has begun is never aborted: it may have written.
   const { signal } = new AbortController()
   let lead: ((content: Buffer) => ForwardRequest) | undefined
+  let isSent = false
+  /** Of the writes that go up together. */
+  const progresses: SendProgress[] = []
+  const progress: SendProgress = {
+    partlySent: () => {
+      isSent = true
+      for (const one of progresses) one.partlySent()
+    },
+    sent: () => {
+      isSent = true
+      for (const one of progresses) one.sent()
+    },
+  }
   const chunk = createChunk({
     size: items.length,
     stop,
     leftMs: () => outgoing.leftMs() ?? Number.POSITIVE_INFINITY,
     turn: outgoing.turn,
     watch,
+    isSent: () => isSent,
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))
@@ -239,7 +255,9 @@ export const runChunk = (
         fields: chunkFields(batch, request, item),
         content,
         signal,
+        progress,
       })
+      if (request.progress !== undefined) progresses.push(request.progress)
       const answer = await chunk.join(place, {
         method: request.method,
         path: request.target.slice(basePath.length),

@@ -1,3 +1,4 @@
+import { addCount } from '../../http/bounds.ts'
 import { createLastNumbers } from '../../http/memo.ts'
 import { shortText } from '../../http/message.ts'
 
@@ -109,6 +110,9 @@ export const createTagIndex = <Holder extends TagHolder>() => {
  */
 export const createUnsettledTags = (maxTags: number) => {
   const untilByTag = new Map<string, number>()
+  /** Tags of writes whose response has not ended, with the number of these. */
+  const openByTag = new Map<string, number>()
+  let openEverything = 0
   let everythingUntil = Number.NEGATIVE_INFINITY
   const removeSettled = (now: number): void => {
     for (const [tag, until] of untilByTag) {
@@ -120,7 +124,26 @@ export const createUnsettledTags = (maxTags: number) => {
   }
   return {
     get isEmpty() {
-      return untilByTag.size === 0 && everythingUntil === Number.NEGATIVE_INFINITY
+      return (
+        untilByTag.size === 0 &&
+        openByTag.size === 0 &&
+        openEverything === 0 &&
+        everythingUntil === Number.NEGATIVE_INFINITY
+      )
+    },
+    /** Until the returned function is called, once: a write is open. */
+    open: (tags: readonly string[]): (() => void) => {
+      if (openByTag.size + tags.length > maxTags || tags.includes('')) {
+        openEverything += 1
+        return () => {
+          openEverything -= 1
+        }
+      }
+      const texts = tags.map(shortText)
+      for (const tag of texts) addCount(openByTag, tag, 1)
+      return () => {
+        for (const tag of texts) addCount(openByTag, tag, -1)
+      }
     },
     add: (tags: readonly string[], now: number, until: number) => {
       if (until <= everythingUntil) return
@@ -138,7 +161,9 @@ export const createUnsettledTags = (maxTags: number) => {
     /** Was any of the tags unsettled at that time? */
     includes: (tags: readonly string[], at: number) =>
       everythingUntil > at ||
-      (untilByTag.size > 0 && tags.some((tag) => (untilByTag.get(shortText(tag)) ?? at) > at)),
+      openEverything > 0 ||
+      (untilByTag.size > 0 && tags.some((tag) => (untilByTag.get(shortText(tag)) ?? at) > at)) ||
+      (openByTag.size > 0 && tags.some((tag) => openByTag.has(shortText(tag)))),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   tierSteps,
 } from '../../cluster/events.ts'
 import { verifiedOutcomes, writeKinds } from '../../exchange/events.ts'
+import { writeStates } from '../../exchange/write-state.ts'
 import { codings } from '../../http/content-coding.ts'
 import {
   type AttemptOutcome,
@@ -315,6 +316,22 @@ export const downstreamMetrics = {
 } as const satisfies Record<string, MetricRow>
 
 export const cacheMetrics = {
+  writeStates: counter(
+    'write_states_total',
+    { service, state: open },
+    'Writes by how far they got: `partly-sent`, `sent`, `open` (the response has begun), `ended`, `broken-off` (what they may have changed is quarantined).',
+    withLabel([{}], 'state', writeStates.slice(1)),
+  ),
+  writesOpen: gauge(
+    'writes_open',
+    { service },
+    'Writes whose response streams: nothing that they may change is stored meanwhile.',
+  ),
+  writeFaults: counter(
+    'write_faults_total',
+    { service },
+    'Writes that were ended because of a fault of the gateway: their outcome counts as unknown.',
+  ),
   cacheForwards: counter(
     'cache_forwards_total',
     { service, reason: open, detail: open },

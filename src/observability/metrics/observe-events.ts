@@ -159,6 +159,11 @@ export const createEventObservers = (families: Families) => ({
     'exchange-finished': createExchangeObserver(families),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
+    'write-advanced': ({ service, state }) => add(families.writeStates.series({ service, state })),
+    'write-illegal': ({ service }) => add(families.writeFaults.series({ service })),
+    'write-quarantined': ({ service, by }) => {
+      families.writesOpen.series({ service }).value += by
+    },
     verified: ({ service, outcome }) => add(families.verified.series({ service, outcome })),
     warmed: ({ service, outcome }) => add(families.cacheWarmed.series({ service, outcome })),
     'target-canonicalised': ({ service }) => add(families.canonicalMerges.series({ service })),

@@ -473,5 +473,4 @@ const tooManyBodies = (): GatewayError =>
   new GatewayError('overloaded', {
     detail: 'Too many request bodies are in flight.',
     retryAfterSeconds: 1,
-    unsent: true,
   })

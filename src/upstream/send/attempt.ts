@@ -34,7 +34,7 @@ export type AttemptContext = {
 
 type AttemptedRequest = Pick<
   ForwardRequest,
-  'content' | 'fields' | 'attempted' | 'record' | 'clientAddress' | 'isUncounted'
+  'content' | 'fields' | 'progress' | 'attempted' | 'record' | 'clientAddress' | 'isUncounted'
 >
 
 type Handler = Dispatcher.DispatchHandler
@@ -217,8 +217,10 @@ export class Attempt implements Handler {
     }
     this.#abort = abort
     this.sent = true
-    if (this.#upload === undefined) this.#awaitHead()
-    else this.#watchUpload(this.#upload)
+    if (this.#upload === undefined) {
+      this.#request.progress?.sent()
+      this.#awaitHead()
+    } else this.#watchUpload(this.#upload)
   }
 
   /** Returns whether the connection continues to read. */
@@ -351,9 +353,11 @@ export class Attempt implements Handler {
       (bytes) => {
         this.movedBytes += bytes
         this.#deadline?.refresh()
+        if (!this.#ended) this.#request.progress?.partlySent()
       },
       () => {
         if (this.#ended) return
+        this.#request.progress?.sent()
         this.#listener.contentSent()
         if (this.#resume === undefined) this.#awaitHead()
       },

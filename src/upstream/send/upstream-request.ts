@@ -5,7 +5,7 @@ import { endToEndFields } from '../../http/forwardable-fields.ts'
 import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import { isRepeatable } from '../../http/methods.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
-import { busy, failureKind, leftAlone, neverSent, neverWhole, toGatewayError } from '../failure.ts'
+import { busy, failureKind, leftAlone, toGatewayError } from '../failure.ts'
 import {
   attemptError,
   type ForwardRequest,
@@ -361,16 +361,10 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#ticket = undefined
   }
 
-  /** Adds to the error whether nothing, or only a part, of the request was sent. */
-  #withExtentSent(error: Error): Error {
-    if (this.#attempt?.isUploading === true) return neverWhole(error)
-    return this.#everSent || this.#attempt?.sent === true ? error : neverSent(error)
-  }
-
   #fail(error: Error, outcome: AttemptOutcome): void {
     if (this.#state === 'done') return
     const release = this.#slot.take()
-    const named = toGatewayError(this.#withExtentSent(error))
+    const named = toGatewayError(error)
     this.#settleBreaker(outcome === 'aborted' ? 'unknown' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()

@@ -95,6 +95,16 @@ const nothingHappened = async (): Promise<void> => {
   expect(await get()).toContain('hit')
   expect(await get(`${read}?per_page=7`)).toContain('stored')
   expect(await get(`${read}?per_page=7`)).toContain('hit')
+  await noneFailed()
+}
+
+/** The upstream may have acted on the part that it has: what it may have changed is quarantined. */
+const isInDoubt = async (): Promise<void> => {
+  expect(await get()).toContain('unsettled')
+  await noneFailed()
+}
+
+const noneFailed = async (): Promise<void> => {
   expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(0)
   expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="broken"')).toBe(0)
   expect(await gateway.metric('trellis_requests_total', 'status_class="5xx"')).toBe(0)
@@ -126,7 +136,7 @@ describe('a client that sends its body too slowly', () => {
       expect(text, title).toMatch(/^HTTP\/1\.1 408 /)
       expect(text, title).toContain(code)
     }
-    await nothingHappened()
+    await isInDoubt()
   })
 
   test.each(ways)('to %s gets 408 after the idle timeout', async (_, path, fields, code) => {
@@ -147,7 +157,7 @@ describe('a client that sends its body too slowly', () => {
     const text = await firstAnswer(socket)
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
     expect(text).toContain(code)
-    await nothingHappened()
+    await isInDoubt()
   })
 
   test.each(ways)('to %s may disconnect in the middle', async (_, path, fields) => {
@@ -170,28 +180,22 @@ describe('a client that sends its body too slowly', () => {
       `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
     )
     expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 502 /)
-    expect(await get()).toContain('hit')
-    expect(await get(`${read}?per_page=7`)).toContain('stored')
-    expect(await get(`${read}?per_page=7`)).toContain('hit')
+    expect(await get()).toContain('unsettled')
   })
 
-  test.each(ways)(
-    'to %s does not keep reads from the cache by a 504 that comes early',
-    async (_, path, fields) => {
-      await start({}, {}, { answersEarly: true })
-      origin.script = (received, wire) =>
-        received.method === 'GET'
-          ? answer(received, wire, 0)
-          : pause(1_100).then(() => wire.respond({ status: 504 }))
-      const socket = await dial()
-      socket.write(
-        `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
-      )
-      expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
-      await get()
-      expect(await get()).toContain('hit')
-    },
-  )
+  test.each(ways)('to %s leaves an unknown outcome when a 504 comes early', async (_, path, fields) => {
+    await start({}, {}, { answersEarly: true })
+    origin.script = (received, wire) =>
+      received.method === 'GET'
+        ? answer(received, wire, 0)
+        : pause(1_100).then(() => wire.respond({ status: 504 }))
+    const socket = await dial()
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
+    )
+    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+    expect(await get()).toContain('unsettled')
+  })
 })
 
 describe('a client that sends its body whole', () => {
@@ -266,7 +270,7 @@ describe('over HTTP/2', () => {
       return once(stream, 'response') as Promise<[{ ':status': number }]>
     })
     expect((await Promise.all(heads)).map(([head]) => head[':status'])).toEqual([408, 408])
-    await nothingHappened()
+    await isInDoubt()
   })
 
   test.each<[string, Record<string, string>, string]>([
@@ -280,6 +284,8 @@ describe('over HTTP/2', () => {
   ])(
     'a body for %s (%j) whose own time is over is answered 408 and then reset',
     async (path, fields, code) => {
+      // A contract reads JSON before it is sent.
+      const isRead = fields['content-type'] === 'application/json'
       await gateway.close()
       await start(
         {},
@@ -316,7 +322,7 @@ describe('over HTTP/2', () => {
       const [answered] = (await once(next, 'response')) as [{ ':status': number }]
       expect(answered[':status']).toBe(200)
       next.close()
-      await nothingHappened()
+      await (isRead ? nothingHappened() : isInDoubt())
     },
   )
 
@@ -327,7 +333,7 @@ describe('over HTTP/2', () => {
     stream.destroy(new Error('gone'))
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
     expect(origin.received.slice(before).map(({ head }) => head)).toEqual([])
-    await nothingHappened()
+    await isInDoubt()
   })
 
   test('a write whose body a contract reads is not made of a part of it', async () => {

@@ -14,6 +14,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
     turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
+    isSent: () => true,
     watch: { begun: () => {}, ended: () => {} },
   })
   let turn = 0

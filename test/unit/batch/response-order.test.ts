@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ItemAnswer } from '../../../src/batch/item.ts'
+import { WriteFailed } from '../../../src/batch/item.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { batchOf, runBatch, wholeAnswer } from './batch-of.ts'
 
@@ -96,7 +97,9 @@ test.each([
 test('a write whose connection broke says that its outcome is unknown, one that was not sent says so', async () => {
   const batch = batchOf({
     dispatch: async (item) => {
-      throw new GatewayError(item.path.endsWith('1') ? 'upstream_broken' : 'upstream_unreachable')
+      throw item.path.endsWith('1')
+        ? new WriteFailed(new GatewayError('upstream_broken'), 'unknown')
+        : new WriteFailed(new GatewayError('upstream_unreachable'), 'not-sent')
     },
   })
   const { responses } = await runBatch(batch, [good(1), good(2)])

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Cache } from '../../../src/cache/cache.ts'
+import { systemClock } from '../../../src/clock.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { CacheContext } from '../../../src/exchange/ports.ts'
 import { forwardWrite } from '../../../src/exchange/write.ts'
@@ -12,6 +13,7 @@ import { ready, siteContract, siteService } from '../../exchange/exchange-of.ts'
 const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheContext => ({
   cache: {
     shown: () => [],
+    quarantine: () => () => undefined,
     invalidate: () => steps.push('invalidate'),
     suspect: () => steps.push('hold'),
     purge: () => 0,
@@ -31,6 +33,8 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
     },
   },
   budget: () => unlimited,
+  clock: systemClock,
+  report: () => {},
 })
 
 const upload = () =>
@@ -50,7 +54,8 @@ test('a write is announced, forwarded, invalidated here and elsewhere, and then 
 
 test('after a failure with an unknown outcome the stored responses are held back', async () => {
   const steps: string[] = []
-  const failed = forwardWrite(contextOf(steps), upload(), () => {
+  const failed = forwardWrite(contextOf(steps), upload(), ({ exchange }) => {
+    exchange.record.write?.sent()
     throw new GatewayError('upstream_timeout')
   })
   await expect(failed).rejects.toMatchObject({ code: 'upstream_timeout' })
@@ -60,7 +65,7 @@ test('after a failure with an unknown outcome the stored responses are held back
 test('a write that was never sent invalidates nothing, and ends its announcement', async () => {
   const steps: string[] = []
   const failed = forwardWrite(contextOf(steps), upload(), () => {
-    throw new GatewayError('upstream_busy', { unsent: true })
+    throw new GatewayError('upstream_busy')
   })
   await expect(failed).rejects.toMatchObject({ code: 'upstream_busy' })
   expect(steps).toEqual(['announce', 'spread'])

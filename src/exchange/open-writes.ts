@@ -1,0 +1,21 @@
+import type { Cache } from '../cache/cache.ts'
+import { rememberedFor } from '../http/memo.ts'
+
+/** Writes whose response has begun and not ended: what they may change is not stored meanwhile. */
+const createOpenWrites = () => {
+  const open = new Set<{ readonly services: readonly string[]; readonly sinceMs: number }>()
+  return {
+    /** `services`: all that it reaches. Returns the function that removes it. */
+    add: (services: readonly string[], sinceMs: number): (() => void) => {
+      const one = { services, sinceMs }
+      open.add(one)
+      return () => open.delete(one)
+    },
+    /** Since when each of those that reach a service has been open, by the monotonic clock. */
+    reaching: (service: string): readonly number[] =>
+      [...open].filter(({ services }) => services.includes(service)).map(({ sinceMs }) => sinceMs),
+  }
+}
+
+/** The cache outlives the configurations under which its services are written to. */
+export const openWritesOf = rememberedFor((_: Pick<Cache, 'purgeInTurns'>) => createOpenWrites())

@@ -1,0 +1,93 @@
+import type { SendProgress } from '../upstream/messages.ts'
+
+/**
+ * How far a write got. `partly-sent`: an octet of its body left for the upstream. `open`: its response has begun. `ended`: its whole
+ * response was read. `broken-off`: it was sent, and its whole response was not read.
+ */
+export const writeStates = ['not-sent', 'partly-sent', 'sent', 'open', 'ended', 'broken-off'] as const
+export type WriteState = (typeof writeStates)[number]
+
+/** An upstream may answer before it has the whole body; a retry sends what was sent before. */
+const following: Readonly<Record<WriteState, readonly WriteState[]>> = {
+  'not-sent': ['partly-sent', 'sent', 'open'],
+  'partly-sent': ['sent', 'open', 'broken-off'],
+  sent: ['open', 'broken-off'],
+  open: ['ended', 'broken-off'],
+  ended: [],
+  'broken-off': [],
+}
+
+export type WriteObserver = {
+  advanced(to: WriteState): void
+  /** A fault of the gateway: the write counts as broken off from now on. */
+  illegal(from: WriteState, to: WriteState): void
+}
+
+/** What the client of a write can be told of it; undefined: its response says it. */
+export type WriteOutcome = 'not-sent' | 'unknown' | undefined
+
+/** The life of one write. Whatever drops, quarantines, registers or acknowledges asks its state; only forward. */
+export class Write implements SendProgress {
+  readonly #observer: WriteObserver
+  #state: WriteState = 'not-sent'
+
+  constructor(observer: WriteObserver) {
+    this.#observer = observer
+  }
+
+  get state(): WriteState {
+    return this.#state
+  }
+
+  get outcome(): WriteOutcome {
+    if (this.#state === 'not-sent') return 'not-sent'
+    return this.#state === 'ended' ? undefined : 'unknown'
+  }
+
+  /** Called again for each attempt. */
+  partlySent(): void {
+    if (this.#state === 'not-sent') this.#advance('partly-sent')
+    else this.#refuseAfterEnd('partly-sent')
+  }
+
+  /** Called again for each attempt, and after the head where the upstream answers before it has the whole body. */
+  sent(): void {
+    if (this.#state === 'not-sent' || this.#state === 'partly-sent') this.#advance('sent')
+    else this.#refuseAfterEnd('sent')
+  }
+
+  /** The head of the response is there; false where that cannot be. */
+  open(): boolean {
+    return this.#advance('open')
+  }
+
+  /** The last octet of the response was read; false where that cannot be. */
+  end(): boolean {
+    return this.#advance('ended')
+  }
+
+  /** Nothing more comes of it. One that was never sent stays as it is, and so does one that is over. */
+  breakOff(): void {
+    if (following[this.#state].includes('broken-off')) this.#advance('broken-off')
+  }
+
+  #refuseAfterEnd(to: WriteState): void {
+    if (following[this.#state].length === 0) this.#illegal(to)
+  }
+
+  #advance(to: WriteState): boolean {
+    if (!following[this.#state].includes(to)) {
+      this.#illegal(to)
+      return false
+    }
+    this.#state = to
+    this.#observer.advanced(to)
+    return true
+  }
+
+  #illegal(to: WriteState): void {
+    const from = this.#state
+    this.#state = 'broken-off'
+    this.#observer.illegal(from, to)
+  }
+}

@@ -1,0 +1,233 @@
+import { pipeline, Readable } from 'node:stream'
+import type { Cache, PostResponse, StoringPost } from '../../cache/cache.ts'
+import type { Note } from '../../cache/invalidation.ts'
+import { GatewayError } from '../../errors.ts'
+import { EndSignal, type GatewayResponse, teeContent } from '../../http/message.ts'
+import type { WitnessedStatement } from '../../service/contract.ts'
+import type { Ready } from '../exchange.ts'
+import { concurrentWritesOf, invalidateWrite, type TrackedWrite, writeNotes } from '../invalidate-write.ts'
+import { openWritesOf } from '../open-writes.ts'
+import type { CacheContext } from '../ports.ts'
+import { Write } from '../write-state.ts'
+import { OpenResponse } from './open-response.ts'
+
+/** Shortest time between two invalidations while a response is open, but for pieces that end a line. */
+const minIntervalMs = 100
+
+export type Storing = Pick<PostResponse, 'maxBytes' | 'reservation'> & { readonly post: StoringPost }
+
+const collected = (
+  content: Readable,
+  declared: number | undefined,
+  { maxBytes, reservation }: Storing,
+  done: (content: Buffer | undefined) => void,
+): Readable => {
+  const tee = teeContent(maxBytes, declared, reservation, done)
+  pipeline(content, tee, () => {})
+  return tee
+}
+
+/** What the response says of the write, beside its head. */
+export type Shown = {
+  readonly isHarmless: boolean
+  readonly isContentRead: boolean
+  readonly statement: WitnessedStatement | undefined
+}
+
+const mayBeStored = ({ service, generation }: Ready): boolean =>
+  [service, ...generation.sharing(service)].some(({ responses }) => responses.mayBeStored)
+
+const tagsOf = (notes: readonly Note[]): readonly string[] =>
+  notes.flatMap((note) => (note.kind === 'tag' || note.kind === 'hold' ? [note.tag] : []))
+
+/** Each note once: what the table said at the head, and what it says now. */
+const union = (first: readonly Note[], second: readonly Note[]): readonly Note[] =>
+  first === second ? first : [...first, ...second]
+
+/** One write from its registration to the end of its response: what it may have changed is dropped here and in other processes. */
+export class WriteInProgress {
+  readonly #context: CacheContext
+  readonly #exchange: Ready
+  /** Names of the services that it reaches. */
+  readonly #reached: readonly string[]
+  readonly #isHarmless: boolean
+  readonly #tracked: TrackedWrite
+  readonly state: Write
+  /** Ends the request at the upstream. Not the client's: one that leaves does not end a write, so that its outcome is known. */
+  readonly signal = new EndSignal()
+  #registered: string | undefined
+  #response: GatewayResponse | undefined
+  #shown: Shown = { isHarmless: false, isContentRead: false, statement: undefined }
+  #headNotes: readonly Note[] = []
+  #openNotes: readonly Note[] = []
+  #snapshot: unknown
+  #release: (() => void) | undefined
+  #removeOpen: (() => void) | undefined
+  #droppedMs = 0
+  #post: StoringPost | undefined
+  #later: NodeJS.Timeout | undefined
+
+  /** `isHarmless`: it changes nothing, whatever becomes of it. */
+  constructor(context: CacheContext, exchange: Ready, isHarmless = false) {
+    this.#isHarmless = isHarmless
+    this.#context = context
+    this.#exchange = exchange
+    const { service, generation, record } = exchange
+    // With all services of the same upstream, since a write through one of them changes what the others store.
+    this.#reached = [service.name, ...generation.sharing(service).map(({ name }) => name)]
+    this.#tracked = concurrentWritesOf(context.cache).begin(this.#reached)
+    this.state = new Write({
+      advanced: (state) => {
+        context.report({ kind: 'write-advanced', service: service.name, state })
+        record.trace?.wrote?.(state)
+      },
+      illegal: (from, to) => {
+        context.report({ kind: 'write-illegal', service: service.name, from, to })
+        this.signal.end(new GatewayError('internal'))
+      },
+    })
+    record.write = this.state
+  }
+
+  /** Registers it with the other processes that store responses of its upstream. */
+  async register(): Promise<void> {
+    const { announcer } = this.#context
+    if (announcer === undefined) return
+    const begun = await announcer.begin(writeNotes(this.#exchange, undefined), mayBeStored(this.#exchange))
+    // The connection to the shared store is tried again several times a second.
+    if (begun.kind === 'refused') throw new GatewayError('shared_store_unreachable', { retryAfterSeconds: 1 })
+    this.#registered = begun.write
+  }
+
+  /** Takes the response; one that was read whole has ended. Await before its head is forwarded. */
+  async respond(response: GatewayResponse, shown: Shown): Promise<void> {
+    this.#response = response
+    this.#shown = shown
+    if (!this.state.open()) throw new GatewayError('internal')
+    if (response.content instanceof Readable) {
+      this.#headNotes = this.#notesSoFar()
+      await this.#drop(this.#headNotes)
+      return
+    }
+    if (!this.state.end()) throw new GatewayError('internal')
+    const { cache } = this.#context
+    const content = this.#tracked.isAlone() ? cache.contentsWithTag : undefined
+    const { isHarmless, isContentRead, statement } = shown
+    const written = isContentRead ? response : { ...response, content: undefined }
+    await this.#finish(isHarmless ? [] : writeNotes(this.#exchange, written, content, statement))
+  }
+
+  /**
+   * Its response as the client gets it: each piece, and the end, after what the write may have changed by then is dropped. It is
+   * stored for later reads where it may be.
+   */
+  forwarded(content: Readable, declared: number | undefined, storing: Storing | undefined): Readable {
+    let whole: Buffer | undefined
+    const read =
+      storing &&
+      collected(content, declared, storing, (complete) => {
+        whole = complete
+      })
+    const post = storing?.post
+    this.#post = post
+    const open = new OpenResponse(read ?? content, declared, {
+      beforePiece: (endsLine) => this.#beforePiece(endsLine),
+      ended: () =>
+        post === undefined || whole === undefined ? this.#end() : post.store(whole, () => this.#end()),
+      brokenOff: () => void this.breakOff().catch(() => undefined),
+    })
+    // An error on either side ends both; the reader of the open response sees it.
+    pipeline(read ?? content, open, () => {})
+    return open
+  }
+
+  /** Computed for the newest configuration, and again what was dropped at the head: another table may say less. */
+  #end(): Promise<unknown> | undefined {
+    if (!this.state.end()) return this.breakOff().then(() => Promise.reject(new GatewayError('internal')))
+    return this.#finish(union(this.#headNotes, this.#notesSoFar()))
+  }
+
+  /** No whole response comes: unless nothing was sent, its outcome is unknown. */
+  async breakOff(): Promise<void> {
+    this.state.breakOff()
+    switch (this.state.state) {
+      case 'not-sent':
+        this.#tracked.end()
+        if (this.#registered !== undefined) await this.#context.announcer?.spread([], this.#registered)
+        return
+      case 'ended':
+        return
+      default:
+        await this.#finish(
+          this.#isHarmless ? [] : union(this.#headNotes, writeNotes(this.#exchange, undefined)),
+        )
+    }
+  }
+
+  #beforePiece(endsLine: boolean): Promise<unknown> | undefined {
+    const { monotonic } = this.#context.clock
+    const nowMs = monotonic()
+    const leftMs = this.#droppedMs + minIntervalMs - nowMs
+    if (endsLine || leftMs <= 0) return this.#dropAgain()
+    // The client has this piece until the next one comes.
+    this.#later ??= setTimeout(() => void this.#dropLater().catch(() => undefined), leftMs)
+    return undefined
+  }
+
+  async #dropLater(): Promise<void> {
+    this.#later = undefined
+    if (this.state.state === 'open') await this.#dropAgain()
+  }
+
+  #dropAgain(): Promise<unknown> | undefined {
+    const drop = () => this.#drop(this.#notesSoFar())
+    return this.#post === undefined ? drop() : this.#post.invalidateAgain(drop)
+  }
+
+  /** Drops what it may have changed so far, and keeps it from being stored. */
+  #drop(notes: readonly Note[]): Promise<unknown> | undefined {
+    const { cache, announcer, clock } = this.#context
+    this.#droppedMs = clock.monotonic()
+    this.#removeOpen ??= this.#addOpen(cache)
+    if (notes !== this.#openNotes || this.#release === undefined) {
+      const release = cache.quarantine(tagsOf(notes))
+      this.#release?.()
+      this.#release = release
+      this.#openNotes = notes
+    }
+    invalidateWrite(cache, this.#exchange, notes)
+    return announcer?.spread(notes)
+  }
+
+  #addOpen(cache: Cache): () => void {
+    const { name: service } = this.#exchange.service
+    const remove = openWritesOf(cache).add(this.#reached, this.#droppedMs)
+    this.#context.report({ kind: 'write-quarantined', service, by: 1 })
+    return () => {
+      remove()
+      this.#context.report({ kind: 'write-quarantined', service, by: -1 })
+    }
+  }
+
+  #finish(notes: readonly Note[]): Promise<unknown> | undefined {
+    clearTimeout(this.#later)
+    this.#removeOpen?.()
+    this.#removeOpen = undefined
+    this.#tracked.end()
+    this.#release?.()
+    this.#release = undefined
+    invalidateWrite(this.#context.cache, this.#exchange, notes)
+    return this.#context.announcer?.spread(notes, this.#registered)
+  }
+
+  /** What the head, the row and the path say: a content that was not read for it does not count. */
+  #notesSoFar(): readonly Note[] {
+    if (this.#shown.isHarmless || this.#response === undefined) return []
+    const { snapshot } = this.#exchange.generation
+    if (snapshot === this.#snapshot) return this.#openNotes
+    this.#snapshot = snapshot
+    const head = { ...this.#response, content: undefined }
+    const shown = this.#tracked.isAlone() ? this.#context.cache.contentsWithTag : undefined
+    return writeNotes(this.#exchange, head, shown, this.#shown.statement)
+  }
+}

@@ -3,11 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { measureHouse } from './house-measures.ts'
 
-// npm run bench:house: numbers of the code against their limits in bench/house-limits.json. Exits with 1 when a number is above its
+// npm run bench:house: numbers of the code against their limits in bench/limits.json. Exits with 1 when a number is above its
 // limit, or a limit above that of an earlier commit. `-- --places`: where; `-- --lower`: lowers the limits to the numbers.
 
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
-const file = 'bench/house-limits.json'
+const file = 'bench/limits.json'
 type Limits = Readonly<Record<string, number>>
 
 /** Limits of the commit before the last one that changed them; none in a clone without history. */

@@ -1,5 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { loadApiDocument } from './config/read-document.ts'
+import { type MessagePort, workerData } from 'node:worker_threads'
+import { loadApiDocument, sendDocument } from './config/read-document.ts'
 
 // The thread of src/config/read-document.ts for large documents.
-parentPort?.postMessage(await loadApiDocument(workerData as string))
+const { file, port } = workerData as { readonly file: string; readonly port: MessagePort }
+sendDocument(await loadApiDocument(file), port)

@@ -1,18 +1,22 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { load } from 'js-yaml'
 import { LineCounter, parseDocument } from 'yaml'
+import { inTurns, type Pieces } from '../http/bodies/turns.ts'
 import { nestingDepth } from '../http/json-text.ts'
 import { type ApiBundle, namedFiles } from '../openapi/document/bundle.ts'
-import { loadDocument } from '../openapi/document/load-document.ts'
+import { loadDocument, rowsOf } from '../openapi/document/load-document.ts'
+import type { Operation } from '../openapi/document/operation.ts'
 import type { DocumentFault } from '../openapi/document/read-operation.ts'
+import type { RequestSchema } from '../openapi/document/request-schema.ts'
 import { threadEntry } from '../package-file.ts'
 import { type ApiDocument, type ReadDocument, readDocumentOf } from './api-document.ts'
 import { documentLocator, unreadableFile } from './load/source.ts'
 
 const mostBytes = 64 * 1024 * 1024
-const mostFiles = 1_000
+/** What a file counts at least, a missing one too: it is opened, and its name is held. */
+const bytesOfFile = 1024
 const mostFaults = 20
 
 export type LoadedDocument =
@@ -112,13 +116,13 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
     const content = await readFile(join(folder, name)).catch((cause: unknown) =>
       unreadableFile('file', cause),
     )
+    bytes += Math.max(bytesOfFile, content.length)
+    if (bytes > mostBytes)
+      return `${root}: is larger than ${mostBytes} bytes, with the files that it refers to`
     // A reference in an example is data; one that is needed is reported where it is used.
     if (typeof content === 'string' && name !== root) continue
     if (typeof content === 'string') return `${root}: ${content}`
     const text = content.toString('utf8')
-    if (pending.size > mostFiles) return `${root}: refers to more than ${mostFiles} files`
-    bytes += text.length
-    if (bytes > mostBytes) return `${root}: is larger than ${mostBytes} bytes`
     const reading = parsed(text)
     if (reading.kind === 'fault') return `${name}:${reading.message}`
     texts.set(name, text)
@@ -159,31 +163,93 @@ export const placedNotes = async ({ path, contract }: ApiDocument): Promise<read
   return unchecked.map(createPlacing(texts))
 }
 
-/** Of a document that is read in a separate thread: the memory that this takes ends with the thread. */
-const largeBytes = 1024 * 1024
+/**
+ * A longer document, and one of several files, is read in a separate thread: a reload holds no requests, and the memory that this takes
+ * ends with the thread.
+ */
+const shortBytes = 64 * 1024
 
-const loadInThread = (file: string): Promise<LoadedDocument> =>
-  new Promise((resolve) => {
-    const { entry, eval: isScript } = threadEntry('load-document')
-    const thread = new Worker(entry, { workerData: file, eval: isScript })
-    let loaded: LoadedDocument = {
-      kind: 'faults',
-      messages: ['the thread that reads the document has ended'],
-    }
-    thread.on('message', (message: LoadedDocument) => {
-      loaded = message
-    })
-    // Such as too little memory.
-    thread.on('error', (error) => {
-      loaded = { kind: 'faults', messages: [`cannot be read: ${error.message}`] }
-    })
-    thread.on('exit', () => resolve(loaded))
-  })
+/** A reference to another file. */
+const namesFile = /\$ref["']?\s*:\s*["']?[^#"'\s]/
 
-export const readApiDocument = async (file: string): Promise<LoadedDocument> => {
-  const size = await stat(file).then(
-    ({ size }) => size,
-    () => 0,
-  )
-  return size > largeBytes ? loadInThread(file) : loadApiDocument(file)
+const isShort = async (file: string): Promise<boolean> => {
+  const { size } = await stat(file)
+  return size <= shortBytes && !namesFile.test(await readFile(file, 'utf8'))
 }
+
+/** What a thread sends of a document, one message after the other: read at once, that of 3,000 paths holds the event loop too long. */
+type DocumentPart =
+  | LoadedDocument
+  | { readonly kind: 'operations'; readonly operations: readonly Operation[] }
+  | { readonly kind: 'definitions'; readonly definitions: readonly (readonly [string, RequestSchema])[] }
+
+const partsOfMessage = 64
+
+const chunksOf = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
+  Array.from({ length: Math.ceil(items.length / partsOfMessage) }, (_, at) =>
+    items.slice(at * partsOfMessage, (at + 1) * partsOfMessage),
+  )
+
+/** In the thread that has read the document. */
+export const sendDocument = (loaded: LoadedDocument, port: MessagePort): void => {
+  const send = (part: DocumentPart): void => port.postMessage(part)
+  if (loaded.kind === 'faults') {
+    send(loaded)
+    return
+  }
+  const { document, files } = loaded
+  const { contract } = document
+  for (const operations of chunksOf(contract.operations)) send({ kind: 'operations', operations })
+  for (const definitions of chunksOf([...contract.definitions])) send({ kind: 'definitions', definitions })
+  const rest = { ...contract, rows: [], operations: [], definitions: new Map() }
+  send({ kind: 'loaded', files, document: { ...document, contract: rest } })
+}
+
+function* receiveDocument(port: MessagePort): Pieces<LoadedDocument | undefined> {
+  const operations: Operation[] = []
+  const definitions = new Map<string, RequestSchema>()
+  for (;;) {
+    const part = receiveMessageOnPort(port)?.message as DocumentPart | undefined
+    switch (part?.kind) {
+      case undefined:
+      case 'faults':
+        return part
+      case 'operations':
+        operations.push(...part.operations)
+        break
+      case 'definitions':
+        for (const [name, schema] of part.definitions) definitions.set(name, schema)
+        break
+      case 'loaded': {
+        yield
+        const { document, files } = part
+        const rows = yield* rowsOf(operations)
+        const contract = { ...document.contract, rows, operations, definitions }
+        return { kind: 'loaded', files, document: { ...document, contract } }
+      }
+    }
+    yield
+  }
+}
+
+const loadInThread = async (file: string): Promise<LoadedDocument> => {
+  const { entry, eval: isScript } = threadEntry('load-document')
+  const { port1, port2 } = new MessageChannel()
+  const thread = new Worker(entry, {
+    workerData: { file, port: port2 },
+    transferList: [port2],
+    eval: isScript,
+  })
+  // Such as too little memory.
+  const failure = await new Promise<string | undefined>((resolve) => {
+    thread.on('error', (error) => resolve(`cannot be read: ${error.message}`))
+    thread.on('exit', () => resolve(undefined))
+  })
+  const loaded = failure === undefined ? await inTurns(receiveDocument(port1), '') : undefined
+  port1.close()
+  const lost = failure ?? 'the thread that reads the document has ended'
+  return loaded ?? { kind: 'faults', messages: [lost] }
+}
+
+export const readApiDocument = async (file: string): Promise<LoadedDocument> =>
+  (await isShort(file).catch(() => true)) ? loadApiDocument(file) : loadInThread(file)

@@ -3,6 +3,7 @@ import { plantsDocument } from '../config/api-document.ts'
 import type { OpenApiConfig, PlantsConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
+import { nextTurn } from '../http/bodies/turns.ts'
 import { hasBearer } from '../http/credential-fields.ts'
 import { isUnusualName } from '../http/forwardable-fields.ts'
 import { type RequestFields, requestField } from '../http/message.ts'
@@ -114,9 +115,13 @@ export const createDocumentContract = async (
 ): Promise<Contract> => {
   const document = config.document.contract
   const createRequests = await loadRequests()
+  // Each of these steps reads the whole document.
+  await nextTurn()
   const requests = createRequests(document, requestOptions(config, limits))
+  await nextTurn()
   const resources =
     config.invalidation === 'structural' ? inferResources(document.operations, config.resources) : undefined
+  await nextTurn()
   const { name: service } = config
   return {
     ...described,

@@ -1,20 +1,21 @@
 import type { RunningProcess } from './processes.ts'
 
 /**
- * Flags of Node for a process that reports its long turns of the event loop. The processor time of the process counts where it is
- * less than the time that passed: a machine that is busy with other programs makes no turn long.
+ * Flags of Node for a process that reports its long turns of the event loop. The processor time of its main thread counts where it is
+ * less than the time that passed: neither a machine that is busy with other programs nor another thread makes a turn long.
  */
 export const reportsLongTurns: readonly string[] = [
   '--import',
   `data:text/javascript,${encodeURIComponent(`
-    let [wall, used] = [performance.now(), process.cpuUsage()]
+    import { readFileSync } from 'node:fs'
+    const usedMs = () => Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]) / 1e6
+    let [wall, used] = [performance.now(), usedMs()]
     setInterval(() => {
-      const now = performance.now()
-      const { user, system } = process.cpuUsage(used)
-      const ms = Math.min(now - wall, (user + system) / 1000)
+      const [now, usedNow] = [performance.now(), usedMs()]
+      const ms = Math.min(now - wall, usedNow - used)
       if (ms > 20) process.stderr.write('long turn: ' + Math.round(ms) + ' ms\\n')
       wall = performance.now()
-      used = process.cpuUsage()
+      used = usedMs()
     }, 5).unref()
   `)}`,
 ]

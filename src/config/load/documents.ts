@@ -65,6 +65,7 @@ function* resourceFaults(
     if (operation !== undefined && !operations.some(({ operationId }) => operationId === operation))
       yield unknownOperation([...path, index, 'operation'], operation, operations)
   }
+  if (resources.length === 0) return
   const faultIn = createExtensionCheck(operations)
   for (const resource of resources) {
     const message = faultIn(resource)

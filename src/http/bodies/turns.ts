@@ -31,3 +31,6 @@ export const inTurns = async <Result>(work: Pieces<Result>, client: string): Pro
     beganMs = performance.now()
   }
 }
+
+/** Ends this turn of the event loop: the next step has one of its own. */
+export const nextTurn = (): Promise<void> => waitFor('')

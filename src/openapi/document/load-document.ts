@@ -1,3 +1,4 @@
+import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { isJsonObject } from '../../http/json-text.ts'
 import type { Row } from '../../service/row.ts'
 import { type ApiBundle, below, dereferenced, type Located, membersOf } from './bundle.ts'
@@ -226,14 +227,23 @@ const operationsOf = (
   return []
 }
 
+/** Operations that are read in one piece: about a millisecond. */
+const operationsOfPiece = 128
+
 /** Templates that differ in names have one row when their methods differ. */
-const rowsOf = (operations: readonly Operation[]): readonly Row[] => {
+export function* rowsOf(operations: readonly Operation[]): Pieces<readonly Row[]> {
   const byShape = new Map<string, Operation[]>()
-  for (const operation of operations) {
+  for (const [at, operation] of operations.entries()) {
     const shape = templateShape(operation.template)
     byShape.set(shape, [...(byShape.get(shape) ?? []), operation])
+    if (at % operationsOfPiece === operationsOfPiece - 1) yield
   }
-  return [...byShape.values()].map(rowOf)
+  const rows: Row[] = []
+  for (const alike of byShape.values()) {
+    rows.push(rowOf(alike))
+    if (rows.length % operationsOfPiece === 0) yield
+  }
+  return rows
 }
 
 /** Reads a document: its operations with parameters, bodies and credentials, or every fault. */
@@ -280,7 +290,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
     kind: 'contract',
     contract: {
       dialect,
-      rows: rowsOf(operations),
+      rows: atOnce(rowsOf(operations)),
       operations,
       definitions: reader.definitions,
       hasStrictIntegers: reader.hasStrictIntegers,

@@ -37,6 +37,7 @@ const options = {
   admin: { type: 'string', multiple: true },
   url: { type: 'string', multiple: true },
   tag: { type: 'string', multiple: true },
+  body: { type: 'string', multiple: true },
   prefix: { type: 'string', multiple: true },
   all: { type: 'boolean' },
   service: { type: 'string', multiple: true },
@@ -58,6 +59,7 @@ const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
   config: [...reading, ...remote],
   demo: reading,
   header: ['explain'],
+  body: ['explain'],
   drift: ['routes'],
   upstreams: ['check', 'routes', 'explain'],
   json: ['check', 'doctor', 'routes', 'explain', ...remote],
@@ -78,6 +80,7 @@ const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
 const expectedAfter: Readonly<Partial<Record<OptionName, string>>> = {
   config: 'a configuration file, e.g. -c trellis.yaml',
   header: "'Name: value', e.g. -H 'Accept: text/html'",
+  body: 'a file with the body of the request, e.g. --body query.json',
   admin: 'the URL of the admin side, e.g. http://127.0.0.1:9090',
   url: 'a public URL or path, e.g. --url /wp-json/wp/v2/posts',
   tag: 'a tag, as `trellis explain` shows it',
@@ -222,7 +225,8 @@ const foreignOption = (command: CommandName, values: Values): string | undefined
 }
 
 /** The value of an option that is given at most once. */
-const single = (values: Values, name: 'admin' | 'service' | 'warm'): string | undefined => values[name]?.[0]
+const single = (values: Values, name: 'admin' | 'body' | 'service' | 'warm'): string | undefined =>
+  values[name]?.[0]
 
 const mostWarmed = 1_000
 
@@ -326,6 +330,8 @@ const commandOf = (
   demoDocument: command === 'start' ? operands[1] : undefined,
   operands,
   fields,
+  /** `explain`: the file with the body of the request. */
+  bodyFile: single(values, 'body'),
   /** `routes`: compare with the upstream instead. */
   drift: values.drift === true,
   /** `check`, `routes` and `explain`: send requests to the upstreams, too. */

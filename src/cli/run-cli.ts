@@ -249,8 +249,14 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   const [word = '', url = ''] = command.operands
   // Methods are case-sensitive (RFC 9110 §9.1) and in capitals; on the command line `get` means GET.
   const method = word.toUpperCase()
+  const { bodyFile, fields } = command
+  const content = bodyFile === undefined ? undefined : await readFile(bodyFile).catch(() => null)
+  if (content === null) {
+    ports.stderr.write(`trellis: the file ${bodyFile} cannot be read\n`)
+    return 'usage'
+  }
   // Not normalised by URL: the spelling itself is explained.
-  const request = { method, target: url.replace(/#.*$/s, ''), fields: command.fields }
+  const request = { method, target: url.replace(/#.*$/s, ''), fields, content }
   const explanation = await ports.explain(config, request, command.upstreams)
   ports.stdout.write(command.json ? jsonText(explanation) : explanationText(request, explanation))
   return 'ok'

@@ -39,6 +39,8 @@ export type ExplainedRequest = {
   readonly target: string
   /** Lower-case names. */
   readonly fields: RequestFields
+  /** Absent: the request has none, or it is not part of what is explained. */
+  readonly content?: Buffer | undefined
 }
 
 /** What would happen, aspect by aspect, in the order in which it is decided. */
@@ -46,9 +48,12 @@ export type Explanation = Readonly<Record<string, unknown>>
 
 type Sender = {
   readonly fields: RequestFields
+  readonly content: Buffer | undefined
   readonly identity: Identity | undefined
   readonly host: string
 }
+
+const jsonType = 'application/json'
 
 const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
 
@@ -174,14 +179,15 @@ const cachingOf = (
   method: string,
   matching: Matching,
   canonical: Canonical,
-  { fields, identity, host }: Sender,
+  { fields, content, identity, host }: Sender,
 ): Explanation => {
-  const { policy, query, sensitive } = canonical
+  const { policy, query, sensitive, meaning } = canonical
   const match = matching.kind === 'found' ? matching : undefined
   const decision = decide(contract, policy, {
     method,
     fields,
-    hasContent: false,
+    hasContent: content !== undefined,
+    effect: meaning?.effect,
     isUpgrade: false,
     sensitive,
     identity,
@@ -259,7 +265,7 @@ const routed = (
   if (matching.kind === 'options')
     return { ...row, answer: contract.options === 'own' ? 'schema of the route' : 'passed on' }
   const { endpoint } = matching
-  const { fields } = sender
+  const { fields, content } = sender
   const challenge = contract.challenge?.(endpoint, fields, query)
   if (challenge !== undefined) {
     const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
@@ -267,10 +273,10 @@ const routed = (
   }
   const canonical = canonicalOf(contract, method, matching, {
     query,
-    contentType: requestField(fields, 'content-type'),
-    content: undefined,
-    // The body is not part of what is explained: it counts as one that streams.
-    fields: { 'transfer-encoding': 'chunked', ...fields },
+    contentType: requestField(fields, 'content-type') ?? (content === undefined ? undefined : jsonType),
+    content,
+    // A body that is not given counts as one that streams.
+    fields: content === undefined ? { 'transfer-encoding': 'chunked', ...fields } : fields,
   })
   if (canonical.kind === 'invalid') return { ...row, refused: invalidity(canonical) }
   return {
@@ -278,6 +284,7 @@ const routed = (
     ...contract.describe(endpoint),
     canonicalTarget: canonical.target,
     ...undeclaredOf(canonical),
+    ...(canonical.meaning === undefined ? {} : { operation: canonical.meaning.operation }),
     ...(matching.row.handledBy === 'upstream'
       ? cachingOf(service, services, contract, method, matching, canonical, sender)
       : { answer: 'by the gateway' }),
@@ -338,7 +345,7 @@ const unroutedMethod = (method: string): string | undefined => {
 /** Explains a request to one of the services with the functions that decide about requests. */
 export const explainAt = async (
   targets: PublicTargets,
-  { method, target, fields }: ExplainedRequest,
+  { method, target, fields, content }: ExplainedRequest,
 ): Promise<Explanation> => {
   const unrouted = unroutedMethod(method)
   if (unrouted !== undefined) return { refused: unrouted }
@@ -367,7 +374,7 @@ export const explainAt = async (
     ...service,
     method: route.method,
     ...explanation,
-    ...routed(config, services, contract, route, query, { fields, identity, host }),
+    ...routed(config, services, contract, route, query, { fields, content, identity, host }),
   }
 }
 

@@ -42,6 +42,19 @@ export type SiteFacts = {
   readonly root: string | undefined
   readonly fault: string | undefined
   readonly hasCompanion: boolean
+  /** Where WPGraphQL answers; absent: nowhere. */
+  readonly graphqlPath?: string
+}
+
+/** WPGraphQL names its root so; other programs behind the path do not. */
+const rootOfGraphql = '"RootQuery"'
+
+const graphqlPathAt = async (ask: UpstreamCheck['ask'], root: string): Promise<string | undefined> => {
+  const prefix = root.replace(/\/(?:wp|site)-json$/, '')
+  const answer = await ask(`${prefix}/graphql?query=%7B__typename%7D`)
+  const isGraphql =
+    answer.kind === 'answer' && answer.status === 200 && answer.content.includes(rootOfGraphql)
+  return isGraphql ? `${prefix}/graphql` : undefined
 }
 
 export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Promise<SiteFacts> => {
@@ -52,7 +65,13 @@ export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Prom
   if (root === undefined || (root !== basePath && !isIndex(await ask(`${root}/`))))
     return { root: undefined, fault: indexFinding(basePath, response, roots)?.text, hasCompanion: false }
   const poll = await ask(`${sitePath(root)}/?trellis-changes=0`)
-  return { root, fault: undefined, hasCompanion: poll.kind === 'answer' && poll.status === 401 }
+  const graphqlPath = await graphqlPathAt(ask, root)
+  return {
+    root,
+    fault: undefined,
+    hasCompanion: poll.kind === 'answer' && poll.status === 401,
+    ...(graphqlPath === undefined ? {} : { graphqlPath }),
+  }
 }
 
 /** Is the list that nearly all clients read stored where a rule caches it? */

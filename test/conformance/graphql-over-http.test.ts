@@ -11,7 +11,8 @@ type Audit = {
 type AuditModule = { serverAudits(options: { readonly url: string }): readonly Audit[] }
 
 // Not imported: its types bring the DOM into all of the source.
-const { serverAudits } = createRequire(import.meta.url)('graphql-http') as AuditModule
+const require = createRequire(import.meta.url)
+const { serverAudits } = require('graphql-http') as AuditModule
 
 let server: GraphqlServer
 let gateway: TestGateway

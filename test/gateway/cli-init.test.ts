@@ -155,6 +155,17 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
     expect(wayOf(await written())[0]).toBe(`wordpress ${root} ${site.origin} ${root} target`)
   })
 
+  test.each(['/wp-json', '/blog/index.php/wp-json'])('and WPGraphQL beside %s', async (root) => {
+    const path = root.replace('wp-json', 'graphql')
+    site.script = (request, wire, count) =>
+      request.target.startsWith(`${path}?`)
+        ? wire.respond({ fields, content: '{"data":{"__typename":"RootQuery"}}' })
+        : answers(root)(request, wire, count)
+    const { stdout } = await init(['wordpress', site.origin + root], false, siteFacts)
+    expect(stdout).toContain(`WPGraphQL answers at ${path}.`)
+    expect(wayOf(await written())[1]).toBe(`graphql ${path} ${site.origin} ${path} target`)
+  })
+
   test('and whether the companion is installed', async () => {
     site.script = answers('/wp-json', true)
     const { stdout } = await init(['wordpress', site.origin], false, siteFacts)

@@ -199,7 +199,7 @@ test.each([
   ],
   [
     'explain -X POST /plants',
-    'unknown option "-X"; explain takes -c, --demo, -H, --upstreams, --json, --help and --version',
+    'unknown option "-X"; explain takes -c, --demo, -H, --upstreams, --json, --body, --help and --version',
     'trellis explain --help',
   ],
   ['explain GET /x -H', "-H expects 'Name: value', e.g. -H 'Accept: text/html'", 'trellis explain --help'],

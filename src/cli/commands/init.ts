@@ -101,8 +101,30 @@ const openInitial = async (
   }
 }
 
+const graphqlLines = (path: string | undefined, host: string): string[] =>
+  path === undefined
+    ? []
+    : [
+        '  graphql: # WPGraphQL: queries are stored, mutations and writes of the site drop them (docs/graphql.md)',
+        '    contract: graphql',
+        `    mount: ${quoted(path)}`,
+        '    upstream:',
+        '      targets: *targets',
+        `      basePath: ${quoted(path)}`,
+        `      ${host}`,
+        '      maxConcurrent: 16',
+        '    cache:',
+        '      rules:',
+        '        - { match: query *, ttl: 60s, staleWhileRevalidate: 30s, staleIfError: 1h }',
+        '',
+      ]
+
 /** A site known by its name gets that name as Host; a server known by its address gets the one of the target. */
-const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): string[] => {
+const wordpressLines = (
+  { origin, isInternal }: UpstreamUrl,
+  root: string,
+  graphqlPath: string | undefined,
+): string[] => {
   const quotedRoot = quoted(root)
   const host = isInternal
     ? 'host: target # Host that WordPress gets; preserve = that of publicUrl, once clients use it'
@@ -130,6 +152,7 @@ const wordpressLines = ({ origin, isInternal }: UpstreamUrl, root: string): stri
     '        # Writes through Trellis are visible immediately; ttl limits the delay of changes that bypass it (WP-CLI, cron).',
     '        - { match: GET /wp/v2/**, ttl: 60s, staleWhileRevalidate: 30s, staleIfError: 1h, negativeTtl: 5s }',
     '',
+    ...graphqlLines(graphqlPath, host),
     '  pages: # themes, wp-admin, wp-login, uploads: passed through, not stored',
     '    contract: open',
     '    mount: /',
@@ -224,19 +247,20 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
 /** The file for a site, with the path at which it announces its REST API. */
 const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
   const usual = `${upstream.path.replace(/(?:\/index\.php)?\/wp-json$/, '')}/wp-json`
-  const lines = wordpressLines(upstream, usual)
+  const lines = wordpressLines(upstream, usual, undefined)
   const result = await checkConfig(textOf(lines), {})
   if (siteFacts === undefined || result.kind === 'faults') return { lines, notes: [] }
-  const { root, fault, hasCompanion } = await siteFacts(result.config)
+  const { root, fault, hasCompanion, graphqlPath } = await siteFacts(result.config)
   if (root === undefined || readUpstream(upstream.origin + root) === undefined)
     return {
       lines,
       notes: [`${usual} is assumed. ${fault ?? 'The site does not say where its REST API is.'}`],
     }
   return {
-    lines: root === usual ? lines : wordpressLines(upstream, root),
+    lines: wordpressLines(upstream, root, graphqlPath),
     notes: [
       `WordPress announces its REST API at ${root}.`,
+      ...(graphqlPath === undefined ? [] : [`WPGraphQL answers at ${graphqlPath}.`]),
       hasCompanion
         ? 'The companion is installed: set changes.token of the service to its TRELLIS_TOKEN.'
         : 'The companion is not installed: with it, changes that bypass Trellis are visible at once (deploy/wordpress/README.md).',

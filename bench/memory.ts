@@ -97,6 +97,7 @@ const nothing = (): Made => ({ fields: [], content: Buffer.from('{}') })
 
 const read = (n: number): CacheRead => ({
   service: 'site',
+  route: '/site/v2/posts',
   key: cacheKey({
     service: 'site',
     target: `/site/v2/posts?page=${n + 1}`,

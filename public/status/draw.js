@@ -51,7 +51,7 @@ export const drawTiles = (parent, tiles) => {
 }
 
 /**
- * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' | 'id', href?: string } | string} Cell
+ * @typedef {{ text: string, mood?: 'good' | 'warn' | 'bad' | undefined, kind?: 'code' | 'id' | 'yaml', href?: string } | string} Cell
  * @param {Cell} cell
  * @param {boolean} first names the row
  * @param {boolean} numeric

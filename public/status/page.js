@@ -264,6 +264,21 @@ const drawNotCached = (now, before) => {
   )
 }
 
+/** @param {Report} report */
+const drawAdvice = ({ advice, requests }) =>
+  drawTable(
+    element('advice'),
+    ['Route', 'Service', '#Lost', 'What to do', 'Settings to copy'],
+    advice.map(({ route, service, count, reads, share, text, yaml }) => [
+      route,
+      service,
+      share === undefined ? `${decimals(count)} times` : `${decimals(count)} of ${decimals(reads)} reads`,
+      `${text[0]?.toUpperCase()}${text.slice(1)}.`,
+      yaml === undefined ? '' : { text: yaml, kind: /** @type {const} */ ('yaml') },
+    ]),
+    requests.total === 0 ? 'No request has come yet.' : 'Nothing that settings could change costs hits.',
+  )
+
 const feedMoods = /** @type {const} */ ({ heard: 'good', cold: 'warn', behind: 'warn', silent: 'bad' })
 
 /** @param {Report} report */
@@ -321,6 +336,7 @@ const show = (report) => {
   drawUpstreams(now, before)
   drawRoutes(now, before)
   drawRefusals(now, before)
+  drawAdvice(now.report)
   drawNotCached(now, before)
   drawFeeds(report)
   drawReceivers(report)

@@ -1,4 +1,5 @@
 import type { MetricName, MetricSnapshot } from '../observability/metrics.ts'
+import { adviceFor, type LostHits } from './advice.ts'
 import type { Notice, Readiness } from './operator.ts'
 
 type Sample = Pick<MetricSnapshot['values'][number], 'labels' | 'value'>
@@ -167,6 +168,16 @@ const notCached = (read: ReadSamples) =>
     .sort((first, second) => second.count - first.count)
     .slice(0, mostRows)
 
+/** What keeps each route from hits, beside all that it was asked for. */
+const lostHits = (read: ReadSamples): readonly LostHits[] =>
+  addedUp(read('trellis_cache_lost_hits_total'), ['service', 'route', 'reason']).map((lost) => {
+    const { service, route } = lost
+    return {
+      ...lost,
+      reads: total(matching(read('trellis_requests_total'), { service, route, method: 'GET' })),
+    }
+  })
+
 /** Cumulative as in Prometheus; bounds in seconds, the last one unbounded. */
 const bucketsOf = (samples: readonly Sample[]) =>
   addedUp(samples, ['le'])
@@ -246,6 +257,7 @@ export const statusReport = (
     verified: verified(read),
     upstreams: upstreams(read),
     notCached: notCached(read),
+    advice: adviceFor(lostHits(read)),
     changes: changeFeeds(read),
     receivers: receivers(read),
     refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(

@@ -92,6 +92,8 @@ export const createPartitions = (): ((credential: string) => string) => {
 /** A GET or HEAD that is answered through the cache. */
 export type CacheRead = {
   readonly service: string
+  /** Template of the route, for counts: from a closed list, never from a client. */
+  readonly route: string
   readonly key: string
   /** The partition that the key was made with. */
   readonly partition: 'public' | 'credential'

@@ -64,7 +64,12 @@ export type CacheEvent =
   /** A read was sent to the upstream; once, however many readers wait for it. */
   | { readonly kind: 'forwarded'; readonly service: string; readonly reason: ForwardReason }
   | { readonly kind: 'stored'; readonly service: string; readonly bytes: number }
-  | { readonly kind: 'not-stored'; readonly service: string; readonly reason: NoStoreReason }
+  | {
+      readonly kind: 'not-stored'
+      readonly service: string
+      readonly route: string
+      readonly reason: NoStoreReason
+    }
   /** A reader got the response to the request of another reader. */
   | { readonly kind: 'collapsed'; readonly service: string }
   | { readonly kind: 'served-stale'; readonly service: string; readonly reason: 'revalidating' }

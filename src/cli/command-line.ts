@@ -11,6 +11,7 @@ const commandNames = [
   'routes',
   'explain',
   'status',
+  'advise',
   'purge',
   'warm',
 ] as const
@@ -52,7 +53,7 @@ const options = {
 type OptionName = keyof typeof options
 
 const reading = ['start', 'check', 'doctor', 'routes', 'explain'] as const
-const remote = ['status', 'purge', 'warm'] as const
+const remote = ['status', 'advise', 'purge', 'warm'] as const
 
 /** The commands that take an option; an option without a row is taken by all. */
 const takenBy: Readonly<Partial<Record<OptionName, readonly CommandName[]>>> = {
@@ -113,6 +114,7 @@ const operandsOf: Readonly<Record<CommandName, Operands>> = {
   routes: fileByOption,
   explain: { least: 2, most: 2, expected: 'takes METHOD and URL, e.g. trellis explain GET /plants' },
   status: none,
+  advise: none,
   purge: {
     least: 0,
     most: 0,

@@ -370,7 +370,7 @@ const adminAddress = async (ports: CliPorts, command: Command): Promise<AdminAdd
 const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> => {
   const address = await adminAddress(ports, command)
   if (typeof address === 'string') return address
-  const { purge, status, warm } = await import('./commands/admin-commands.ts')
+  const { advise, purge, status, warm } = await import('./commands/admin-commands.ts')
   const { stdout, stderr } = ports
   const { json } = command
   switch (command.command) {
@@ -378,6 +378,8 @@ const remote = async (ports: CliPorts, command: Command): Promise<ExitReason> =>
       return purge({ stdout, stderr, address, json }, command.purge)
     case 'warm':
       return warm({ stdout, stderr, address, json }, command.operands, command.wait)
+    case 'advise':
+      return advise({ stdout, stderr, address, json })
     default:
       return status({ stdout, stderr, address, json })
   }
@@ -424,6 +426,7 @@ const runCommand = (ports: CliPorts, command: Command): Promise<ExitReason | 'ru
     case 'init':
       return init(ports, command)
     case 'status':
+    case 'advise':
     case 'purge':
     case 'warm':
       return remote(ports, command)

@@ -47,6 +47,13 @@ export const writeKinds = [
 ] as const satisfies readonly (WriteDetail | 'unknown')[]
 export type WriteKind = (typeof writeKinds)[number]
 
+/** Did the write reach all responses of a service, because nothing is known of it? */
+export const hasEmptiedCache = ({
+  writeKind,
+  invalidated,
+}: Pick<ExchangeEvent, 'writeKind' | 'invalidated'>): boolean =>
+  writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
+
 export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
 
 export const cacheOutcomes = ['hit', 'miss', 'stale', 'revalidated', 'collapsed', 'bypass', 'none'] as const
@@ -96,6 +103,7 @@ export type WarmedEvent = {
 export type BypassedEvent = {
   readonly kind: 'bypassed'
   readonly service: string
+  readonly route: string
   readonly detail: BypassReason
 }
 

@@ -132,10 +132,10 @@ const forwardingOf = ({
 
 const reportBypass = (
   { report }: HandleContext,
-  { service }: Ready,
+  { service, record }: Ready,
   detail: BypassReason | undefined,
 ): void => {
-  if (detail !== undefined) report({ kind: 'bypassed', service: service.name, detail })
+  if (detail !== undefined) report({ kind: 'bypassed', service: service.name, route: record.route, detail })
 }
 
 /** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */

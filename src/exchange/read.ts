@@ -86,6 +86,10 @@ export class ExchangeRead implements CacheRead {
     return this.#sentField(name)
   }
 
+  get route(): string {
+    return this.#exchange.record.route
+  }
+
   get signal(): AbortSignal {
     return this.#exchange.request.signal
   }

@@ -1,6 +1,6 @@
 import type { CacheEvent } from '../cache/events.ts'
 import { systemClock } from '../clock.ts'
-import type { ExchangeEvent } from '../exchange/events.ts'
+import { type ExchangeEvent, hasEmptiedCache } from '../exchange/events.ts'
 import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../service/announced.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
@@ -163,10 +163,6 @@ const mostRoutes = 200
 
 type WriteCount = { readonly service: string; readonly route: string; writes: number; responses: number }
 
-/** Did the write reach all responses of a service, because nothing is known of it? */
-const emptied = ({ writeKind, invalidated }: ExchangeEvent): boolean =>
-  writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
-
 /** Once an hour, names the routes whose unknown writes removed the most. */
 export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
   const counts = new Map<string, WriteCount>()
@@ -181,7 +177,7 @@ export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
   setInterval(write, hourMs).unref()
   const count = (event: ExchangeEvent): void => {
     const { service, method, invalidated } = event
-    if (!emptied(event) || invalidated === undefined) return
+    if (!hasEmptiedCache(event) || invalidated === undefined) return
     const route = `${method} ${event.route}`
     const key = `${service} ${route}`
     const ofRoute = counts.get(key) ?? { service, route, writes: 0, responses: 0 }

@@ -46,7 +46,7 @@ const run = async (line: string, env: Readonly<Record<string, string>> = {}) => 
 test.each([
   [
     '',
-    'a command is missing; the commands are start, check, doctor, init, schema, routes, explain, status, purge and warm',
+    'a command is missing; the commands are start, check, doctor, init, schema, routes, explain, status, advise, purge and warm',
     'trellis --help',
   ],
   ['chekc', 'unknown command "chekc" (did you mean check?)', 'trellis --help'],
@@ -54,24 +54,24 @@ test.each([
   ['START', 'unknown command "START" (did you mean start?)', 'trellis --help'],
   [
     'run',
-    'unknown command "run"; the commands are start, check, doctor, init, schema, routes, explain, status, purge and warm',
+    'unknown command "run"; the commands are start, check, doctor, init, schema, routes, explain, status, advise, purge and warm',
     'trellis --help',
   ],
   [
     'trellis.yaml',
-    'unknown command "trellis.yaml"; the commands are start, check, doctor, init, schema, routes, explain, status, purge and warm',
+    'unknown command "trellis.yaml"; the commands are start, check, doctor, init, schema, routes, explain, status, advise, purge and warm',
     'trellis --help',
   ],
   ['-x', 'unknown option "-x"; trellis without a command takes --help and --version', 'trellis --help'],
   ['--port 8080', 'unknown option "--port"; the port is listen.port of the configuration', 'trellis --help'],
   [
     '--config trellis.yaml',
-    'a command is missing; the commands are start, check, doctor, init, schema, routes, explain, status, purge and warm',
+    'a command is missing; the commands are start, check, doctor, init, schema, routes, explain, status, advise, purge and warm',
     'trellis --help',
   ],
   [
     'foo --help',
-    'unknown command "foo"; the commands are start, check, doctor, init, schema, routes, explain, status, purge and warm',
+    'unknown command "foo"; the commands are start, check, doctor, init, schema, routes, explain, status, advise, purge and warm',
     'trellis --help',
   ],
   ['help chek', 'unknown command "chek" (did you mean check?)', 'trellis --help'],
@@ -141,7 +141,7 @@ test.each([
   ["check -H 'a: b'", '-H is an option of explain only: leave it out', 'trellis check --help'],
   [
     'check --admin http://a',
-    '--admin is an option of status, purge and warm: leave it out',
+    '--admin is an option of status, advise, purge and warm: leave it out',
     'trellis check --help',
   ],
   ['check --force', '--force is an option of init only: leave it out', 'trellis check --help'],
@@ -155,7 +155,7 @@ test.each([
   ['schema --demo', 'schema takes no --demo: it is the same for every file', 'trellis schema --help'],
   [
     'schema --json',
-    '--json is an option of check, doctor, routes, explain, status, purge and warm: leave it out',
+    '--json is an option of check, doctor, routes, explain, status, advise, purge and warm: leave it out',
     'trellis schema --help',
   ],
   ['schema x', 'schema takes options only: leave out other words, found "x"', 'trellis schema --help'],

@@ -109,7 +109,8 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     reason: NoStoreReason,
     upstreamStatus: number = response.status,
   ): UnshareableOutcome => {
-    report({ kind: 'not-stored', service: read.service, reason })
+    const { service, route } = read
+    report({ kind: 'not-stored', service, route, reason })
     return { kind: 'unshareable', response, upstreamStatus, reason }
   }
 
@@ -231,7 +232,8 @@ export const createFetch = (options: FetchOptions): RunFetch => {
             if (last.kind === 'complete')
               return complete(fetch, upstream, make(fetch, upstream, last.content, more))
             if (last.kind === 'failed') return { kind: 'failed', error: last.error, hasBegun: true }
-            report({ kind: 'not-stored', service: fetch.read.service, reason: fill.reasonOfOverflow })
+            const { service, route } = fetch.read
+            report({ kind: 'not-stored', service, route, reason: fill.reasonOfOverflow })
             fill.abandon()
             return { kind: 'too-large' }
           }),

@@ -418,7 +418,7 @@ export const createResponseStorage = (options: StorageOptions) => {
       report(
         notStored === undefined
           ? { kind: 'stored', service: read.service, bytes: stored.bytes }
-          : { kind: 'not-stored', service: read.service, reason: notStored },
+          : { kind: 'not-stored', service: read.service, route: read.route, reason: notStored },
       )
       return { stored, notStored }
     },

@@ -242,3 +242,24 @@ export const status = (command: AdminCommand): Promise<ExitReason> =>
   run<StatusReport>(command, ['/status'], statusText, ({ readiness }) =>
     readiness.ready ? 'ok' : 'notReady',
   )
+
+const adviceText = ({ advice, requests }: Pick<StatusReport, 'advice' | 'requests'>): string => {
+  if (requests.total === 0) return 'No request has come yet.\n'
+  if (advice.length === 0)
+    return `Nothing that settings could change costs hits, in ${countText(requests.total, 'request')} since the start.\n`
+  return advice
+    .map(({ service, route, count, reads, share: lost, text, yaml }) => {
+      const of = lost === undefined ? `${count} times` : `${count} of ${reads} reads (${share(count, reads)})`
+      const settings = yaml === undefined ? '' : `\n\n${yaml.replaceAll(/^/gm, '    ')}\n`
+      return `${service} ${printable(route)}: ${of}\n  ${text}.\n${settings}`
+    })
+    .join('\n')
+}
+
+export const advise = (command: AdminCommand): Promise<ExitReason> =>
+  run<StatusReport>(
+    { ...command, json: false },
+    ['/status'],
+    command.json ? ({ advice }) => jsonText(advice) : adviceText,
+    () => 'ok',
+  )

@@ -110,6 +110,18 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
       helpOption,
     ],
   },
+  advise: {
+    usage: 'trellis advise [--json] [--admin URL]',
+    summary: 'show what costs hits, the worst first, and what to do about it',
+    details: [
+      'Reads what a running gateway has counted since its start.',
+      tokenNote,
+      '',
+      ...adminOptions,
+      jsonOption,
+      helpOption,
+    ],
+  },
   purge: {
     usage: 'trellis purge {--url URL | --tag TAG | --prefix PATH}... | --all [options]',
     summary: 'remove stored responses of a running gateway',

@@ -341,6 +341,11 @@ export const cacheMetrics = {
       ...withLabel([{ reason: 'bypass' }], 'detail', bypassDetails),
     ],
   ),
+  cacheLostHits: counter(
+    'cache_lost_hits_total',
+    { service, route: open, reason: open },
+    'What keeps a route from hits: reads that bypassed the cache, responses that were not stored, writes that emptied the cache (`emptied`).',
+  ),
   cacheStored: counter('cache_stored_total', { service }, 'Responses stored.'),
   cacheStoredBytes: counter('cache_stored_bytes_total', { service }, 'Bytes of responses stored.'),
   cacheNotStored: counter(

@@ -3,7 +3,12 @@ import type { CacheEvent } from '../../cache/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
 import type { DownstreamEvent } from '../../downstream/events.ts'
 import { accessRefusals } from '../../exchange/access.ts'
-import type { CacheOutcome, ExchangeEvent, PipelineEvent } from '../../exchange/events.ts'
+import {
+  type CacheOutcome,
+  type ExchangeEvent,
+  hasEmptiedCache,
+  type PipelineEvent,
+} from '../../exchange/events.ts'
 import { methodName } from '../../http/message.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
@@ -56,6 +61,14 @@ const observeTraced = (
 /** Kinds of exchanges whose series are remembered; a contract has some sixty routes, a learned one some hundred more. */
 const mostKinds = 10_000
 
+const countWrite = (families: Families, event: ExchangeEvent, method: string): void => {
+  const { service, route, writeKind } = event
+  if (writeKind === undefined) return
+  add(families.cacheWrites.series({ service, taken: writeKind }))
+  if (hasEmptiedCache(event))
+    add(families.cacheLostHits.series({ service, route: `${method} ${route}`, reason: 'emptied' }))
+}
+
 /** Counts completed exchanges. The series of each kind are looked up once: a hit then costs one look-up and additions. */
 const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
   const seriesOf = (service: string, route: string, method: string, status: string, cache: CacheOutcome) => ({
@@ -70,7 +83,7 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
     const { service, route, cache, trace, ageSeconds, durationSeconds, upstreamSeconds } = event
     const method = methodName(event.method)
     const status = statusClass(event.status)
-    if (event.writeKind !== undefined) add(families.cacheWrites.series({ service, taken: event.writeKind }))
+    countWrite(families, event, method)
     if (event.origin === 'batch') {
       add(families.itemRequests.series({ service, route, method, status_class: status, cache }))
       return
@@ -154,8 +167,10 @@ const uncounted = (): void => {}
 export const createEventObservers = (families: Families) => ({
   batch: createBatchObserver(families),
   pipeline: observer<PipelineEvent>({
-    bypassed: ({ service, detail }) =>
-      add(families.cacheForwards.series({ service, reason: 'bypass', detail })),
+    bypassed: ({ service, route, detail }) => {
+      add(families.cacheForwards.series({ service, reason: 'bypass', detail }))
+      add(families.cacheLostHits.series({ service, route, reason: detail }))
+    },
     'exchange-finished': createExchangeObserver(families),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
@@ -205,7 +220,10 @@ export const createEventObservers = (families: Families) => ({
       add(families.cacheStored.series({ service }))
       add(families.cacheStoredBytes.series({ service }), bytes)
     },
-    'not-stored': ({ service, reason }) => add(families.cacheNotStored.series({ service, reason })),
+    'not-stored': ({ service, route, reason }) => {
+      add(families.cacheNotStored.series({ service, reason }))
+      add(families.cacheLostHits.series({ service, route, reason }))
+    },
     collapsed: ({ service }) => add(families.cacheCollapsed.series({ service })),
     'served-stale': ({ service, reason }) => add(families.cacheServedStale.series({ service, reason })),
     'background-failed': ({ service }) => add(families.cacheBackgroundFailures.series({ service })),

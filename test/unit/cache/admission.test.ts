@@ -42,7 +42,7 @@ describe('a flood of targets that are requested once', () => {
     expect(room.cache.stats()).toEqual(before)
     expect(
       new Set(room.events.filter(({ kind }) => kind !== 'forwarded').map((e) => JSON.stringify(e))),
-    ).toEqual(new Set(['{"kind":"not-stored","service":"site","reason":"not-admitted"}']))
+    ).toEqual(new Set(['{"kind":"not-stored","service":"site","route":"/a","reason":"not-admitted"}']))
     expect(await outcomes(room, targets('working', 95))).toEqual(['hit'])
   })
 })

@@ -62,6 +62,7 @@ export const readOf = (options: ReadOptions = {}): CacheRead => {
   const { target = '/a', tags = [], fields = {}, ...given } = options
   return {
     service: 'site',
+    route: '/a',
     key: cacheKey({ service: 'site', target, dialect: '', partition: given.partition ?? 'public' }),
     partition: 'public',
     method: 'GET',

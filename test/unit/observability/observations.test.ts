@@ -195,7 +195,7 @@ test('cache events', async () => {
   const { observe, ...metrics } = build()
   observe.cache({ kind: 'forwarded', service: 'site', reason: 'uri-miss' })
   observe.cache({ kind: 'stored', service: 'site', bytes: 2_000 })
-  observe.cache({ kind: 'not-stored', service: 'site', reason: 'set-cookie' })
+  observe.cache({ kind: 'not-stored', service: 'site', route: '/a', reason: 'set-cookie' })
   observe.cache({ kind: 'collapsed', service: 'site' })
   observe.cache({ kind: 'served-stale', service: 'site', reason: 'error', failure: 'unreachable' })
   observe.cache({ kind: 'background-failed', service: 'site' })
@@ -211,6 +211,7 @@ test('cache events', async () => {
   const counted = (await linesOf(metrics, 'trellis_cache')).filter((line) => !line.endsWith(' 0'))
   expect(counted).toEqual([
     'trellis_cache_forwards_total{service="site",reason="uri-miss",detail=""} 1',
+    'trellis_cache_lost_hits_total{service="site",route="/a",reason="set-cookie"} 1',
     'trellis_cache_stored_total{service="site"} 1',
     'trellis_cache_stored_bytes_total{service="site"} 2000',
     'trellis_cache_not_stored_total{service="site",reason="set-cookie"} 1',

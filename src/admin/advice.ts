@@ -1,0 +1,131 @@
+import type { BypassReason } from '../cache/decide-caching.ts'
+import type { NoStoreReason } from '../cache/events.ts'
+
+/** What keeps a route from hits. `emptied`: a write that emptied the cache, with its method before the route. */
+export type LostHits = {
+  readonly service: string
+  readonly route: string
+  readonly reason: string
+  readonly count: number
+  /** Requests of the route, hits included. */
+  readonly reads: number
+}
+
+type Advised = {
+  /** What happens, and what to do about it. */
+  readonly text: string
+  /** Settings of the service to copy, as lines of YAML below `services.NAME`. */
+  readonly settings?: readonly string[]
+}
+
+export type Advice = LostHits & {
+  /** Of the reads of the route; of an emptied cache undefined. */
+  readonly share: number | undefined
+  readonly text: string
+  /** YAML to copy into the configuration. */
+  readonly yaml?: string
+}
+
+/** Which rule matches a route: `/posts/{id}` is `/posts/*`. What has no row may be any path. */
+const pattern = (route: string): string =>
+  route.startsWith('/') ? route.replaceAll(/\{[^}]*\}/g, '*') : '/**'
+
+const rule = (route: string, more: string): readonly string[] => [
+  'cache:',
+  '  rules:',
+  `    - { match: 'GET ${pattern(route)}', ${more} }`,
+]
+
+const nothing = (text: string): Advised => ({ text })
+
+type Advisable = Exclude<BypassReason, 'method'> | NoStoreReason | 'emptied'
+
+/** For each reason what to do. A reason that costs nothing that could have been a hit has no row. */
+const advised: Readonly<Partial<Record<Advisable, (route: string) => Advised>>> = {
+  'no-rule': (route) => ({
+    text: 'no rule stores these reads. Add a rule if the responses are the same for all callers',
+    settings: rule(route, 'ttl: 60s'),
+  }),
+  'ambiguous-path': () =>
+    nothing('servers read these spellings of a path in different ways. Send the plain spelling'),
+  authorization: (route) => ({
+    text: 'these reads carry a credential. Do not send it with public reads, or store a response for each credential',
+    settings: rule(route, 'ttl: 60s, scope: credential'),
+  }),
+  cookie: () => ({
+    text: 'these reads carry a cookie that may change the response: `trellis explain` names it. If it changes nothing, list it',
+    settings: ['cache:', '  harmlessCookies: [NAME]'],
+  }),
+  nonce: () => nothing('these reads carry the nonce of a logged-in user. Do not send it with public reads'),
+  'context-edit': () => nothing('`context=edit` shows what editors see. Leave it out of public reads'),
+  password: () => nothing('`password` unlocks protected content. Leave it out of public reads'),
+  'non-public-status': () => nothing('`status` names drafts. Leave it out of public reads'),
+  'api-key': () =>
+    nothing('these reads carry a credential in the query. Send it in a header, or leave it out'),
+  'request-content': () => nothing('these reads have a body. Move it to the query'),
+  'request-no-store': () =>
+    nothing('these clients ask for `Cache-Control: no-store`. Leave the header out of public reads'),
+  'no-freshness': (route) => ({
+    text: 'the upstream states no lifetime, and no rule does. Add one',
+    settings: rule(route, 'ttl: 60s'),
+  }),
+  'no-store': (route) => ({
+    text: 'the upstream says `no-store`. If that is a mistake, correct it there, or overrule it',
+    settings: rule(route, 'ttl: 60s, override: true'),
+  }),
+  private: (route) => ({
+    text: 'the upstream says `private`. Store a response for each credential, or overrule it',
+    settings: rule(route, 'ttl: 60s, override: true, scope: credential'),
+  }),
+  status: () => ({
+    text: 'these responses have another status than 200. Responses with 404 and 410 can be stored',
+    settings: ['cache:', '  rules:', "    - { match: 'GET /**', ttl: 60s, negativeTtl: 10s }"],
+  }),
+  'set-cookie': () => nothing('these responses set a cookie. Set none on this route'),
+  token: () => ({
+    text: 'a header of these responses looks like a token of its reader. If it is none, list it',
+    settings: ['cache:', '  harmlessFields: [NAME]'],
+  }),
+  'vary-any': () => nothing('`Vary` names a header that always differs. Correct it in the upstream'),
+  'too-large': () => nothing('these responses are longer than `cache.maxEntryBytes`. Raise it'),
+  'no-room': () => nothing('too many bytes were in flight. Raise `limits.bufferedBytes`'),
+  'not-admitted': () =>
+    nothing(
+      'the cache is nearly full, and a response is stored at its second request. Raise `cache.maxBytes`',
+    ),
+  unsettled: () =>
+    nothing('a write got no response, and may still be carried out. Find out why writes fail, see the log'),
+  unreadable: () =>
+    nothing(
+      'these responses are not the JSON of their route: HTML, or a PHP warning before it. Repair the upstream',
+    ),
+  coding: () => nothing('these responses have a `Content-Encoding` that cannot be undone. Send gzip or br'),
+  emptied: (route) => ({
+    text: `${route} emptied the cache. If it changes nothing that readers see, say so; on a WordPress the companion plugin knows what each request changed`,
+    settings: ['cache:', `  harmlessWrites: ['${route.replaceAll(/\{[^}]*\}/g, '*')}']`],
+  }),
+}
+
+const yamlOf = (service: string, settings: readonly string[]): string =>
+  ['services:', `  ${service}:`, ...settings.map((line) => `    ${line}`)].join('\n')
+
+const adviceOn = (lost: LostHits): readonly Advice[] => {
+  const { service, route, reason, count, reads } = lost
+  const of = (advised as Readonly<Record<string, ((route: string) => Advised) | undefined>>)[reason]
+  if (of === undefined || count === 0) return []
+  const { text, settings } = of(route)
+  const share = reason === 'emptied' || reads === 0 ? undefined : Math.min(1, count / reads)
+  return [{ ...lost, share, text, ...(settings === undefined ? {} : { yaml: yamlOf(service, settings) }) }]
+}
+
+/** Where a response that was lost to an emptied cache would have been read again it was a hit: it is taken for as many reads. */
+const readsForEach = 10
+
+const weight = ({ reason, count }: LostHits): number => (reason === 'emptied' ? count * readsForEach : count)
+
+/** What to do for more hits, the worst first. */
+export const adviceFor = (lost: readonly LostHits[], max = 20): readonly Advice[] =>
+  [...lost]
+    .sort((first, second) => weight(second) - weight(first))
+    .flatMap(adviceOn)
+    .slice(0, max)

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { adviceFor } from '../../../src/admin/advice.ts'
+import { noStoreReasons } from '../../../src/cache/events.ts'
+import { checkConfig } from '../../../src/config/load.ts'
+
+const lost = (reason: string, route = '/site/v2/posts/{id}', count = 60) => ({
+  service: 'blog',
+  route,
+  reason,
+  count,
+  reads: 183,
+})
+
+test('names the share of the reads, and the settings to copy', () => {
+  expect(adviceFor([lost('cookie')])).toMatchObject([
+    {
+      service: 'blog',
+      route: '/site/v2/posts/{id}',
+      count: 60,
+      reads: 183,
+      share: 60 / 183,
+      yaml: 'services:\n  blog:\n    cache:\n      harmlessCookies: [NAME]',
+    },
+  ])
+})
+
+test('the worst comes first; a write that emptied the cache costs more than one read', () => {
+  const rows = [lost('cookie', '/a', 30), lost('emptied', 'POST /x', 7), lost('no-rule', '/b', 50)]
+  expect(adviceFor(rows).map(({ reason }) => reason)).toEqual(['emptied', 'no-rule', 'cookie'])
+})
+
+test('at most 20 rows, and none for what costs nothing', () => {
+  expect(adviceFor(Array.from({ length: 30 }, (_, at) => lost('cookie', `/${at}`)))).toHaveLength(20)
+  expect(adviceFor([lost('overtaken'), lost('cookie', '/a', 0)])).toEqual([])
+})
+
+const withSettings = [
+  ...['no-rule', 'authorization', 'cookie', 'no-freshness', 'no-store', 'private', 'status', 'token'],
+  'emptied',
+]
+
+/** The YAML is what a user pastes: it has to be a configuration, beside what the service has already. */
+test.each(withSettings)('its settings are valid: %s', async (reason) => {
+  const [advice] = adviceFor([lost(reason, reason === 'emptied' ? 'POST /acme/v1/ping' : undefined)])
+  const yaml = advice?.yaml?.replace(
+    '  blog:\n',
+    "  blog:\n    contract: open\n    mount: /\n    upstream: { targets: ['http://127.0.0.1:9'] }\n",
+  )
+  expect(yaml).toBeDefined()
+  expect(await checkConfig((yaml ?? '').replaceAll('NAME', 'theme'), {})).toMatchObject({ kind: 'ok' })
+})
+
+test('each reason why a response is not stored has advice, but for those that cost nothing', () => {
+  const costless = ['part', 'authorization', 'must-understand', 'event-stream', 'overtaken', 'method']
+  const without = noStoreReasons.filter((reason) => adviceFor([lost(reason)]).length === 0)
+  expect(without.filter((reason) => !costless.includes(reason))).toEqual([])
+})

@@ -16,8 +16,9 @@ describeSite('a real WordPress with real plugins', () => {
       process.stdout.write(`${line(measurement)}\n`)
       const older = measurement.writes.flatMap(({ write, stale }) => stale.map((path) => `${write}: ${path}`))
       expect(older).toEqual([])
-      expect(measurement.storedAtSecond).toBeGreaterThan(30)
-      if (!withCompanion) expect(meanLeft(measurement)).toBeGreaterThan(0.4)
+      // With the companion, what a plugin writes when a page is read for the first time delays storing.
+      if (!withCompanion) expect(measurement.storedAtSecond).toBeGreaterThan(30)
+      expect(meanLeft(measurement)).toBeGreaterThan(0.4)
     },
     600_000,
   )

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { LocalRequest } from '../exchange/exchange.ts'
 import type { IdempotencyStore, KeptAnswer, KeyState } from '../exchange/ports.ts'
+import { hasCredentialParameter, otherCredential } from '../http/credential-fields.ts'
 import { ownBytes, requestField } from '../http/message.ts'
 
 type IdempotencyKey =
@@ -111,17 +112,18 @@ type CallerFields = { readonly keyFields: readonly string[]; readonly harmlessCo
 
 /** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
 const callerOf = (
-  { request, client, identity }: LocalRequest,
+  { request, client, identity, query }: LocalRequest,
   { keyFields, harmlessCookies }: CallerFields,
 ): readonly string[] => {
-  const keys = keyFields.map((name) => requestField(request.fields, name) ?? '')
+  const others = otherCredential(request.fields, [], keyFields) ?? ''
   const authorization = requestField(request.fields, 'authorization') ?? ''
   const cookies = requestField(request.fields, 'cookie') ?? ''
   const isOfMany = identityCookies(cookies, harmlessCookies).every(({ meaning }) => ofMany.has(meaning))
   const cookie = isOfMany ? '' : cookies
   const verified = identity?.credential ?? ''
-  const address = authorization === '' && cookie === '' && verified === '' ? client.address : ''
-  return [authorization, cookie, requestField(request.fields, 'x-wp-nonce') ?? '', verified, address, ...keys]
+  const inQuery = hasCredentialParameter(query, []) ? query : ''
+  const address = [authorization, cookie, verified, others].every((part) => part === '') ? client.address : ''
+  return [authorization, cookie, verified, others, inQuery, address]
 }
 
 const contentOf = ({ content }: LocalRequest): Buffer =>

@@ -261,6 +261,8 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   if (sensitive !== undefined && isActing(sensitive)) return bypass(sensitive)
   const cookie = requestField(fields, 'cookie')
   if (cookie !== undefined && carriesIdentity(cookie, policy.harmlessCookies)) return bypass('cookie')
+  // A signed URL may be valid once, and a key may be revoked.
+  if (sensitive === 'api-key') return bypass(sensitive)
   const withhold = cookie === undefined ? [] : ['cookie']
   const decision = decideCredential(facts, policy, policy.rule.scope, withhold)
   if (decision !== undefined) return decision

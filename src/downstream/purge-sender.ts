@@ -2,6 +2,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { ReceiverConfig } from '../config/config.ts'
 import { guardConnection } from '../upstream/guard-connection.ts'
+import { maxInterimResponses } from '../upstream/messages.ts'
 import type { CachePurge } from './purge-requests.ts'
 
 const maxRetryAfterMs = 30_000
@@ -68,6 +69,8 @@ export const createSender = (
   })
   return {
     send: async ({ method, path, headers, body }: CachePurge): Promise<string | undefined> => {
+      const flooded = new AbortController()
+      let interim = 0
       const {
         statusCode,
         headers: fields,
@@ -78,7 +81,11 @@ export const createSender = (
         path,
         headers,
         body: body ?? null,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), flooded.signal]),
+        onInfo: () => {
+          interim += 1
+          if (interim > maxInterimResponses) flooded.abort(new Unconfirmed('too-many-interim-responses'))
+        },
       })
       let content = ''
       for await (const chunk of response) {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { conditionalFields } from '../http/conditional/preconditions.ts'
+import { withTraces } from '../http/credential-fields.ts'
 import {
   type Answer,
   type GatewayResponse,
@@ -82,7 +83,7 @@ export class ExchangeRead implements CacheRead {
 
   /** Made for the first variant that needs it. */
   sentField(name: string): string | undefined {
-    this.#sentField ??= createSentField(this.#exchange, this.#withheld, this.#facts)
+    this.#sentField ??= createSentField(this.#exchange, withTraces(this.fields, this.#withheld), this.#facts)
     return this.#sentField(name)
   }
 
@@ -220,7 +221,8 @@ export const readThrough = (
       effect: 'read',
       // A precondition of a POST is about what it changes (RFC 9110 §13.2.1): the response is fetched whole.
       extraFields: isPost(exchange.method) ? {} : withDeclaredCookies(extra.fields, exchange, withheld),
-      withheld,
+      // Of a miss alone.
+      withheld: withTraces(exchange.request.fields, withheld),
       acceptEncoding: codingsToStore(exchange, extra.fields),
       background: extra.background,
       signal: extra.signal,

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { createGraphqlContract } from '../graphql/contract.ts'
 import { onlyReads } from '../graphql/only-reads.ts'
+import { hasCredentialParameter } from '../http/credential-fields.ts'
 import type { FieldChanges } from '../http/message.ts'
 import { urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -57,10 +58,17 @@ export const contractOf = async (
   service: ServiceConfig,
   general: LimitsConfig,
   whileHeard?: WhileHeard,
-): Promise<Contract> => ({
-  ...(await createContract(service, limitsOf(service, general), whileHeard)),
-  harmlessWrite: harmlessWritesOf(service, onlyReads),
-})
+): Promise<Contract> => {
+  const contract = await createContract(service, limitsOf(service, general), whileHeard)
+  const { harmlessParameters } = service.cache
+  return {
+    ...contract,
+    harmlessWrite: harmlessWritesOf(service, onlyReads),
+    sensitivityOf: (path, query) =>
+      contract.sensitivityOf(path, query) ??
+      (hasCredentialParameter(query, harmlessParameters) ? 'api-key' : undefined),
+  }
+}
 
 const checks: { readonly [name in ContractName]?: UpstreamChecks } = { site: siteChecks, open: pageChecks }
 

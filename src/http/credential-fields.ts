@@ -31,19 +31,8 @@ const harmless: readonly string[] = [
   ...['sec-fetch-user', 'sec-gpc', 'sec-purpose', 'service-worker', 'service-worker-navigation-preload'],
   ...['upgrade-insecure-requests', 'viewport-width', 'width', 'x-moz', 'x-playback-session-id', 'x-purpose'],
   ...['x-requested-with', 'x-user-agent'],
-  // Traces and ids of requests.
-  ...['b3', 'baggage', 'correlation-id', 'elastic-apm-traceparent', 'grpc-trace-bin', 'newrelic'],
-  ...['request-context', 'request-id', 'sentry-trace', 'traceparent', 'tracestate', 'uber-trace-id'],
-  ...['x-amzn-trace-id', 'x-client-request-id', 'x-client-trace-id', 'x-cloud-trace-context'],
-  ...['x-correlation-id', 'x-ms-request-id', 'x-newrelic-id', 'x-newrelic-transaction', 'x-queue-start'],
-  ...[
-    'x-request-deadline-ms',
-    'x-request-start',
-    'x-span-id',
-    'x-trace-id',
-    'x-varnish',
-    'x-kong-request-id',
-  ],
+  // Balancers.
+  ...['x-kong-request-id', 'x-queue-start', 'x-request-deadline-ms', 'x-request-start', 'x-varnish'],
   // Networks: Cloudflare, CloudFront, Fastly, Fly, Vercel, Azure, Google, Envoy.
   ...['cdn-loop', 'cf-ew-via', 'cf-ipcity', 'cf-ipcontinent', 'cf-ipcountry', 'cf-iplatitude'],
   ...['cf-iplongitude', 'cf-metro-code', 'cf-postal-code', 'cf-ray', 'cf-region', 'cf-region-code'],
@@ -64,22 +53,91 @@ const harmless: readonly string[] = [
   ...['x-railway-edge', 'x-railway-request-id', 'x-vercel-id', 'rndr-id'],
 ]
 
-const harmlessNames: ReadonlySet<string> = new Set(harmless)
+/**
+ * Traces and ids of requests: W3C, Zipkin, Jaeger, OpenTracing, OpenCensus, Datadog, New Relic, Elastic, Sentry, Instana, Dynatrace,
+ * Lightstep, Amazon, Google, Microsoft. Each request has others, so no key can have them, and many carry any text (`baggage`).
+ */
+const traces: readonly string[] = [
+  ...[
+    'b3',
+    'baggage',
+    'correlation-context',
+    'correlation-id',
+    'dtc',
+    'elastic-apm-traceparent',
+    'elasticapm',
+  ],
+  ...['grpc-tags-bin', 'grpc-trace-bin', 'jaeger-baggage', 'jaeger-debug-id', 'newrelic', 'request-context'],
+  ...['request-id', 'sentry-trace', 'traceparent', 'traceresponse', 'tracestate', 'uber-trace-id'],
+  ...['x-amzn-trace-id', 'x-client-request-id', 'x-client-trace-id', 'x-cloud-trace-context'],
+  ...['x-correlation-id', 'x-dynatrace', 'x-dynatrace-application', 'x-ms-request-id', 'x-newrelic-id'],
+  ...['x-newrelic-transaction', 'x-ot-span-context', 'x-sentry-trace', 'x-span-id', 'x-trace-id'],
+]
 
-/** Client hints, traces (B3, Datadog, OpenTracing, Instana) and what CloudFront and Vercel know of a viewer's device and place. */
-const harmlessPrefix =
-  /^(?:sec-ch-|x-b3-|x-datadog-|ot-tracer-|uberctx-|x-instana-|cloudfront-(?:viewer|is)-|x-vercel-ip-|attribution-reporting-)/
+/** B3, Datadog, OpenTracing, Jaeger and Instana. */
+const tracePrefix = /^(?:x-b3-|x-datadog-|ot-tracer-|ot-baggage-|ottracer-|uberctx-|x-instana-)/
+
+const traceNames: ReadonlySet<string> = new Set(traces)
+
+/** Fields by which the upstream joins the trace of a miss (W3C Trace Context): positions in traces, for no one else to read. */
+const traceContext: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
+const isStrippedTrace = (name: string): boolean =>
+  !traceContext.has(name) && (traceNames.has(name) || tracePrefix.test(name))
+
+/** The fields of traces are stripped from a request whose response may be stored: `withheld` with those that it has. */
+export const withTraces = (fields: RequestFields, withheld: ReadonlySet<string>): ReadonlySet<string> => {
+  const names = Object.keys(fields).filter(isStrippedTrace)
+  return names.length === 0 ? withheld : new Set([...withheld, ...names])
+}
+
+const harmlessNames: ReadonlySet<string> = new Set([...harmless, ...traces])
+
+/** Client hints, and what CloudFront and Vercel know of a viewer's device and place. */
+const harmlessPrefix = /^(?:sec-ch-|cloudfront-(?:viewer|is)-|x-vercel-ip-|attribution-reporting-)/
+
+/** Parts of names of credentials, in headers (`X-Auth-Token`) and in parameters of a query (`oauth_token`). */
+const secrets =
+  'token|session|secret|passw|credential|nonce|auth(?!or(?!i[sz]))|jwt|oidc|saml|dpop|csrf|xsrf|(?:api|app|application|access|account|client|consumer|license|private|subscription|functions|master)-?key'
+
+/** Whole words that say so. */
+const secretWords =
+  'bearer|hmac|signature(?:-input|-256)?|h?otp|totp|pin|[2m]fa|pass|passcode|passphrase|pwd|sid|ticket'
 
 /**
  * Names of fields that may identify the client, beside Authorization and Cookie: keys, tokens, sessions, and the
  * user as a login proxy names it. No list of them is complete: a request field that is neither here nor harmless is part of the key.
  */
-const credentialName =
-  /token|session|secret|passw|credential|nonce|auth(?!or(?!i[sz]))|jwt|oidc|saml|dpop|principal|csrf|xsrf|(?:api|app|application|access|account|client|consumer|license|private|subscription|functions|master)-?key|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert/
+const credentialName = new RegExp(`${secrets}|principal|(?:^|-)(?:user|email|sso|cert)|ssl-client|clientcert`)
 
 /** Whole words that say so in a request; in a response they are names for caches (`Surrogate-Key`). */
-const credentialWord =
-  /(?:^|-)(?:key|bearer|hmac|signature(?:-input|-256)?|h?otp|totp|pin|[2m]fa|pass|passcode|passphrase|pwd|sid|uid|login|identity|ticket|impersonate|sudo|act-as|on-behalf-of)$/
+const credentialWord = new RegExp(
+  `(?:^|-)(?:${secretWords}|key|uid|login|identity|impersonate|sudo|act-as|on-behalf-of)$`,
+)
+
+/** Names of parameters; those of URLs that clouds have signed (`X-Amz-Signature`, `sig`, `Key-Pair-Id`) are among them. */
+const credentialParameter = new RegExp(`${secrets}|^key$|(?:^|-)(?:${secretWords}|sig|key-pair-id)$`)
+
+/** A place in a list. */
+const pageToken = /(?:^|-)(?:page|next|prev|previous|continuation|cursor|start|sync)-token$/
+
+/** `accessToken`, `consumer.key` and `token[]` are read as headers are written. */
+export const isCredentialParameter = remembered((name) => {
+  const plain = (name.split('\0', 1)[0] ?? '')
+    .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .replaceAll(/[^a-z\d]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+  return credentialParameter.test(plain) && !pageToken.test(plain)
+})
+
+/** Has a query (without `?`) a parameter that carries a credential, by its name? `harmless`: configured exceptions. */
+export const hasCredentialParameter = (query: string, harmless: readonly string[]): boolean => {
+  if (query === '') return false
+  for (const [name] of new URLSearchParams(query))
+    if (isCredentialParameter(name) && !harmless.includes(name)) return true
+  return false
+}
 
 /** What a request field of a name (lower case) can do to the response. */
 type Meaning = 'unsent' | 'harmless' | 'credential' | 'other'
@@ -87,7 +145,7 @@ type Meaning = 'unsent' | 'harmless' | 'credential' | 'other'
 const meaningOf = remembered((name): Meaning => {
   if (!isForwardable(name)) return 'unsent'
   if (harmlessNames.has(name)) return 'harmless'
-  const isHarmless = harmlessPrefix.test(name) && !credentialWord.test(name)
+  const isHarmless = (harmlessPrefix.test(name) || tracePrefix.test(name)) && !credentialWord.test(name)
   if (isHarmless) return 'harmless'
   return credentialName.test(name) || credentialWord.test(name) ? 'credential' : 'other'
 })

@@ -1,3 +1,5 @@
+import { isCredentialParameter } from './credential-fields.ts'
+
 /** The host of an authority as hosts are compared: lower case, without port and final dot (RFC 9110 §4.2.3). */
 export const hostOf = (authority: string): string => {
   const end = authority.startsWith('[') ? authority.indexOf(']') + 1 : authority.indexOf(':')
@@ -103,29 +105,12 @@ export const pathReadings = (path: string): readonly string[] => {
 export const folded = (path: string): string =>
   trimmed(withoutParameters(withSlashes(decodedButSlashes(path))))
 
-/** Ends of the names of parameters whose values are credentials: `post_password`, `access_token`. */
-const secretEnds =
-  /(?:pass|passwd|password|passphrase|pwd|token|secret|nonce|apikey|signature|credentials?|jwt)$/
-
-/** Other parameters whose values are credentials. Names compare without case, `-` and `_`. */
-const secretNames: ReadonlySet<string> = new Set([
-  'auth',
-  'authorization',
-  'code',
-  'key',
-  'session',
-  'sessionid',
-  'sid',
-  'sig',
-])
-
 /** A name that cannot be decoded may mean a secret to the upstream. */
 const isSecret = (name: string, secrets: readonly string[]): boolean => {
   try {
     const decoded = decodeURIComponent(name.replaceAll('+', ' '))
     if (secrets.includes(decoded)) return true
-    const plain = decoded.toLowerCase().replace(/[^a-z]/g, '')
-    return secretEnds.test(plain) || secretNames.has(plain)
+    return isCredentialParameter(decoded) || /^code$|token$/i.test(decoded)
   } catch {
     return true
   }

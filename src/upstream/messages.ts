@@ -25,6 +25,9 @@ export type SendProgress = {
   sent(): void
 }
 
+/** Interim responses (RFC 9110 §15.2) take no content, so nothing else bounds how many a server sends before the head. */
+export const maxInterimResponses = 1_000
+
 /** A request to forward: end-to-end fields only, without Host and framing. */
 export type ForwardRequest = {
   readonly method: string

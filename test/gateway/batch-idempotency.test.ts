@@ -55,6 +55,11 @@ test('another request with that key is 422 and runs nothing', async () => {
 test.each([
   ['credential', { Authorization: 'Basic eDp5' }],
   ['cookie', { Cookie: 'a=b' }],
+  ['token', { 'X-Auth-Token': 'a' }],
+  ['key', { 'X-Api-Key': 'a' }],
+  ['session', { 'X-Session-Id': 'a' }],
+  ['cart', { 'Cart-Token': 'a' }],
+  ['user', { 'X-User': 'a' }],
 ])('a caller with another %s has other keys', async (_, headers) => {
   await send('"k"')
   expect((await send('"k"', headers)).text).toContain('"number":2')
@@ -101,4 +106,25 @@ test('a batch without any executed item leaves its key free', async () => {
 test('an invalid key gets 400', async () => {
   const { status, text } = await send('"a')
   expect([status, JSON.parse(text).code]).toEqual([400, 'trellis_idempotency_key_malformed'])
+})
+
+test('each item of a batch has the credentials of the batch', async () => {
+  const credentials = {
+    'X-Auth-Token': 'a',
+    'X-Api-Key': 'b',
+    'X-Session-Id': 'c',
+    'Cart-Token': 'd',
+    'X-User': 'e',
+  }
+  const planted = { 'X-User': 'planted', 'X-Auth-Token': 'planted' }
+  const items = [1, 2].map((id) => ({
+    method: 'PUT',
+    path: `/site/v2/posts/${id}`,
+    body: {},
+    headers: planted,
+  }))
+  await send('"items"', credentials, items)
+  expect(origin.received).toHaveLength(2)
+  for (const { fields } of origin.received)
+    for (const [name, value] of Object.entries(credentials)) expect(fields[name.toLowerCase()]).toBe(value)
 })

@@ -10,6 +10,7 @@ import {
 } from '../../exchange/exchange.ts'
 import { completed } from '../../exchange/invalidate-write.ts'
 import type { Reservation } from '../../http/bounds.ts'
+import { credentialFieldsOf } from '../../http/credential-fields.ts'
 import { fieldValue, type GatewayResponse, targetOf, withField, withoutFields } from '../../http/message.ts'
 import type { ForwardRequest, SendProgress } from '../../upstream/messages.ts'
 import { AnswerTooLarge, type BatchItem, type ItemAnswer, WriteFailed } from '../item.ts'
@@ -72,7 +73,7 @@ export const fieldsWithCredentials = (
 ): Record<string, string | string[] | undefined> => {
   const fields: Record<string, string | string[] | undefined> = { ...item.fields }
   const verified = [...(service.access?.credentialFields ?? []), ...keyFields]
-  for (const name of [...inherited, ...verified]) {
+  for (const name of [...inherited, ...verified, ...credentialFieldsOf(request.fields, [])]) {
     const value = request.fields[name]
     if (value === undefined) delete fields[name]
     else fields[name] = value

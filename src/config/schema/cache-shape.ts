@@ -102,6 +102,15 @@ const cacheSettings = {
     .max(100)
     .prefault([])
     .describe('Cookies that do not affect responses; removed from cacheable requests'),
+  harmlessParameters: z
+    .array(
+      z
+        .string({ error: 'expected the name of a query parameter' })
+        .regex(/^[\w.[\]-]{1,128}$/, 'expected the name of a query parameter, e.g. session_type'),
+    )
+    .max(100)
+    .prefault([])
+    .describe('Query parameters that carry no credential, though their names look so'),
   harmlessWrites: z
     .array(harmlessWrite)
     .max(100)

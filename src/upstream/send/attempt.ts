@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import type { FairTurns } from '../../http/bounds.ts'
 import { type FieldLines, isEventStream } from '../../http/message.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
-import { type ForwardRequest, fieldTexts, Upload } from '../messages.ts'
+import { type ForwardRequest, fieldTexts, maxInterimResponses, Upload } from '../messages.ts'
 import type { UpstreamOptions } from '../options.ts'
 import type { Choice, Targets } from '../targets/targets.ts'
 
@@ -41,9 +41,6 @@ type Handler = Dispatcher.DispatchHandler
 
 /** After this many bytes of one response, other connections of the process are served first. */
 const mostBytesInARow = 128 * 1024
-
-/** Interim responses take no content, so nothing else bounds how many an upstream sends before the head. */
-const mostInterim = 1_000
 
 /** After this time an incomplete request body counts as slow because of the client, unless the upstream does not read it. */
 const slowUploadMs = 1_000
@@ -229,7 +226,7 @@ export class Attempt implements Handler {
     // An interim response (RFC 9110 §15.2) must not restart the timer, because a server could send them for ever.
     if (status >= 100 && status < 200) {
       this.#interim += 1
-      if (this.#interim <= mostInterim) this.#listener.interim(status, fieldTexts(rawFields))
+      if (this.#interim <= maxInterimResponses) this.#listener.interim(status, fieldTexts(rawFields))
       else
         this.#failWith(new GatewayError('upstream_broken', { detail: 'It sent too many interim responses.' }))
       return true

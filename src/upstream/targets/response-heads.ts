@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
+import { maxInterimResponses } from '../messages.ts'
 
-/** As many as an attempt allows: see attempt.ts. */
-const mostInterim = 1_000
 /** Of an interim response. Each of them copies what came before. */
 const mostPieces = 1_000
 /** Of a beginning of a line that is held back because its colon may follow. */
@@ -114,7 +113,7 @@ export class ResponseHeads {
     const end = octets.indexOf(endOfHead)
     this.#pieces += 1
     const isTooMuch =
-      octets.length > this.#mostBytes || this.#pieces > mostPieces || this.#interim >= mostInterim
+      octets.length > this.#mostBytes || this.#pieces > mostPieces || this.#interim >= maxInterimResponses
     // The client refuses it.
     if (isTooMuch) this.#part = 'content'
     if (isTooMuch || end === -1) return undefined

@@ -170,3 +170,36 @@ describe('fields in place of the address, host, target or method of a request', 
     }
   })
 })
+
+describe('traces', () => {
+  const any = [
+    'baggage',
+    'uberctx-user',
+    'x-datadog-tags',
+    'x-instana-t',
+    'ot-baggage-user',
+    'sentry-trace',
+    'newrelic',
+  ]
+  test.each([...any, 'correlation-context', 'x-amzn-trace-id', 'x-correlation-id', 'jaeger-baggage'])(
+    '%s is stripped from a read that may be stored, and sent with a write',
+    async (name) => {
+      for (const mount of ['safe', 'own', 'rfc']) {
+        const path = nextPath(mount)
+        const lines = mount === 'own' ? ['Authorization: a'] : []
+        expect((await ask(path, [`${name}: planted.test`, ...lines])).text).not.toContain('planted.test')
+      }
+      const written = await fetch(`${gateway.publicAddress}/safe/x`, {
+        method: 'POST',
+        headers: { [name]: 'planted.test' },
+      })
+      expect(await written.text()).toContain('planted.test')
+    },
+  )
+
+  test('two requests of different traces share a response', async () => {
+    const path = nextPath('safe')
+    await ask(path, ['baggage: a=1', 'ot-baggage-user: a'])
+    expect((await ask(path, ['baggage: a=2', 'ot-baggage-user: b'])).isHit).toBe(true)
+  })
+})

@@ -71,7 +71,9 @@ const privateWords =
 const quarantineWords = /^(holds?|held)$/
 const fieldWords = /^fields?$/
 /** Names that users have: settings, labels of metrics, JSON of the admin port and lines of the log. */
-const userNames: ReadonlySet<string> = new Set(['receiver', 'receivers', 'answered'])
+const userNames: ReadonlySet<string> = new Set([
+  ...['receiver', 'receivers', 'answered', 'answerBytes', 'finding', 'findings', 'notes', 'announced'],
+])
 const namesOfUsers = /^src\/(admin\/|observability\/event-lines|gateway\/explain\.ts|cli\/cli-ports)/
 const wordsOf = (name: string): readonly string[] =>
   name

@@ -187,6 +187,11 @@ const faults: [string, Script, string | number][] = [
     },
     200,
   ],
+  [
+    'a status of 999',
+    (_, wire) => wire.write('HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'),
+    'upstream_broken',
+  ],
   ['a 500', (_, wire) => wire.respond({ status: 500 }), 500],
   ['a 503', (_, wire) => wire.respond({ status: 503, fields: { 'Retry-After': '600' } }), 503],
 ]

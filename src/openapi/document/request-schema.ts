@@ -123,6 +123,23 @@ const typeOf = (value: unknown, isNullable: boolean): unknown => {
   return allTypes.length === 1 ? allTypes[0] : allTypes
 }
 
+/** Before draft 2020-12 an `enum` has a value: an empty one is a mistake, and has no meaning. */
+const enumOf = (node: JsonObject, dialect: string, isNullable: boolean): readonly unknown[] | undefined => {
+  const values = node['enum']
+  if (!Array.isArray(values) || (values.length === 0 && dialect === '3.0')) return undefined
+  return [...new Set(isNullable ? [...values, null] : values)]
+}
+
+/**
+ * `if` alone decides nothing, but what it evaluates counts for `unevaluatedProperties`; the library ignores it. Of items the library
+ * counts what a form that does not fit has evaluated, so there it stays ignored.
+ */
+const ofLoneIf = (keywords: JsonObject): readonly RequestSchema[] => {
+  const hasClause = keywords['then'] !== undefined || keywords['else'] !== undefined
+  if (keywords['if'] === undefined || hasClause || keywords['unevaluatedItems'] !== undefined) return []
+  return [{ anyOf: [keywords['if'], true] }]
+}
+
 /** In OpenAPI 3.0 and draft 4 the exclusive bounds are flags beside the bounds. */
 const boundsOf = (node: JsonObject): JsonObject => {
   const bounds: Record<string, unknown> = {}
@@ -303,7 +320,6 @@ export const createSchemaTranslator = (
   const changedKeywords = (located: Scoped, node: JsonObject): Record<string, unknown> => {
     const isNullable = dialect === '3.0' && node['nullable'] === true
     const type = typeOf(node['type'], isNullable)
-    const values = listOf(node['enum'])
     const required = new Set(requiredOf(located))
     return {
       ...boundsOf(node),
@@ -311,7 +327,7 @@ export const createSchemaTranslator = (
       // Marks the schemas whose integers are compared without a loss of digits.
       integerBounds: [type].flat().includes('integer') ? true : undefined,
       integerText: integerFormOf(node),
-      enum: values.length === 0 ? undefined : [...new Set(isNullable ? [...values, null] : values)],
+      enum: enumOf(node, dialect, isNullable),
       required: required.size === 0 ? undefined : [...required],
       ...(Array.isArray(node['items'])
         ? { prefixItems: node['items'].map((_, index) => translate(inner(located, 'items', String(index)))) }
@@ -328,8 +344,8 @@ export const createSchemaTranslator = (
       return name === undefined ? true : { $ref: name }
     const dynamic = dialect === '3.0' ? undefined : referred('$dynamicRef', located)
     const keywords = ownKeywords(located, node)
-    const allOf =
-      dynamic === undefined ? keywords['allOf'] : [...listOf(keywords['allOf']), { $ref: dynamic }]
+    const more = [...(dynamic === undefined ? [] : [{ $ref: dynamic }]), ...ofLoneIf(keywords)]
+    const allOf = more.length === 0 ? keywords['allOf'] : [...listOf(keywords['allOf']), ...more]
     const translated: JsonObject = { ...keywords, ...changedKeywords(located, node), allOf, $ref: name }
     const steps = alternativesOf(translated)
     return Object.fromEntries(

@@ -53,7 +53,9 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
   time: isTime,
   'date-time': (text) => /[t ]/i.test(text[10] ?? '') && isDay(text.slice(0, 10)) && isTime(text.slice(11)),
   uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
-  email: (text) => text.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(text),
+  // RFC 5321 §4.1.2: a local part in quotes has any printable character, with a backslash before a quote.
+  email: (text) =>
+    text.length <= 320 && /^(?:[^\s@"]+|"(?:[ !#-[\]-~\u0080-\uffff]|\\[ -~])*")@[^\s@]+$/.test(text),
   ipv4: isIPv4,
   // A zone is no part of the address (RFC 4291 §2.2).
   ipv6: (text) => isIPv6(text) && !text.includes('%'),
